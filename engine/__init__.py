@@ -1,0 +1,35 @@
+"""The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
+
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.errors import (
+    CheckpointError,
+    ConfigError,
+    EngineError,
+    EngineFull,
+    EngineStopped,
+    InvalidReference,
+    InvalidUtterance,
+    PromptTooLong,
+)
+from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
+
+__all__ = [
+    "AudioChunk",
+    "CheckpointError",
+    "ConfigError",
+    "Engine",
+    "EngineConfig",
+    "EngineError",
+    "EngineFull",
+    "EngineInfo",
+    "EngineStats",
+    "EngineStopped",
+    "InvalidReference",
+    "InvalidUtterance",
+    "PromptTooLong",
+    "Reference",
+    "Sampling",
+    "Timing",
+    "Utterance",
+]

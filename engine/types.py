@@ -1,0 +1,148 @@
+"""The engine's nouns: what goes in (Utterance) and what comes out (AudioChunk), frozen, with units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from engine.errors import InvalidUtterance
+
+FinishReason = Literal["stop", "length"]
+
+MAX_TOP_K = 1024
+MAX_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn, in both autoregressive models.
+
+    Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
+    ``temperature=0`` is greedy. The same seed and request give the same codes.
+    """
+
+    temperature: float = 0.8
+    top_p: float = 0.9
+    top_k: int = 30
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _within("temperature", self.temperature, 0.0, 2.0)
+        _within("top_p", self.top_p, 0.0, 1.0)
+        _within("top_k", self.top_k, 1, MAX_TOP_K)
+        _within("seed", self.seed, 0, MAX_SEED)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reference:
+    """Whose voice: a clip's codes (codebooks, frames) int16 and the words spoken in it."""
+
+    codes: np.ndarray
+    text: str
+
+    def __post_init__(self) -> None:
+        codes = self.codes
+        if codes.dtype != np.int16 or codes.ndim != 2 or codes.shape[1] == 0:
+            raise InvalidUtterance(
+                f"reference codes must be int16 (codebooks, frames > 0), not {codes.dtype} {codes.shape}"
+            )
+        if not self.text.strip():
+            raise InvalidUtterance("a reference needs the words spoken in its clip; its text is blank")
+
+    @property
+    def frames(self) -> int:
+        return int(self.codes.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What to say and how: the engine's whole input, free of files, names and databases."""
+
+    text: str
+    references: tuple[Reference, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+    max_frames: int = 2048
+    """At most this many frames (21.5 a second for S2 Pro); a take that reaches it finishes by "length"."""
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise InvalidUtterance("there is nothing to say: the text is blank")
+        _within("max_frames", self.max_frames, 1, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds since the utterance was handed over, by the engine's clock; None where not reached yet."""
+
+    admitted: float
+    """When the utterance left the waiting line."""
+    first_frame: float
+    now: float
+    """When this chunk was ready."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AudioChunk:
+    """A piece of a take: float32 mono samples in [-1, 1] and the codes that they were decoded from.
+
+    ``finish_reason`` is None on every chunk but the last: "stop" when the model ended the take,
+    "length" when max_frames or the context did. The last chunk may be empty.
+    """
+
+    pcm: np.ndarray
+    codes: np.ndarray
+    """int16 (codebooks, frames)"""
+    first_frame: int
+    timing: Timing
+    finish_reason: FinishReason | None = None
+
+    @property
+    def frames(self) -> int:
+        return int(self.codes.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What the loaded checkpoint and device are; constant while the engine lives."""
+
+    model: str
+    device: str
+    dtype: str
+    sample_rate: int
+    """Hz"""
+    frame_samples: int
+    num_codebooks: int
+    max_context: int
+    """Positions a row: prompt and generated frames together."""
+    max_rows: int
+    max_waiting: int
+    codec_fingerprint: str
+    """Changes whenever the same clip could encode to other codes."""
+    parameters: int
+
+    @property
+    def frame_rate(self) -> float:
+        """Frames a second."""
+        return self.sample_rate / self.frame_samples
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """A snapshot of the engine at work."""
+
+    running: int
+    waiting: int
+    finished: int
+    cancelled: int
+    frames: int
+    """Frames generated since the start."""
+    busy_seconds: float
+    """Time spent computing since the start."""
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if not math.isfinite(value) or not low <= value <= high:
+        raise InvalidUtterance(f"{name} must be between {low:g} and {high:g}, not {value}")
