@@ -44,7 +44,7 @@ class Runner:
 
     @torch.inference_mode()
     def prefill(self, row: Row, end: int) -> None:
-        """Read row.prompt from row.position up to end, at most all but its last token: the first frame takes that one."""
+        """Read row.prompt from row.position up to end: at most all but the last token, which the first frame takes."""
         start, slot = row.position, row.slot
         if start == 0:
             self._join(row)
@@ -56,7 +56,7 @@ class Runner:
 
     @torch.inference_mode()
     def frame(self, rows: tuple[Row, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """One frame for each row: codes int16 (rows, codebooks) and ended bool (rows,); an ended row's codes mean nothing."""
+        """One frame a row: codes int16 (rows, codebooks), and ended bool (rows,), where codes mean nothing."""
         slots = [row.slot for row in rows]
         positions = [row.position for row in rows]
         index = torch.tensor(slots, device=self._device)
