@@ -284,6 +284,7 @@ def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting 
     """Write codec.yaml and codec.pth: parametrised and legacy weight norm, stale buffers and all."""
     from tests.upstream import build_codec
 
+    folder.mkdir(parents=True, exist_ok=True)
     config = codec_config(sizes)
     (folder / "codec.yaml").write_text(yaml.dump(config, Dumper=_NoAliases, sort_keys=False))
     codec = build_codec(config)
@@ -309,7 +310,7 @@ def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:
     if role == "gamma":  # LayerScale and ConvNeXt scale
         return 0.3 + 0.05 * noise
     if role == "original0":  # the gain of a weight-normed convolution
-        return 0.7 + 0.4 * uniform if like.numel() > 1 else torch.full_like(like, 0.15)  # one: before tanh
+        return 0.4 + 0.3 * uniform if like.numel() > 1 else torch.full_like(like, 0.8)  # one: before tanh
     if role == "weight_g":  # quantiser projections: each stage smaller than the one before
         stage = int(name.split(".quantizers.")[1].split(".")[0]) + (".quantizer.quantizers" in name)
         return (0.7 + 0.2 * uniform) * (0.8**stage if "out_proj" in name else 1.0)

@@ -202,7 +202,7 @@ def forward(model: ReferenceAR, prompt: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.inference_mode()
 def fast_logits(model: ReferenceAR, hidden: Tensor, codes: Tensor) -> Tensor:
-    """Logits (codebooks - 1, codebook size) of codes 1 and later, given hidden (fast dim,) and codes (codebooks,)."""
+    """Logits (codebooks - 1, codebook size) of the codes after the first, given hidden (fast dim,) and codes."""
     count = model.config.num_codebooks
     model.setup_caches(1, model.config.max_seq_len, dtype=torch.float32)
     model.forward_generate_fast(hidden[None], torch.tensor([0]))
