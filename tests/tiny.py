@@ -193,9 +193,7 @@ def random_weights(model: TinyModel, config: dict[str, Any], seed: int) -> dict[
             tensors[f"{name}.attention_norm.weight"] = norm(dim)
             tensors[f"{name}.ffn_norm.weight"] = norm(dim)
             for part_name in ("w1", "w3"):
-                tensors[f"{name}.feed_forward.{part_name}.weight"] = matrix(
-                    part["intermediate_size"], dim, 1.5
-                )
+                tensors[f"{name}.feed_forward.{part_name}.weight"] = matrix(part["intermediate_size"], dim, 1.5)
             tensors[f"{name}.feed_forward.w2.weight"] = matrix(dim, part["intermediate_size"], 3.0)
         tensors[f"{prefix}.norm.weight"] = norm(dim)
     if not model.tie_word_embeddings:

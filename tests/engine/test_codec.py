@@ -23,9 +23,7 @@ SIZES = {
     "default": TinyCodec(),
     "projected transformers": TinyCodec(transformer_dim=48, n_head=3, head_dim=16),
     "no encoder transformer": TinyCodec(encoder_layers=0, num_codebooks=4),
-    "other rates": TinyCodec(
-        encoder_rates=(2, 2, 4), decoder_rates=(4, 2, 2), encoder_dim=8, downsample=(2,)
-    ),
+    "other rates": TinyCodec(encoder_rates=(2, 2, 4), decoder_rates=(4, 2, 2), encoder_dim=8, downsample=(2,)),
     "one residual codebook": TinyCodec(num_codebooks=2, n_layer=1, window=3),
 }
 SHORT_FRAMES = TinyCodec(
@@ -94,9 +92,7 @@ def test_decoded_sound_is_the_references(folder: Path, codec: Codec, sizes: Tiny
 
 
 @torch.inference_mode()
-def test_codes_beyond_a_residual_table_mean_its_last_entry(
-    folder: Path, codec: Codec, sizes: TinyCodec
-) -> None:
+def test_codes_beyond_a_residual_table_mean_its_last_entry(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
     codes = random_codes(sizes, 9, seed=3)
     codes[:, 1:, ::2] += sizes.codebook_size
     expected = upstream.decode(upstream.load_codec(folder), codes[0])
@@ -119,9 +115,7 @@ def test_a_stream_cut_anywhere_is_the_whole(codec: Codec, sizes: TinyCodec, seed
 
 
 @torch.inference_mode()
-def test_rows_of_a_stream_do_not_hear_each_other_and_a_reset_row_starts_anew(
-    codec: Codec, sizes: TinyCodec
-) -> None:
+def test_rows_of_a_stream_do_not_hear_each_other_and_a_reset_row_starts_anew(codec: Codec, sizes: TinyCodec) -> None:
     codes = random_codes(sizes, 24, seed=8, rows=3)
     alone = [codec.decode(codes[row : row + 1])[0] for row in range(3)]
     fresh = codec.decode(codes[1:2, :, 12:])[0]
