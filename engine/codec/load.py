@@ -81,8 +81,10 @@ def _read(path: Path) -> dict[str, Tensor]:
     """The codec's own tensors, out of "generator" or "state_dict" nestings and prefixes, without stale buffers."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing: a checkpoint folder needs the codec's weights in codec.pth")
+    if not zipfile.is_zipfile(path):
+        raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short")
     try:
-        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read (damaged or cut short?): {error}") from error
     for nesting in ("state_dict", "generator"):
