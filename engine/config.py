@@ -1,8 +1,15 @@
-"""How an engine is set up: one frozen record, its defaults resolved once by `EngineConfig.resolve`."""
+"""How an engine is set up (EngineConfig) and how large the checkpoint's models are (ModelConfig, from config.json)."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import CheckpointError
+
+MODEL_TYPE = "fish_qwen3_omni"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +25,106 @@ class EngineConfig:
     dtype: str | None = None
     """float32 or bfloat16 for the autoregressive models; None: bfloat16 on CUDA, float32 elsewhere."""
     max_rows: int | None = None
-    """Utterances spoken at the same time."""
+    """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere."""
     max_waiting: int = 64
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
     threads: int | None = None
     """CPU threads for torch; None leaves torch's choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerSizes:
+    """One of the two autoregressive transformers."""
+
+    vocab_size: int
+    n_layer: int
+    dim: int
+    n_head: int
+    n_kv_head: int
+    head_dim: int
+    intermediate_size: int
+    qk_norm: bool
+    rope_base: float
+    norm_eps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Sizes and token ids of a dual-AR checkpoint; every one comes from its config.json.
+
+    Not in the file, and wired in upstream for this model_type: codebook embeddings are scaled by
+    1/√(num_codebooks+1), the fast AR gets the *normed* slow hidden state, and takes norm_eps and
+    rope_base from text_config.
+    """
+
+    slow: TransformerSizes
+    fast: TransformerSizes
+    num_codebooks: int
+    codebook_size: int
+    """Rows a codebook has in the input table, and the fast AR's vocabulary."""
+    max_context: int
+    tie_word_embeddings: bool
+    eos_token: int
+    semantic_start: int
+    """Token id of semantic code 0."""
+    semantic_end: int
+    """Token id of the last semantic code, inclusive."""
+
+    @property
+    def semantic_size(self) -> int:
+        return self.semantic_end - self.semantic_start + 1
+
+    @classmethod
+    def read(cls, folder: Path) -> ModelConfig:
+        """Read folder/config.json. Raises CheckpointError naming the file and the key."""
+        path = folder / "config.json"
+        try:
+            tree = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise CheckpointError(f"{path} is missing: {folder} is not a checkpoint folder") from error
+        except ValueError as error:
+            raise CheckpointError(f"{path} is not valid JSON: {error}") from error
+        model_type = tree.get("model_type") if isinstance(tree, dict) else None
+        if model_type != MODEL_TYPE:
+            raise CheckpointError(f"{path}: model_type is {model_type!r}, expected {MODEL_TYPE!r}")
+        try:
+            return cls._from_tree(tree)
+        except KeyError as error:
+            raise CheckpointError(f"{path} lacks the key {error}") from error
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} has a value of the wrong kind: {error}") from error
+
+    @classmethod
+    def _from_tree(cls, tree: dict[str, Any]) -> ModelConfig:
+        text, audio = tree["text_config"], tree["audio_decoder_config"]
+        return cls(
+            slow=_sizes(text, text),
+            fast=_sizes(audio, text),
+            num_codebooks=int(audio["num_codebooks"]),
+            codebook_size=int(audio["vocab_size"]),
+            max_context=int(text["max_seq_len"]),
+            tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
+            eos_token=int(tree["eos_token_id"]),
+            semantic_start=int(tree["semantic_start_token_id"]),
+            semantic_end=int(tree["semantic_end_token_id"]),
+        )
+
+
+def _sizes(tree: dict[str, Any], text: dict[str, Any]) -> TransformerSizes:
+    for bias in ("attention_qkv_bias", "attention_o_bias"):
+        if tree.get(bias):
+            raise ValueError(f"{bias} is true; this architecture has none")
+    return TransformerSizes(
+        vocab_size=int(tree["vocab_size"]),
+        n_layer=int(tree["n_layer"]),
+        dim=int(tree["dim"]),
+        n_head=int(tree["n_head"]),
+        n_kv_head=int(tree["n_local_heads"]),
+        head_dim=int(tree["head_dim"]),
+        intermediate_size=int(tree["intermediate_size"]),
+        qk_norm=bool(tree["attention_qk_norm"]),
+        rope_base=float(text["rope_base"]),
+        norm_eps=float(text["norm_eps"]),
+    )

@@ -1,0 +1,144 @@
+"""A checkpoint folder or hub id to loaded models: find it, verify every tensor's name and shape, load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.codec import Codec, load_codec
+from engine.codec.load import check_tensors
+from engine.config import ModelConfig
+from engine.errors import CheckpointError
+from engine.model import DualAR
+from engine.tokenizer import Tokenizer
+
+# File prefix → our module; the first that fits wins, so the special cases come first.
+_PREFIXES = (
+    ("text_model.model.output.", "slow_output."),
+    ("text_model.model.", "slow."),
+    ("audio_decoder.codebook_embeddings.", "codebook_embeddings."),
+    ("audio_decoder.output.", "fast_output."),
+    ("audio_decoder.fast_project_in.", "fast_project_in."),
+    ("audio_decoder.", "fast."),
+)
+_FILES = ["*.json", "*.safetensors", "codec.pth", "codec.yaml"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything an engine runs on."""
+
+    folder: Path
+    config: ModelConfig
+    model: DualAR
+    codec: Codec
+    tokenizer: Tokenizer
+
+
+def find(model: str) -> Path:
+    """The folder of a checkpoint: the path itself, or the hub's snapshot, downloaded with a progress bar if needed."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if model.count("/") != 1 or model.startswith((".", "/", "~")):
+        raise CheckpointError(f"{model!r} is neither a folder nor a hub id such as fishaudio/s2-pro")
+    try:
+        return Path(snapshot_download(model, allow_patterns=_FILES))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise CheckpointError(f"{model!r} is no local folder and could not be had from the hub: {error}") from error
+
+
+def load(
+    folder: Path,
+    device: torch.device,
+    codec_device: torch.device,
+    dtype: torch.dtype,
+    progress: Callable[[str, float], None] | None = None,
+) -> Checkpoint:
+    """Load a verified checkpoint. Raises CheckpointError naming file, key, expected and found."""
+    config = ModelConfig.read(folder)
+    tokenizer = Tokenizer.read(folder, config)
+    model = _load_model(folder, config, device, dtype, progress or (lambda what, done: None))
+    codec = load_codec(folder, codec_device)
+    _check_fit(folder, config, codec)
+    return Checkpoint(folder, config, model, codec, tokenizer)
+
+
+def published_key(name: str) -> str:
+    """Our tensor name → the file's: the inverse of the prefix table, for exporting and for tests."""
+    for theirs, ours in _PREFIXES:
+        if name.startswith(ours):
+            return theirs + name.removeprefix(ours)
+    raise KeyError(name)
+
+
+def _load_model(
+    folder: Path, config: ModelConfig, device: torch.device, dtype: torch.dtype, progress: Callable[[str, float], None]
+) -> DualAR:
+    with torch.device("meta"):
+        model = DualAR(config)
+    shards = _shards(folder)
+    tensors: dict[str, Tensor] = {}
+    with ExitStack() as stack:
+        files = {path: stack.enter_context(_open(path)) for path in shards}
+        total = sum(len(file.keys()) for file in files.values())
+        for path, file in files.items():
+            for key in file.keys():  # noqa: SIM118  (a safetensors handle is no dictionary)
+                tensors[_our_key(path, key)] = file.get_tensor(key).to(device, dtype)
+                progress("loading weights", len(tensors) / total)
+    check_tensors(folder / "model.safetensors", model, tensors)
+    model.load_state_dict(tensors, assign=True)
+    return model.eval().requires_grad_(False)
+
+
+def _shards(folder: Path) -> list[Path]:
+    """The safetensors files: those that the index names, or the single one."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        names = {"model.safetensors"}
+    else:
+        try:
+            names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (ValueError, KeyError, AttributeError) as error:
+            raise CheckpointError(f"{index} is no safetensors index: {error}") from error
+    for name in sorted(names):
+        if not (folder / name).is_file():
+            raise CheckpointError(f"{folder / name} is missing: the checkpoint's weights are incomplete")
+    return [folder / name for name in sorted(names)]
+
+
+def _open(path: Path) -> safe_open:
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        size = path.stat().st_size
+        raise CheckpointError(f"{path} ({size:,} bytes) cannot be read; damaged or cut short? {error}") from error
+
+
+def _our_key(path: Path, key: str) -> str:
+    for theirs, ours in _PREFIXES:
+        if key.startswith(theirs):
+            return ours + key.removeprefix(theirs)
+    raise CheckpointError(f"{path}: unexpected tensor {key}")
+
+
+def _check_fit(folder: Path, config: ModelConfig, codec: Codec) -> None:
+    """The two halves of a checkpoint must speak of the same codes."""
+    if codec.config.num_codebooks != config.num_codebooks:
+        raise CheckpointError(
+            f"{folder}: config.json has {config.num_codebooks} codebooks, the codec {codec.config.num_codebooks}"
+        )
+    if codec.config.semantic_codebook_size != config.semantic_size:
+        raise CheckpointError(
+            f"{folder}: config.json has {config.semantic_size} semantic tokens, "
+            f"the codec's first codebook {codec.config.semantic_codebook_size} entries"
+        )

@@ -1,0 +1,97 @@
+"""codec.pth to a Codec: find the tensors in any nesting, fold weight norm, check every name and shape."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zipfile
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine.codec.config import CodecConfig
+from engine.codec.model import Codec
+from engine.errors import CheckpointError
+
+_STALE_BUFFERS = ("freqs_cis", "causal_mask")
+_WEIGHT_NORM = (
+    # (suffix of the gain, suffix of the direction, suffix of the folded weight)
+    (".parametrizations.weight.original0", ".parametrizations.weight.original1", ".weight"),
+    (".weight_g", ".weight_v", ".weight"),
+)
+
+
+def load_codec(folder: Path, device: torch.device | str) -> Codec:
+    """Load folder/codec.pth (sizes from folder/codec.yaml, else S2 Pro's) in float32, ready for inference.
+
+    Raises CheckpointError naming file, key, expected and found.
+    """
+    path = folder / "codec.pth"
+    yaml = folder / "codec.yaml"
+    config = CodecConfig.read(yaml) if yaml.is_file() else CodecConfig()
+    with torch.device("meta"):
+        codec = Codec(config)
+    tensors = fold_weight_norm(_read(path))
+    check_tensors(path, codec, tensors)
+    codec.load_state_dict({key: value.float() for key, value in tensors.items()}, assign=True)
+    return codec.to(device).eval().requires_grad_(False)
+
+
+def fingerprint(codec: Codec) -> str:
+    """Sixteen hex digits over everything that decides which codes a clip gets."""
+    digest = hashlib.sha256(repr(codec.config).encode())
+    for key, value in sorted(codec.state_dict().items()):
+        if not key.startswith(("decoder.", "quantizer.post_module.", "quantizer.upsample.")):
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def check_tensors(path: Path, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Raise CheckpointError unless tensors has exactly the model's names and shapes."""
+    expected = {key: tuple(value.shape) for key, value in model.state_dict().items()}
+    found = {key: tuple(value.shape) for key, value in tensors.items()}
+    problems = [f"{key}: missing, expected {list(shape)}" for key, shape in expected.items() if key not in found]
+    problems += [f"{key}: unexpected {list(shape)}" for key, shape in found.items() if key not in expected]
+    problems += [
+        f"{key}: expected {list(shape)}, found {list(found[key])}"
+        for key, shape in expected.items()
+        if key in found and found[key] != shape
+    ]
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise CheckpointError(f"{path} does not fit its config: " + "; ".join(problems[:5]) + more)
+
+
+def fold_weight_norm(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Replace each weight-norm pair (gain, direction), parametrised or legacy, by the weight that it stands for."""
+    folded = dict(tensors)
+    for gain_suffix, direction_suffix, weight_suffix in _WEIGHT_NORM:
+        for key in [key for key in tensors if key.endswith(gain_suffix)]:
+            stem = key.removesuffix(gain_suffix)
+            gain = folded.pop(key).float()
+            direction = folded.pop(stem + direction_suffix, None)
+            if direction is None:
+                raise CheckpointError(f"codec.pth has {key} but not {stem + direction_suffix}")
+            folded[stem + weight_suffix] = torch._weight_norm(direction.float(), gain, 0)
+    return folded
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    """The codec's own tensors, out of "generator" or "state_dict" nestings and prefixes, without stale buffers."""
+    if not path.is_file():
+        raise CheckpointError(f"{path} is missing: a checkpoint folder needs the codec's weights in codec.pth")
+    if not zipfile.is_zipfile(path):
+        raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short")
+    try:
+        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read (damaged or cut short?): {error}") from error
+    for nesting in ("state_dict", "generator"):
+        if isinstance(tree, dict) and isinstance(tree.get(nesting), dict):
+            tree = tree[nesting]
+    if not isinstance(tree, dict) or not all(isinstance(value, Tensor) for value in tree.values()):
+        raise CheckpointError(f"{path} does not hold a dictionary of tensors")
+    if any(key.startswith("generator.") for key in tree):
+        tree = {key.removeprefix("generator."): v for key, v in tree.items() if key.startswith("generator.")}
+    return {key: value for key, value in tree.items() if key.rsplit(".", 1)[-1] not in _STALE_BUFFERS}

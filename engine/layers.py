@@ -1,0 +1,50 @@
+"""Layers that the autoregressive models and the codec share: RMSNorm, gated feed-forward, rotary positions."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class RMSNorm(nn.Module):
+    """Root-mean-square norm: computed in float32, cast back, then weighted (upstream's order)."""
+
+    def __init__(self, dim: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x.float(), x.shape[-1:], None, self.eps).to(x.dtype) * self.weight
+
+
+class FeedForward(nn.Module):
+    """w2(silu(w1 x) · w3 x)."""
+
+    def __init__(self, dim: int, intermediate_size: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(dim, intermediate_size, bias=False)
+        self.w3 = nn.Linear(dim, intermediate_size, bias=False)
+        self.w2 = nn.Linear(intermediate_size, dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+
+
+def rope_angles(positions: Tensor, head_dim: int, base: float) -> Tensor:
+    """Unit rotations for absolute positions of any size: (..., head_dim / 2) complex64.
+
+    Cosine and sine are rounded to bfloat16, because the published weights were trained with tables so rounded;
+    exact ones garble speech or end it early.
+    """
+    exponents = torch.arange(0, head_dim, 2, device=positions.device).float() / head_dim
+    angles = positions.float()[..., None] * (1.0 / base**exponents)
+    rounded = torch.stack([angles.cos(), angles.sin()], -1).bfloat16().float()
+    return torch.view_as_complex(rounded)
+
+
+def apply_rope(x: Tensor, rotations: Tensor) -> Tensor:
+    """Rotate the pairs (0,1), (2,3) … of x (rows, steps, heads, head_dim); rotations (rows or 1, steps, ·)."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * rotations[:, :, None]).flatten(-2).to(x.dtype)
