@@ -16,9 +16,7 @@ from studio.takes import Take, Takes
 class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
-    def __init__(
-        self, source: AsyncGenerator[AudioChunk, None], take: Take, takes: Takes, started: float
-    ) -> None:
+    def __init__(self, source: AsyncGenerator[AudioChunk, None], take: Take, takes: Takes, started: float) -> None:
         self._source = source
         self._takes = takes
         self._started = started

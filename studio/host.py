@@ -40,9 +40,7 @@ class HostStatus:
 class EngineHost:
     """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
 
-    def __init__(
-        self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None
-    ) -> None:
+    def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
         self.model_id = Path(config.model).name if Path(config.model).is_dir() else config.model
         """What the API calls the model: a folder's name, or the hub id."""
         self._config = config
@@ -54,7 +52,10 @@ class EngineHost:
 
     @property
     def status(self) -> HostStatus:
-        return self._status
+        status = self._status
+        if status.state == "ready" and (cause := self._engine.result(0).failure):
+            return HostStatus("failed", "stopped", 0.0, cause)
+        return status
 
     def start(self) -> None:
         """Begin to start the engine; returns at once."""
@@ -62,7 +63,7 @@ class EngineHost:
 
     def engine(self) -> Engine:
         """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
-        status = self._status
+        status = self.status
         if status.state == "failed":
             raise Unavailable(f"the engine is not running: {status.error}")
         if status.state == "starting":
@@ -79,11 +80,6 @@ class EngineHost:
     def wait(self, timeout: float | None = None) -> Engine:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
-
-    def fail(self, cause: str) -> None:
-        """Note that the engine has stopped by itself, so that health checks tell."""
-        if not self._stopping.is_set():
-            self._status = HostStatus("failed", "stopped", 0.0, cause)
 
     def stop(self) -> None:
         """Stop the engine; one that is still starting stops as soon as it is up. Blocking."""
@@ -102,8 +98,8 @@ class EngineHost:
             return
         if self._stopping.is_set():
             engine.stop()
-        self._status = HostStatus("ready", "ready", 1.0)
         self._engine.set_result(engine)
+        self._status = HostStatus("ready", "ready", 1.0)
         if self._reporter:
             self._reporter.ready(engine.info)
 

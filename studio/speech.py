@@ -11,7 +11,7 @@ from typing import cast
 
 from anyio import to_thread
 
-from engine import AudioChunk, Engine, EngineStats, EngineStopped, Reference, Sampling, Utterance
+from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
 from studio.audio.encode import MEDIA_TYPES
 from studio.delivery import Delivery
 from studio.errors import InvalidClip, InvalidRequest
@@ -120,11 +120,29 @@ class SpeechService:
         """
         started = time.perf_counter()
         engine = self.host.engine()
-        try:
-            return await self._speak(engine, request, request_id or new_request_id(), started)
-        except EngineStopped as error:
-            self.host.fail(str(error))
-            raise
+        voice, references = await self._whose(engine, request)
+        seed = secrets.randbelow(2**31) if request.seed is None else request.seed
+        utterance = Utterance(
+            text=request.text,
+            references=references,
+            sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
+            max_frames=request.max_frames,
+        )
+        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time())
+        source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
+        delivery = Delivery(source, take, self.takes, started)
+        encoder = await delivery.open(request.format, engine.info.sample_rate)
+        return Speech(
+            request_id=take.id,
+            media_type=encoder.media_type,
+            sample_rate=encoder.sample_rate,
+            seed=seed,
+            voice=voice,
+            queue_ms=delivery.take.queue_ms or 0.0,
+            first_audio_ms=delivery.take.first_audio_ms or 0.0,
+            body=delivery.body(),
+            delivery=delivery,
+        )
 
     async def warm_voices(self) -> None:
         """Wait for the engine, then encode the bundled voices, so that their first speaker does not wait.
@@ -135,37 +153,12 @@ class SpeechService:
         for voice in self.voices.bundled:
             await self._reference(engine, voice)
 
-    async def _speak(self, engine: Engine, request: SpeechRequest, request_id: str, started: float) -> Speech:
-        if request.clip is not None and request.clip_text is not None:
-            voice_id = OWN_CLIP
-            references = (
-                await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),
-            )
-        else:
+    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[str, tuple[Reference, ...]]:
+        if request.clip is None or request.clip_text is None:
             voice = self.voices.find(request.voice)
-            voice_id, references = voice.id, await self._reference(engine, voice)
-        seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        utterance = Utterance(
-            text=request.text,
-            references=references,
-            sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
-            max_frames=request.max_frames,
-        )
-        take = Take(request_id, "waiting", voice_id, seed, time.time())
-        source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
-        delivery = Delivery(source, take, self.takes, started)
-        encoder = await delivery.open(request.format, engine.info.sample_rate)
-        return Speech(
-            request_id=request_id,
-            media_type=encoder.media_type,
-            sample_rate=encoder.sample_rate,
-            seed=seed,
-            voice=voice_id,
-            queue_ms=delivery.take.queue_ms or 0.0,
-            first_audio_ms=delivery.take.first_audio_ms or 0.0,
-            body=delivery.body(),
-            delivery=delivery,
-        )
+            return voice.id, await self._reference(engine, voice)
+        reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
+        return OWN_CLIP, (reference,)
 
     async def _reference(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
         if voice.clip is None:
@@ -183,9 +176,7 @@ def _check_text(name: str, text: str, limit: int) -> None:
     if not text.strip():
         raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     if len(text) > limit:
-        raise InvalidRequest(
-            f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long"
-        )
+        raise InvalidRequest(f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long")
     if "\x00" in text:
         raise InvalidRequest(f"{name} contains a NUL character", name)
     if any("\ud800" <= character <= "\udfff" for character in text):

@@ -67,9 +67,7 @@ def describe(error: Exception) -> ApiError:
     headers = {}
     if status in (429, 503):
         headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_SECONDS))
-    return ApiError(
-        status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers
-    )
+    return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 
 def envelope(error: ApiError) -> dict[str, object]:

@@ -27,9 +27,7 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
     routers = [speech_routes(service), listing_routes(service), system_routes(service)]
     for router in routers:
         app.include_router(router)
-    app.router.routes.append(
-        Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False)
-    )
+    app.router.routes.append(Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False))
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
@@ -50,9 +48,7 @@ def _nothing_here(routers: list[APIRouter]) -> Callable[[Request], Coroutine[Any
                 allowed |= route.methods or set()
         url = f"{request.method} {request.url.path}"
         if allowed:
-            raise ApiError(
-                405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))}
-            )
+            raise ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
         raise ApiError(404, f"Invalid URL ({url})")
 
     return nothing_here

@@ -51,9 +51,7 @@ class SpeechBody(BaseModel):
         None,
         description="wav (the default; the model's own rate) or pcm (24 kHz, 16 bit, little-endian, mono).",
     )
-    stream_format: Literal["audio"] | None = Field(
-        None, description="audio: the file's bytes, while they are made."
-    )
+    stream_format: Literal["audio"] | None = Field(None, description="audio: the file's bytes, while they are made.")
     speed: Annotated[Number, Field(ge=1, le=1)] | None = Field(None, description="Only 1 is supported.")
     ref_audio: str | None = Field(
         None,
@@ -68,9 +66,7 @@ class SpeechBody(BaseModel):
         None, description=f"0 always takes the likeliest; default {DEFAULT_SAMPLING.temperature}."
     )
     top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
-    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(
-        None, description=f"Default {DEFAULT_SAMPLING.top_k}."
-    )
+    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description=f"At most this many frames (21.5 a second for S2 Pro); default {DEFAULT_FRAMES}."
     )

@@ -100,6 +100,4 @@ def open_encoder(name: str, source_rate: int, samples: int | None = None) -> Enc
         return PcmEncoder(source_rate, PCM_RATE)
     if name == "wav":
         return WavEncoder(source_rate, source_rate, samples)
-    raise InvalidRequest(
-        f"there is no response_format {name!r}; there are {', '.join(MEDIA_TYPES)}", "response_format"
-    )
+    raise InvalidRequest(f"there is no response_format {name!r}; there are {', '.join(MEDIA_TYPES)}", "response_format")

@@ -51,9 +51,7 @@ def read_clip(data: bytes, param: str | None = None) -> Clip:
     except (FFmpegError, ValueError) as error:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
     if clip.seconds < MIN_SECONDS:
-        raise InvalidClip(
-            f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param
-        )
+        raise InvalidClip(f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
         raise InvalidClip("the clip has samples that are not numbers", param)
     if float(np.abs(clip.pcm).max()) < SILENCE:
@@ -100,9 +98,7 @@ def _decode(data: bytes, container: str, param: str | None) -> Clip:
                     param,
                 )
             if channels > MAX_CHANNELS:
-                raise InvalidClip(
-                    f"the clip has {channels} channels; at most {MAX_CHANNELS} are allowed", param
-                )
+                raise InvalidClip(f"the clip has {channels} channels; at most {MAX_CHANNELS} are allowed", param)
             samples += frame.samples
             if samples > MAX_SECONDS * rate:
                 raise InvalidClip(f"the clip is longer than {MAX_SECONDS:g} s; cut it shorter", param)

@@ -65,9 +65,7 @@ def _kernel(step: int, phases: int) -> tuple[np.ndarray, int]:
     taps = np.arange(-width, step + width)[:, None]  # input positions
     centres = np.arange(phases)[None, :] * (step / phases)  # output positions
     x = (taps - centres) * cutoff
-    window = np.i0(KAISER_BETA * np.sqrt(np.clip(1 - (x / ZERO_CROSSINGS) ** 2, 0, None))) / np.i0(
-        KAISER_BETA
-    )
+    window = np.i0(KAISER_BETA * np.sqrt(np.clip(1 - (x / ZERO_CROSSINGS) ** 2, 0, None))) / np.i0(KAISER_BETA)
     kernel = np.where(np.abs(x) <= ZERO_CROSSINGS, np.sinc(x) * window * cutoff, 0.0)
     kernel /= kernel.sum(axis=0)
     return kernel.astype(np.float32), width

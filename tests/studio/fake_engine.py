@@ -115,12 +115,16 @@ class FakeEngine:
     def stats(self) -> EngineStats:
         return EngineStats(self.running, self.waiting, self.finished, self.cancelled, 0, 0.0)
 
+    @property
+    def failure(self) -> str | None:
+        return "the engine is shut down" if self.stopped else self.dead
+
     def stop(self) -> None:
         self.stopped = True
 
     def _check(self) -> None:
-        if self.stopped or self.dead:
-            raise EngineStopped(self.dead or "the engine is shut down")
+        if self.failure:
+            raise EngineStopped(self.failure)
 
     async def _until(self, true: Callable[[], bool]) -> None:
         while not true():

@@ -30,9 +30,7 @@ class Served:
 
 
 @contextlib.contextmanager
-def serve(
-    settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2
-) -> Iterator[Served]:
+def serve(settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2) -> Iterator[Served]:
     """The studio without its page; ``wait`` until the engine is ready."""
     app = create_app(settings, start_engine, page=False)
     listener = socket.socket()
