@@ -3,8 +3,10 @@
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
+│   ├── NameTaken        another voice has that name
 │   └── InvalidClip      a reference clip that cannot be used
 ├── NotFound             nothing under that name
+├── Changed              somebody else changed it since it was read
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -36,6 +38,14 @@ class InvalidClip(InvalidRequest):
 
 class NotFound(StudioError):
     code = "not_found"
+
+
+class NameTaken(InvalidRequest):
+    code = "voice_exists"
+
+
+class Changed(StudioError):
+    code = "changed"
 
 
 class NotReady(StudioError):
