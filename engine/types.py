@@ -21,7 +21,8 @@ class Sampling:
     """How tokens are drawn, in both autoregressive models.
 
     Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
-    ``temperature=0`` is greedy. The same seed and request give the same codes.
+    ``temperature=0`` always takes the best token (and leaves repetition-aware sampling nothing to choose).
+    The same seed and request give the same codes.
     """
 
     temperature: float = 0.8
@@ -75,11 +76,12 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds since the utterance was handed over, by the engine's clock; None where not reached yet."""
+    """Seconds since the utterance was handed over, by the engine's clock."""
 
     admitted: float
     """When the utterance left the waiting line."""
     first_frame: float
+    """When the take's first frame was drawn."""
     now: float
     """When this chunk was ready."""
 

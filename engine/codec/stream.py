@@ -13,7 +13,7 @@ class Stateful(nn.Module):
 class Stack(nn.Sequential, Stateful):
     """Layers in order, handing the stream's state to those that look back."""
 
-    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:  # type: ignore[override]
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         for layer in self:
             x = layer(x, state) if isinstance(layer, Stateful) else layer(x)
         return x

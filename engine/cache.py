@@ -1,0 +1,65 @@
+"""Keys and values of every row, in slots: one tensor, written in place, views handed to the model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.config import TransformerSizes
+from engine.model import attention
+
+
+class KVCache:
+    """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer."""
+
+    def __init__(
+        self, sizes: TransformerSizes, slots: int, context: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        shape = (sizes.n_layer, slots, context, sizes.n_kv_head, sizes.head_dim)
+        self.keys = torch.zeros(shape, device=device, dtype=dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
+
+    def span(self, slots: slice, start: int) -> Span:
+        """Several steps from `start` on, the same for all these slots: a prefill, or a frame of the fast AR."""
+        return Span(self, slots, start)
+
+    def steps(self, slots: list[int], positions: list[int]) -> Steps:
+        """One step for each of these slots, each at its own position."""
+        return Steps(self, slots, positions)
+
+    @staticmethod
+    def bytes_per_position(sizes: TransformerSizes, dtype: torch.dtype) -> int:
+        """What one position of one row costs."""
+        return 2 * sizes.n_layer * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
+
+
+class Span:
+    """KeyValues of consecutive steps that share their start."""
+
+    def __init__(self, cache: KVCache, slots: slice, start: int) -> None:
+        self._cache, self._slots, self._start = cache, slots, start
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        start, end = self._start, self._start + q.shape[1]
+        keys, values = self._cache.keys[layer, self._slots], self._cache.values[layer, self._slots]
+        keys[:, start:end], values[:, start:end] = k, v
+        mask = None
+        if start > 0 and end - start > 1:
+            mask = torch.ones(end - start, end, dtype=torch.bool, device=q.device).tril(start)
+        return attention(q, keys[:, :end], values[:, :end], mask, causal=start == 0 and end > 1)
+
+
+class Steps:
+    """KeyValues of one step a row. Each row attends over its own keys alone, so it reads nothing of its neighbours."""
+
+    def __init__(self, cache: KVCache, slots: list[int], positions: list[int]) -> None:
+        self._cache, self._rows = cache, list(zip(slots, positions, strict=True))
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        outputs = []
+        for row, (slot, position) in enumerate(self._rows):
+            keys, values = self._cache.keys[layer, slot], self._cache.values[layer, slot]
+            keys[position], values[position] = k[row, 0], v[row, 0]
+            end = position + 1
+            outputs.append(attention(q[row : row + 1], keys[None, :end], values[None, :end]))
+        return torch.cat(outputs)

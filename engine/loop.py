@@ -1,0 +1,143 @@
+"""The engine's one thread: commands in, plan, run, settle, chunks out."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.errors import EngineFull, EngineStopped
+from engine.row import Row, State
+from engine.runner import Runner
+from engine.scheduler import Plan, Scheduler, chunk_frames
+from engine.types import AudioChunk, EngineStats, FinishReason
+
+
+class Loop:
+    """Owns every Row between `submit` and its last chunk. All public methods may be called from any thread."""
+
+    def __init__(self, runner: Runner, slots: int, max_waiting: int) -> None:
+        self._runner = runner
+        self._scheduler = Scheduler(slots)
+        self._slots, self._max_waiting = slots, max_waiting
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._inside = 0  # rows submitted and not yet gone, guarded by the lock
+        self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
+        self._finished = self._cancelled = self._frames = 0
+        self._busy = 0.0
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, row: Row) -> None:
+        """Put a row in line. Raises EngineFull, EngineStopped."""
+        with self._lock:
+            if self._death is not None:
+                raise EngineStopped(self._death)
+            if self._inside >= self._slots + self._max_waiting:
+                raise EngineFull(
+                    f"all {self._slots} rows are speaking and {self._max_waiting} utterances wait; try again later"
+                )
+            self._inside += 1
+        self._commands.put(lambda: self._scheduler.submit(row))
+
+    def cancel(self, row: Row) -> None:
+        """Take a row out within one frame; one that has ended stays as it is."""
+        self._commands.put(lambda: self._cancel(row))
+
+    def stats(self) -> EngineStats:
+        running, waiting = self._scheduler.running, self._scheduler.waiting
+        return EngineStats(running, waiting, self._finished, self._cancelled, self._frames, self._busy)
+
+    @property
+    def death(self) -> str | None:
+        """Why the loop accepts nothing any more; None while it runs."""
+        with self._lock:
+            return self._death
+
+    def stop(self) -> None:
+        """Fail every row with EngineStopped and end the thread."""
+        self._die("the engine was stopped")
+        self._commands.put(lambda: None)  # wake a thread that waits for work
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self.death is None:
+                self._obey()
+                started = time.perf_counter()
+                self._turn(self._scheduler.plan())
+                self._busy += time.perf_counter() - started
+        except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
+            self._die(f"the engine died: {type(error).__name__}: {error}")
+        for row in self._scheduler.rows():
+            row.sink(EngineStopped(self._death))
+            self._leave(row)
+        while not self._commands.empty():  # rows whose submit won the race against the end
+            self._commands.get()()
+        for row in self._scheduler.rows():
+            row.sink(EngineStopped(self._death))
+            self._leave(row)
+
+    def _obey(self) -> None:
+        """Carry out every command there is; wait for one when there is nothing to do."""
+        idle = not (self._scheduler.running or self._scheduler.waiting)
+        while idle or not self._commands.empty():
+            self._commands.get()()
+            idle = False
+
+    def _turn(self, plan: Plan) -> None:
+        if plan.prefill:
+            row, end = plan.prefill
+            self._runner.prefill(row, end)
+            if end == len(row.prompt) - 1:
+                row.state = State.SPEAKING
+        if plan.speaking:
+            codes, ended = self._runner.frame(plan.speaking)
+            for row, frame, over in zip(plan.speaking, codes, ended, strict=True):
+                self._settle(row, frame, bool(over))
+
+    def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
+        """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
+        if not over:
+            row.first_frame = row.first_frame or time.perf_counter()
+            row.frames.append(frame)
+            self._frames += 1
+        reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
+        if reason or len(row.frames) == chunk_frames(row.chunks):
+            row.sink(self._chunk(row, reason))
+        if reason:
+            self._finished += 1
+            self._leave(row)
+
+    def _chunk(self, row: Row, reason: FinishReason | None) -> AudioChunk:
+        first, codes = row.decoded, np.zeros((self._runner.config.num_codebooks, 0), np.int16)
+        pcm = np.zeros(0, np.float32)
+        if row.frames:
+            codes = np.stack(row.frames, 1)
+            pcm = self._runner.decode(row, codes)
+        row.decoded += len(row.frames)
+        row.chunks += 1
+        row.frames.clear()
+        row.first_frame = row.first_frame or time.perf_counter()
+        return AudioChunk(pcm, codes, first, row.timing(), reason)
+
+    def _cancel(self, row: Row) -> None:
+        if row.state is not State.ENDED:
+            self._cancelled += 1
+            self._leave(row)
+
+    def _leave(self, row: Row) -> None:
+        self._scheduler.remove(row)
+        with self._lock:
+            self._inside -= 1
+
+    def _die(self, why: str) -> None:
+        with self._lock:
+            self._death = self._death or why
