@@ -60,7 +60,8 @@ class Engine:
         engine = cls(checkpoint, _info(config, checkpoint, device, dtype))
         engine._loop.start()
         tell("warming up", 0.0)
-        asyncio.run(engine._warm_up())
+        with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
+            thread.submit(lambda: asyncio.run(engine._warm_up())).result()
         tell("ready", 1.0)
         return engine
 
