@@ -31,7 +31,7 @@ class EngineConfig:
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
     threads: int | None = None
-    """CPU threads for torch; None leaves torch's choice."""
+    """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
