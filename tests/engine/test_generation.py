@@ -103,11 +103,11 @@ async def test_a_take_at_its_limit_says_length_and_keeps_every_frame(engine: Eng
 
 async def test_the_context_limits_a_take_and_every_position_is_used(tiny_checkpoint: Path) -> None:
     config = ModelConfig.read(tiny_checkpoint)
-    utterance = greedy(frames=100_000)
+    utterance = greedy("word " * 60, frames=100_000)
     prompt = len(build_prompt(utterance, Tokenizer.read(tiny_checkpoint, config), config))
     with running_engine(tiny_checkpoint, max_context=prompt + 20) as engine:
         take = await hear(engine, utterance)
-        reference = await hear(engine, greedy(frames=21))
+        reference = await hear(engine, greedy("word " * 60, frames=21))
     assert take.reason == "length"
     assert take.codes.shape[1] == 21  # the last frame is never read again and needs no position
     assert np.array_equal(take.codes, reference.codes)
@@ -197,7 +197,7 @@ async def test_takes_that_join_late_or_leave_early_disturb_no_one(engine: Engine
 async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, seed=6)
     config = ModelConfig.read(folder)
-    utterance = greedy("long " * 240, frames=10)
+    utterance = greedy("long " * 300, frames=10)
     prompt = build_prompt(utterance, Tokenizer.read(folder, config), config)
     assert len(prompt) > 1100
     rows = torch.from_numpy(np.concatenate([prompt.ids[None], prompt.codes]))

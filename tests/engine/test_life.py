@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine import (
     Sampling,
     Utterance,
 )
+from engine.codec import StreamState
 from engine.runner import Runner
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, until
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
@@ -54,6 +56,18 @@ async def test_leaving_the_iteration_frees_the_row(one_row: Engine) -> None:
     assert after.finished == before.finished + 1
     assert after.frames - before.frames < LONG / 2
     assert (after.running, after.waiting) == (0, 0)
+
+
+async def test_takes_that_were_left_leave_nothing_behind(one_row: Engine) -> None:
+    def streams() -> int:
+        gc.collect()
+        return sum(type(thing) is StreamState for thing in gc.get_objects())
+
+    for _ in range(5):
+        chunks, _ = await first_chunk(one_row, greedy(frames=LONG))
+        await chunks.aclose()
+    await hear(one_row, greedy(frames=3))
+    await until(lambda: streams() == 0)
 
 
 async def test_cancelling_the_task_frees_the_row(one_row: Engine) -> None:
@@ -138,7 +152,7 @@ async def test_a_clip_being_encoded_when_the_engine_stops_gets_an_answer(folder:
     with running_engine(folder) as engine:
         pcm = np.random.default_rng(0).standard_normal(44_100 * 20).astype(np.float32)
         jobs = [asyncio.create_task(engine.encode_reference(pcm, 44_100, "Words.")) for _ in range(4)]
-        await asyncio.sleep(0)  # let every job reach the encoder's line
+        await until(lambda: engine._encoder._work_queue.qsize() == 3)  # one is being encoded, three wait
         await asyncio.to_thread(engine.stop)
         results = await asyncio.gather(*jobs, return_exceptions=True)
     assert any(isinstance(result, EngineStopped) for result in results)
