@@ -8,7 +8,7 @@ import { Take, TakeList } from "./takes.js";
 import { floats, readWav } from "./wav.js";
 
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
-const [POLL_STARTING, POLL_READY] = [700, 5000]; // ms
+const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 
 const FIELDS = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "longest", "seed", "keepSeed"];
 
@@ -279,7 +279,8 @@ class Studio {
     this.#showHealth(this.health);
     const starting = this.health.status === "starting";
     if (!starting) this.#wakeWaiting?.();
-    setTimeout(() => this.#watchHealth(), starting ? POLL_STARTING : POLL_READY);
+    const busy = starting || this.speaking || this.health.load?.running;
+    setTimeout(() => this.#watchHealth(), busy ? POLL_BUSY : POLL_IDLE);
   }
 
   #showHealth({ status, doing, progress, error, engine, load }) {

@@ -133,12 +133,8 @@ def add_client_doors(service: SpeechService) -> None:
         api_description="Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`.",
         concurrency_limit=ALL_AT_ONCE,
     )
-    trigger.click(
-        doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in."
-    )
-    trigger.click(
-        doors.health, None, facts, api_name="health", api_description="The engine's state and load."
-    )
+    trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
+    trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
 
 
 async def _request(

@@ -90,12 +90,12 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     _html(words.HINTS)
                 _html(_part("card"))
             with gr.Column(scale=4, min_width=300, elem_id="side"):
-                voice = _voice_fields(speech)
+                source, voice, clip, clip_text = _voice_fields(speech)
                 sampling = _sampling_fields()
         _html(_part("takes"))
         _html(_part("dock"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
-        fields = Fields(text, *voice, *sampling)
+        fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, speak, stop, refill)
         add_client_doors(speech)
     return page

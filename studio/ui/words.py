@@ -23,8 +23,7 @@ VOICE_INFO = "Each was recorded once; the model imitates it."
 
 CLIP = "A clip of one person"
 CLIP_ADVICE = (
-    '<p class="quiet">10 to 30 seconds, one speaker, no music. '
-    "Use only a voice that is yours or that you may use.</p>"
+    '<p class="quiet">10 to 30 seconds, one speaker, no music. Use only a voice that is yours or that you may use.</p>'
 )
 CLIP_TEXT = "What is said in the clip"
 CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
