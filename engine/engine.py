@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -61,7 +62,8 @@ class Engine:
         engine = cls(checkpoint, _info(config, checkpoint, device, dtype))
         engine._loop.start()
         tell("warming up", 0.0)
-        asyncio.run(engine._warm_up())
+        with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
+            thread.submit(lambda: asyncio.run(engine._warm_up())).result()
         tell("ready", 1.0)
         return engine
 
@@ -78,7 +80,7 @@ class Engine:
         chunks: asyncio.Queue[AudioChunk | EngineError] = asyncio.Queue()
 
         def deliver(item: AudioChunk | EngineError) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
         row = self._row(utterance, deliver)
@@ -118,7 +120,7 @@ class Engine:
     def stop(self) -> None:
         """End every take with EngineStopped, free the device, join the thread. Calling it again does nothing."""
         self._loop.stop()
-        self._encoder.shutdown(cancel_futures=True)
+        self._encoder.shutdown()  # clips still in line are told in `_encode`
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)
@@ -144,6 +146,8 @@ class Engine:
 
     @torch.inference_mode()
     def _encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        if self._loop.death is not None:
+            raise EngineStopped(self._loop.death)
         codec = self._checkpoint.codec
         signal = torch.from_numpy(audio).to(next(codec.parameters()).device)
         signal = resample(signal, sample_rate, codec.config.sample_rate)

@@ -82,6 +82,8 @@ class Loop:
                 self._busy += time.perf_counter() - started
         except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
             self._die(f"the engine died: {type(error).__name__}: {error}")
+        for row in self._scheduler.rows():
+            self._scheduler.remove(row)
 
     def _die(self, why: str) -> None:
         """Accept nothing more and tell everyone who listens; the first reason stands."""
@@ -118,11 +120,11 @@ class Loop:
             row.frames.append(frame)
             self._frames += 1
         reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
-        if reason or len(row.frames) == chunk_frames(row.chunks):
-            self._send(row, reason)
-        if reason:
+        if reason:  # before the last chunk is sent: whoever has heard it finds the row free
             self._finished += 1
             self._scheduler.remove(row)
+        if reason or len(row.frames) == chunk_frames(row.chunks):
+            self._send(row, reason)
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""
@@ -138,3 +140,4 @@ class Loop:
             self._cancelled += 1
             self._scheduler.remove(row)
         row.cancelled = True
+        self._vocoder.forget(row)

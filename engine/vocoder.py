@@ -46,6 +46,10 @@ class Vocoder:
     def put(self, job: Job) -> None:
         self._jobs.put(job)
 
+    def forget(self, row: Row) -> None:
+        """Let go of a cancelled row's stream; no job of it follows."""
+        self._jobs.put(Job(row, np.zeros((0, 0), np.int16), 0, None))
+
     def stop(self) -> None:
         """Finish what was put before and end the thread."""
         self._jobs.put(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,13 +27,20 @@ class Served:
         return httpx.Client(base_url=self.url, timeout=60, **options)  # type: ignore[arg-type]
 
     def load(self) -> dict[str, int]:
+        """The engine's counters, as the health check tells them."""
         return httpx.get(f"{self.url}/health").json()["load"]
+
+    def until(self, **wanted: int) -> None:
+        """Wait until the engine's counters are so; fails after ten seconds."""
+        deadline = time.monotonic() + 10
+        while (load := self.load()) | wanted != load:
+            assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
 
 
 @contextlib.contextmanager
-def serve(settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2) -> Iterator[Served]:
-    """The studio without its page; ``wait`` until the engine is ready."""
-    app = create_app(settings, start_engine, page=False)
+def serve(settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False) -> Iterator[Served]:
+    """The studio, without its page unless asked; ``wait`` until the engine is ready."""
+    app = create_app(settings, start_engine, page=page)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     started = threading.Event()
