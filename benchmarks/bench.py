@@ -141,14 +141,20 @@ def main() -> None:
         peak_rss_mib=round(studio.stop(), 0),
         requests=1 + len(first) + len(rtf),
     )
-    print(f"{report.model} on {report.device}, {report.cores} cores, {report.machine}")
-    print(f"  ready after start        {report.ready_s:8.2f} s")
-    print(
-        f"  first audio over HTTP    {report.first_audio_ms:8.1f} ms  median of 10, worst {report.first_audio_ms_worst}"
-    )
-    print(f"  real-time factor         {report.rtf:8.3f}     median of 5, worst {report.rtf_worst}; below 1 is faster")
-    print(f"  peak resident memory     {report.peak_rss_mib:8.0f} MiB")
+    print(table(report))
     print(json.dumps(asdict(report)))
+
+
+def table(report: Report) -> str:
+    """The report for people."""
+    rows = [
+        ("ready after start", f"{report.ready_s:.2f} s", ""),
+        ("first audio over HTTP", f"{report.first_audio_ms:.0f} ms", f"worst {report.first_audio_ms_worst:.0f}"),
+        ("real-time factor", f"{report.rtf:.3f}", f"worst {report.rtf_worst:.3f}; below 1 is faster than speech"),
+        ("peak resident memory", f"{report.peak_rss_mib:.0f} MiB", ""),
+    ]
+    head = f"{report.model} on {report.device}, {report.cores} cores, {report.machine}"
+    return "\n".join([head, *(f"  {name:22} {value:>10}  {note}".rstrip() for name, value, note in rows)])
 
 
 if __name__ == "__main__":
