@@ -15,8 +15,10 @@ from fastapi import FastAPI
 
 from engine import Engine, EngineConfig, EngineError
 from studio.api import install_api
+from studio.bundled import import_bundled
 from studio.errors import InvalidClip
 from studio.host import EngineHost, Reporter, StartEngine
+from studio.library import Library
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -51,7 +53,9 @@ def create_app(
         threads=settings.threads,
     )
     host = EngineHost(config, start_engine, reporter)
-    service = SpeechService(host, VoiceShelf(Path(settings.voices)))
+    library = Library(Path(settings.studio_home))
+    import_bundled(library, Path(settings.voices))
+    service = SpeechService(host, VoiceShelf(library), settings.keep_takes)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

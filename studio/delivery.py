@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -17,11 +17,21 @@ from studio.audio.encode import Encoder
 from studio.audio.formats import open_encoder
 from studio.takes import Take, Takes
 
+Keep = Callable[[Take, bytes], None]
+
 
 class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
-    def __init__(self, source: AsyncGenerator[AudioChunk, None], take: Take, takes: Takes, started: float) -> None:
+    def __init__(
+        self,
+        source: AsyncGenerator[AudioChunk, None],
+        take: Take,
+        takes: Takes,
+        started: float,
+        keep: Keep | None = None,
+    ) -> None:
+        """``keep`` gets every take that was heard, once it has ended, and its file; it may block."""
         self._source = source
         self._takes = takes
         self._started = started
@@ -29,6 +39,8 @@ class Delivery:
         self._first = b""
         self._encoder: Encoder | None = None
         self._take = take
+        self._keep = keep
+        self._heard: list[bytes] = []
         takes.put(take)
 
     @property
@@ -67,12 +79,15 @@ class Delivery:
         assert encoder is not None, "open() comes first"
         try:
             if self._first:
+                self._hear(self._first)
                 yield self._first
             while (chunk := await self._pull()) is not None:
                 self._account(chunk, self._source_rate)
                 if piece := await _encode(encoder, chunk.pcm):
+                    self._hear(piece)
                     yield piece
             if piece := await _encode(encoder, None):
+                self._hear(piece)
                 yield piece
             self._record(replace(self._take, state="finished"))
         finally:
@@ -84,6 +99,14 @@ class Delivery:
             await self._source.aclose()
         if self._take.state in ("waiting", "speaking"):
             self._record(replace(self._take, state="cancelled"))
+        if self._keep is not None and self._heard:
+            keep, file, self._heard = self._keep, b"".join(self._heard), []
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(keep, self._take, file)
+
+    def _hear(self, piece: bytes) -> None:
+        if self._keep is not None:
+            self._heard.append(piece)
 
     async def _pull(self) -> AudioChunk | None:
         try:

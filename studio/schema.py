@@ -9,8 +9,8 @@ MIGRATIONS = Migrations("studio")
 
 
 @MIGRATIONS()
-def m001_voices(db: Database) -> None:
-    """Voices, their revisions and each revision's samples; a revision, once written, never changes."""
+def m001_consents(db: Database) -> None:
+    """Who agreed that a voice is used."""
     db.table("consents").create(
         {
             "n": int,
@@ -27,6 +27,11 @@ def m001_voices(db: Database) -> None:
         not_null=("id", "name", "language", "created"),
     )
     db.table("consents").create_index(["id"], unique=True)
+
+
+@MIGRATIONS()
+def m002_voices(db: Database) -> None:
+    """Voices, and the numbers of their revisions."""
     db.table("voices").create(
         {
             "id": str,
@@ -61,6 +66,11 @@ def m001_voices(db: Database) -> None:
         pk=("voice_id", "number"),
         foreign_keys=[("voice_id", "voices", "id")],
     )
+
+
+@MIGRATIONS()
+def m003_samples(db: Database) -> None:
+    """Each revision's samples, all of them; a revision, once written, never changes."""
     db.table("samples").create(
         {
             "voice_id": str,
@@ -91,7 +101,7 @@ def m001_voices(db: Database) -> None:
 
 
 @MIGRATIONS()
-def m002_codes(db: Database) -> None:
+def m004_codes(db: Database) -> None:
     """Codes of a cut (clip, span, gain, channel) by codec: int16 little-endian, codebook by codebook."""
     db.table("codes").create(
         {"cut": str, "codec": str, "codebooks": int, "frames": int, "codes": bytes, "created": float},
@@ -101,7 +111,7 @@ def m002_codes(db: Database) -> None:
 
 
 @MIGRATIONS()
-def m003_takes(db: Database) -> None:
+def m005_takes(db: Database) -> None:
     """What was spoken. The index of trigrams finds any three characters in a row, in every script."""
     db.table("takes").create(
         {
@@ -139,7 +149,7 @@ def m003_takes(db: Database) -> None:
 
 
 @MIGRATIONS()
-def m004_audit(db: Database) -> None:
+def m006_audit(db: Database) -> None:
     """What happened to whom, each entry sealed by a hash over itself and the one before."""
     db.table("audit").create(
         {"n": int, "at": float, "event": str, "subject": str, "details": str, "hash": str},

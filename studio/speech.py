@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import sqlite3
 import time
 import uuid
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from anyio import to_thread
 
 from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
-from studio.audio.formats import DEFAULT_FORMAT, check_format
+from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.delivery import Delivery
 from studio.errors import InvalidClip, InvalidRequest
 from studio.host import EngineHost, HostStatus
+from studio.library import StoredTake, Voice
+from studio.library.records import Scalar
 from studio.references import References
 from studio.takes import Take, Takes
-from studio.voices import Voice, VoiceShelf
+from studio.voices import RANDOM, VoiceShelf
+
+log = logging.getLogger(__name__)
 
 MAX_INPUT = 4096
 """Characters of text in one request, as OpenAI allows."""
@@ -37,7 +44,7 @@ class SpeechRequest:
 
     text: str
     voice: str | None = None
-    """An id, name or alias of a bundled voice; must be None when there is a clip."""
+    """An id, slug, name or alias of a voice, with @REVISION if wanted; must be None when there is a clip."""
     clip: bytes | None = field(default=None, repr=False)
     """A recording of the voice to speak in, in any readable container, 1 to 30 s."""
     clip_text: str | None = None
@@ -46,9 +53,11 @@ class SpeechRequest:
     sample_rate: int | None = None
     """Hz, of the file; None is the format's own: 24 kHz for pcm, 48 for opus, the model's for all others."""
     seed: int | None = None
-    temperature: float = DEFAULT_SAMPLING.temperature
-    top_p: float = DEFAULT_SAMPLING.top_p
-    top_k: int = DEFAULT_SAMPLING.top_k
+    """None takes the voice's default, and draws one where it has none."""
+    temperature: float | None = None
+    """None takes the voice's default, and Sampling's where it has none; top_p and top_k too."""
+    top_p: float | None = None
+    top_k: int | None = None
     max_frames: int = DEFAULT_FRAMES
     """The take ends here at the latest (21.5 frames a second for S2 Pro)."""
 
@@ -97,8 +106,10 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf) -> None:
+    def __init__(self, host: EngineHost, voices: VoiceShelf, keep_takes: int = 0) -> None:
+        """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
         self.host = host
+        self._keep_takes = keep_takes
         self.voices = voices
         self.takes = Takes()
         self._references = References()
@@ -119,23 +130,20 @@ class SpeechService:
         started = time.perf_counter()
         engine = self.host.engine()
         voice, references = await self._whose(engine, request)
-        seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        utterance = Utterance(
-            text=request.text,
-            references=references,
-            sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
-            max_frames=request.max_frames,
-        )
-        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time())
+        label = voice.slug if isinstance(voice, Voice) else voice
+        sampling = _sampling(request, voice.defaults if isinstance(voice, Voice) else {})
+        utterance = Utterance(request.text, references, sampling, request.max_frames)
+        take = Take(request_id or new_request_id(), "waiting", label, sampling.seed, time.time())
         source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
-        delivery = Delivery(source, take, self.takes, started)
+        keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
+        delivery = Delivery(source, take, self.takes, started, keep)
         encoder = await delivery.open(request.format, engine.info.sample_rate, request.sample_rate)
         return Speech(
             request_id=take.id,
             media_type=encoder.media_type,
             sample_rate=encoder.sample_rate,
-            seed=seed,
-            voice=voice,
+            seed=sampling.seed,
+            voice=label,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
@@ -143,26 +151,59 @@ class SpeechService:
         )
 
     async def warm_voices(self) -> None:
-        """Wait for the engine, then encode the bundled voices, so that their first speaker does not wait.
+        """Wait for the engine, then encode the voices most likely wanted, so that nobody waits for that.
 
         Raises EngineError when the engine cannot start or stops, InvalidClip for a bad bundled clip.
         """
-        engine = await self.host.ready()
-        for voice in self.voices.bundled:
-            await self._reference(engine, voice)
+        await self.voices.warm(await self.host.ready())
 
-    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[str, tuple[Reference, ...]]:
-        if request.clip is None or request.clip_text is None:
-            voice = self.voices.find(request.voice)
-            return voice.id, await self._reference(engine, voice)
-        reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
-        return OWN_CLIP, (reference,)
+    def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | str, take: Take, file: bytes) -> None:
+        stored = StoredTake(
+            id=take.id,
+            created=take.created,
+            text=request.text,
+            voice_id=voice.id if isinstance(voice, Voice) else None,
+            voice=voice.address if isinstance(voice, Voice) else voice,
+            seed=sampling.seed,
+            parameters={
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "top_k": sampling.top_k,
+                "max_frames": request.max_frames,
+                "format": request.format,
+                "sample_rate": request.sample_rate,
+            },
+            state=take.state,
+            finish_reason=take.finish_reason,
+            error=take.error,
+            timings={name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "rtf")},
+            frames=take.frames,
+            seconds=take.audio_s,
+            media_type=MEDIA_TYPES[request.format],
+        )
+        takes = self.voices.library.takes
+        try:
+            takes.add(stored, file)
+            takes.keep_newest(self._keep_takes)
+        except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
+            log.warning("the take %s could not be kept: %s", take.id, error)
 
-    async def _reference(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
-        if voice.clip is None:
-            return ()
-        clip = await to_thread.run_sync(voice.clip.read_bytes)
-        return (await self._references.encode(engine, clip, voice.text, "voice"),)
+    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[Voice | str, tuple[Reference, ...]]:
+        """The library's voice, or the name of what is none, and the references."""
+        if request.clip is not None and request.clip_text is not None:
+            reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
+            return OWN_CLIP, (reference,)
+        voice = await to_thread.run_sync(self.voices.find, request.voice)
+        if voice is None:
+            return RANDOM, ()
+        return voice, await self.voices.references(engine, voice)
+
+
+def _sampling(request: SpeechRequest, defaults: dict[str, Scalar]) -> Sampling:
+    """The request's wishes, then the voice's defaults, then Sampling's own; a seed is drawn where there is none."""
+    chosen = {"seed": secrets.randbelow(2**31)} | defaults
+    asked = {name: getattr(request, name) for name in ("seed", "temperature", "top_p", "top_k")}
+    return Sampling(**chosen | {name: value for name, value in asked.items() if value is not None})
 
 
 def new_request_id() -> str:

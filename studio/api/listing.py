@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from studio.api.errors import ApiError
 from studio.api.schemas import MODEL_ALIASES
 from studio.speech import SpeechService
-from studio.voices import Voice
+from studio.voices import ListedVoice
 
 STARTED = int(time.time())
 
@@ -74,11 +74,11 @@ def _model(service: SpeechService, model_id: str) -> dict[str, object]:
     }
 
 
-def _voice(voice: Voice) -> dict[str, object]:
+def _voice(voice: ListedVoice) -> dict[str, object]:
     return {
         "id": voice.id,
         "object": "audio.voice",
         "name": voice.name,
         "text": voice.text,
-        "bundled": voice.clip is not None,
+        "bundled": voice.bundled,
     }

@@ -32,10 +32,11 @@ class Audit:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def entries(self, subject: str | None = None) -> list[AuditEntry]:
-        """All entries, or those about one voice or consent, oldest first."""
+    def entries(self, subject: str | None = None, event: str | None = None) -> list[AuditEntry]:
+        """All entries, or those about one voice or consent, or of one kind; oldest first."""
+        where = "(?1 is null or subject = ?1) and (?2 is null or event = ?2)"
+        values = [subject, event]
         with self._store.reading() as db:
-            where, values = ("subject = ?", [subject]) if subject else (None, None)
             return [_entry(row) for row in db.table("audit").rows_where(where, values, order_by="n")]
 
     def verify(self) -> int:

@@ -53,8 +53,13 @@ class Voices:
         self._store = store
         self.undo_seconds = undo_seconds
 
-    def create(self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create") -> Voice:
-        """Add a voice with its first revision. Raises InvalidRequest, NameTaken."""
+    def create(
+        self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
+    ) -> Voice:
+        """Add a voice with its first revision. Raises InvalidRequest, NameTaken.
+
+        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand.
+        """
         check_samples(samples)
         now = time.time()
         row = _checked(asdict(draft)) | {
@@ -70,7 +75,7 @@ class Voices:
             _check_consent(db, row)
             db.table("voices").insert(row)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
-            note(db, event, row["id"], name=row["name"], clips=len(samples))
+            note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
             return self._load(db, row["id"])
 
     def get(self, reference: str) -> Voice:
