@@ -14,8 +14,10 @@ from anyio import to_thread
 from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.delivery import Delivery
-from studio.errors import InvalidClip, InvalidRequest
+from studio.errors import InvalidClip, InvalidRequest, NotFound
 from studio.host import EngineHost, HostStatus
+from studio.limits import Limits
+from studio.metrics import Metrics
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.voices import Voice, VoiceShelf
@@ -29,6 +31,8 @@ DEFAULT_FRAMES = 2048
 DEFAULT_SAMPLING = Sampling()
 OWN_CLIP = "clip"
 """The voice's id when the request brought its own clip."""
+PAGE = "page"
+"""The caller of requests that come from this process itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +101,14 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf) -> None:
+    def __init__(self, host: EngineHost, voices: VoiceShelf, limits: Limits | None = None) -> None:
         self.host = host
         self.voices = voices
         self.takes = Takes()
+        self.metrics = Metrics(host)
+        self._limits = limits or Limits(None, None)
         self._references = References()
+        self._active: dict[str, Delivery] = {}
 
     @property
     def status(self) -> HostStatus:
@@ -111,25 +118,31 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
-    async def speak(self, request: SpeechRequest, request_id: str | None = None) -> Speech:
+    async def speak(self, request: SpeechRequest, request_id: str | None = None, caller: str = PAGE) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        Raises UnknownVoice, InvalidClip, NotReady, Unavailable and what Engine.speak raises.
+        ``caller`` is whose share the request counts to. Raises UnknownVoice, InvalidClip, TooManyRequests,
+        NotReady, Unavailable, Cancelled and what Engine.speak raises.
         """
-        started = time.perf_counter()
         engine = self.host.engine()
-        voice, references = await self._whose(engine, request)
+        voice = OWN_CLIP if request.clip is not None else self.voices.find(request.voice).id
         seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        utterance = Utterance(
-            text=request.text,
-            references=references,
-            sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
-            max_frames=request.max_frames,
-        )
-        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time())
-        source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
-        delivery = Delivery(source, take, self.takes, started)
-        encoder = await delivery.open(request.format, engine.info.sample_rate, request.sample_rate)
+        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time(), caller)
+        self._limits.enter(caller)
+        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended)
+        try:
+            references = await delivery.unless_cancelled(self._whose(engine, request))
+            utterance = Utterance(
+                text=request.text,
+                references=references,
+                sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
+                max_frames=request.max_frames,
+            )
+            source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
+            encoder = await delivery.open(source, request.format, engine.info.sample_rate, request.sample_rate)
+        except BaseException as error:
+            await delivery.aclose(error)
+            raise
         return Speech(
             request_id=take.id,
             media_type=encoder.media_type,
@@ -142,6 +155,22 @@ class SpeechService:
             delivery=delivery,
         )
 
+    def cancel(self, request_id: str) -> None:
+        """End a request that waits or speaks. Raises NotFound when there is none under way."""
+        delivery = self._active.get(request_id)
+        if delivery is None:
+            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
+        delivery.cancel()
+
+    def active(self, caller: str) -> list[Take]:
+        """A caller's requests that wait or speak, oldest first."""
+        return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _ended(self, take: Take) -> None:
+        self._active.pop(take.id, None)
+        self._limits.leave(take.caller)
+        self.metrics.ended(take)
+
     async def warm_voices(self) -> None:
         """Wait for the engine, then encode the bundled voices, so that their first speaker does not wait.
 
@@ -151,12 +180,10 @@ class SpeechService:
         for voice in self.voices.bundled:
             await self._reference(engine, voice)
 
-    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[str, tuple[Reference, ...]]:
+    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[Reference, ...]:
         if request.clip is None or request.clip_text is None:
-            voice = self.voices.find(request.voice)
-            return voice.id, await self._reference(engine, voice)
-        reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
-        return OWN_CLIP, (reference,)
+            return await self._reference(engine, self.voices.find(request.voice))
+        return (await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),)
 
     async def _reference(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
         if voice.clip is None:
