@@ -169,8 +169,13 @@ def _set_up_torch(device: torch.device, threads: int | None) -> None:
     that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
     """
     if threads or device.type == "cpu":
-        torch.set_num_threads(threads or max(1, (os.cpu_count() or 2) // 2))
+        torch.set_num_threads(threads or max(1, _cores() // 2))
     torch.backends.cudnn.allow_tf32 = False
+
+
+def _cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _device(name: str | None) -> torch.device:
