@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, ConfigError
 
 MODEL_TYPE = "fish_qwen3_omni"
+MIN_CONTEXT = 256
+"""Positions below which hardly a sentence fits beside the prompt's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,13 @@ class EngineConfig:
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
     threads: int | None = None
-    """CPU threads for torch; None leaves torch's choice."""
+    """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
+
+    def __post_init__(self) -> None:
+        for name, low in (("max_rows", 1), ("max_waiting", 0), ("max_context", MIN_CONTEXT), ("threads", 1)):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"{name} must be at least {low}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,33 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.codec import Codec
 from engine.errors import EngineFull, EngineStopped
 from engine.row import Row, State
 from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler, chunk_frames
-from engine.types import AudioChunk, EngineStats, FinishReason
+from engine.types import EngineStats, FinishReason
+from engine.vocoder import Job, Vocoder
 
 
 class Loop:
     """Owns every Row between `submit` and its last chunk. All public methods may be called from any thread."""
 
-    def __init__(self, runner: Runner, slots: int, max_waiting: int) -> None:
+    def __init__(self, runner: Runner, codec: Codec, slots: int, max_waiting: int) -> None:
         self._runner = runner
+        self._vocoder = Vocoder(codec, self._die)
         self._scheduler = Scheduler(slots)
         self._slots, self._max_waiting = slots, max_waiting
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._inside = 0  # rows submitted and not yet gone, guarded by the lock
+        self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
         self._finished = self._cancelled = self._frames = 0
         self._busy = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
+        self._vocoder.start()
         self._thread.start()
 
     def submit(self, row: Row) -> None:
@@ -39,15 +43,17 @@ class Loop:
         with self._lock:
             if self._death is not None:
                 raise EngineStopped(self._death)
-            if self._inside >= self._slots + self._max_waiting:
+            if sum(other.state is not State.ENDED for other in self._open) >= self._slots + self._max_waiting:
                 raise EngineFull(
                     f"all {self._slots} rows are speaking and {self._max_waiting} utterances wait; try again later"
                 )
-            self._inside += 1
+            self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
-    def cancel(self, row: Row) -> None:
-        """Take a row out within one frame; one that has ended stays as it is."""
+    def close(self, row: Row) -> None:
+        """The caller no longer listens: an unfinished take is cancelled, its row free within one frame."""
+        with self._lock:
+            self._open.discard(row)
         self._commands.put(lambda: self._cancel(row))
 
     def stats(self) -> EngineStats:
@@ -61,11 +67,11 @@ class Loop:
             return self._death
 
     def stop(self) -> None:
-        """Fail every row with EngineStopped and end the thread."""
+        """Fail every row with EngineStopped and end both threads."""
         self._die("the engine was stopped")
-        self._commands.put(lambda: None)  # wake a thread that waits for work
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
+        self._vocoder.stop()
 
     def _run(self) -> None:
         try:
@@ -77,13 +83,17 @@ class Loop:
         except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
+            self._scheduler.remove(row)
+
+    def _die(self, why: str) -> None:
+        """Accept nothing more and tell everyone who listens; the first reason stands."""
+        with self._lock:
+            self._death = self._death or why
+            rows, self._open = self._open, set()
+        for row in rows:
+            row.cancelled = True
             row.sink(EngineStopped(self._death))
-            self._leave(row)
-        while not self._commands.empty():  # rows whose submit won the race against the end
-            self._commands.get()()
-        for row in self._scheduler.rows():
-            row.sink(EngineStopped(self._death))
-            self._leave(row)
+        self._commands.put(lambda: None)  # wake a thread that waits for work
 
     def _obey(self) -> None:
         """Carry out every command there is; wait for one when there is nothing to do."""
@@ -110,34 +120,24 @@ class Loop:
             row.frames.append(frame)
             self._frames += 1
         reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
-        if reason or len(row.frames) == chunk_frames(row.chunks):
-            row.sink(self._chunk(row, reason))
-        if reason:
+        if reason:  # before the last chunk is sent: whoever has heard it finds the row free
             self._finished += 1
-            self._leave(row)
+            self._scheduler.remove(row)
+        if reason or len(row.frames) == chunk_frames(row.chunks):
+            self._send(row, reason)
 
-    def _chunk(self, row: Row, reason: FinishReason | None) -> AudioChunk:
-        first, codes = row.decoded, np.zeros((self._runner.config.num_codebooks, 0), np.int16)
-        pcm = np.zeros(0, np.float32)
-        if row.frames:
-            codes = np.stack(row.frames, 1)
-            pcm = self._runner.decode(row, codes)
-        row.decoded += len(row.frames)
-        row.chunks += 1
-        row.frames.clear()
+    def _send(self, row: Row, reason: FinishReason | None) -> None:
+        """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""
         row.first_frame = row.first_frame or time.perf_counter()
-        return AudioChunk(pcm, codes, first, row.timing(), reason)
+        shape = (self._runner.config.num_codebooks, 0)
+        codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
+        self._vocoder.put(Job(row, codes, row.sent, reason))
+        row.sent, row.chunks = row.drawn, row.chunks + 1
+        row.frames.clear()
 
     def _cancel(self, row: Row) -> None:
         if row.state is not State.ENDED:
             self._cancelled += 1
-            self._leave(row)
-
-    def _leave(self, row: Row) -> None:
-        self._scheduler.remove(row)
-        with self._lock:
-            self._inside -= 1
-
-    def _die(self, why: str) -> None:
-        with self._lock:
-            self._death = self._death or why
+            self._scheduler.remove(row)
+        row.cancelled = True
+        self._vocoder.forget(row)

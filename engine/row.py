@@ -11,10 +11,10 @@ import numpy as np
 
 from engine.errors import EngineError
 from engine.prompt import Prompt
-from engine.types import AudioChunk, FinishReason, Sampling, Timing
+from engine.types import AudioChunk, Sampling, Timing
 
 Sink = Callable[[AudioChunk | EngineError], None]
-"""Takes chunks, or the error that ends the take; called on the engine's thread."""
+"""Takes chunks, or the error that ends the take; called on the engine's threads."""
 
 
 class State(enum.Enum):
@@ -38,10 +38,12 @@ class Row:
     position: int = 0
     """Positions in the KV cache: prompt, then frames."""
     frames: list[np.ndarray] = field(default_factory=list)
-    """Drawn but not yet decoded, each int16 (codebooks,)."""
-    decoded: int = 0
+    """Drawn but not yet handed to the codec, each int16 (codebooks,)."""
+    sent: int = 0
+    """Frames handed to the codec."""
     chunks: int = 0
-    finish_reason: FinishReason | None = None
+    cancelled: bool = False
+    """Nobody listens any more: the codec leaves out what is still to come."""
     submitted: float = field(default_factory=time.perf_counter)
     admitted: float = 0.0
     first_frame: float = 0.0
@@ -49,7 +51,7 @@ class Row:
     @property
     def drawn(self) -> int:
         """Frames drawn so far."""
-        return self.decoded + len(self.frames)
+        return self.sent + len(self.frames)
 
     def timing(self) -> Timing:
         start = self.submitted

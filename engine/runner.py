@@ -1,4 +1,4 @@
-"""Runs the model for the rows in their slots: prefill, one frame for all, and the codec's stream of each.
+"""Runs the model for the rows in their slots: prefill, and one frame for all.
 
 Parameters, history and the next input of every row live in slot tensors on the device; only joins and leaves
 write them from the host. This is the plain-torch path: readable, and the oracle of every faster one.
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.cache import KVCache
 from engine.checkpoint import Checkpoint
-from engine.codec import StreamState
 from engine.prompt import Prompt
 from engine.row import Row
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
@@ -23,12 +22,11 @@ class Runner:
     """The model's state for `slots` rows. One thread only."""
 
     def __init__(self, checkpoint: Checkpoint, slots: int, context: int) -> None:
-        self.model, self.codec, config = checkpoint.model, checkpoint.codec, checkpoint.config
+        self.model, config = checkpoint.model, checkpoint.config
         self.config = config
         embeddings = self.model.slow.embeddings.weight
         device, dtype = embeddings.device, embeddings.dtype
         self._device = device
-        self._codec_device = next(self.codec.parameters()).device
         self._head = self.model.head()
         self._cache = KVCache(config.slow, slots, context, device, dtype)
         self._fast_cache = KVCache(config.fast, slots, config.num_codebooks, device, dtype)
@@ -40,7 +38,6 @@ class Runner:
         self._seed = torch.zeros(slots, dtype=torch.int64, device=device)
         self._frame = torch.zeros(slots, dtype=torch.int64, device=device)
         self._recent = torch.zeros(slots, REPEAT_WINDOW, dtype=torch.int64, device=device)
-        self._streams = [StreamState(1) for _ in range(slots)]
 
     @torch.inference_mode()
     def prefill(self, row: Row, end: int) -> None:
@@ -71,12 +68,6 @@ class Runner:
             row.position += 1
         return codes.to(torch.int16).cpu().numpy(), ended.cpu().numpy()
 
-    @torch.inference_mode()
-    def decode(self, row: Row, frames: np.ndarray) -> np.ndarray:
-        """Continue the row's audio: codes int16 (codebooks, frames) → float32 (samples,)."""
-        codes = torch.from_numpy(frames.astype(np.int64)).to(self._codec_device)
-        return self.codec.decode(codes[None], self._streams[row.slot])[0, 0].float().cpu().numpy()
-
     def _join(self, row: Row) -> None:
         slot, sampling = row.slot, row.sampling
         self._temperature[slot] = sampling.temperature
@@ -85,7 +76,6 @@ class Runner:
         self._seed[slot] = sampling.seed
         self._frame[slot] = 0
         self._recent[slot] = -1
-        self._streams[slot].reset(0)
         last = len(row.prompt) - 1
         self._input[slot] = self._embed(row.prompt, last, last + 1)[0, 0]
 

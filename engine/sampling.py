@@ -78,7 +78,8 @@ def exponential_noise(seed: Tensor, frame: Tensor, draws: int, ranks: int) -> Te
     ]
     words = _philox(counter, seed[:, None, None] & _MASK32, (seed[:, None, None] >> 32) & _MASK32)
     bits = torch.stack(words, -1).flatten(2)[:, :, :ranks]
-    uniform = ((bits >> 8).float() + 0.5) * 2.0**-24  # in (0, 1), exact in float32
+    # 23 bits and a half stay exact in float32; one bit more would round to 1 now and then, and 1 means noise 0.
+    uniform = ((bits >> 9).float() + 0.5) * 2.0**-23
     return -uniform.log()
 
 

@@ -41,7 +41,8 @@ class EngineHost:
     """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
-        self.model_id = Path(config.model).name if Path(config.model).is_dir() else config.model
+        folder = Path(config.model)
+        self.model_id = folder.name if folder.is_absolute() or folder.is_dir() else config.model
         """What the API calls the model: a folder's name, or the hub id."""
         self._config = config
         self._start_engine = start_engine

@@ -26,7 +26,7 @@ CONTROL_TOKENS = (
 
 # Pairs that a tokeniser merges inside a string. Some would also join across the borders of strings
 # that the prompt encodes one by one (a line end and the next word, a full stop and a line end).
-MERGES = ("t h", "th e", "i n", "e r", "Ġ the", "Ċ c", "Ċ Ċ", ". Ċ", "Ċ <", "< |", "| >", "o n", "Ċ Y")
+MERGES = ("t h", "th e", "i n", "e r", "Ġ the", "Ċ c", ". Ċ", "Ċ Ċ", "Ċ <", "< |", "| >", "o n", "Ċ Y")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from studio.errors import InvalidRequest
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
+MAX_DRAIN = 8 * MAX_BODY
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,15 +31,23 @@ async def read_json(request: Request) -> dict[str, Any]:
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body, refused as soon as it is too large, whatever its Content-Length says."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MAX_BODY:
-        _too_large()
-    body = bytearray()
+    """The whole body, at most MAX_BODY bytes whatever its Content-Length says. Raises ApiError (413).
+
+    What is too much is still received, up to MAX_DRAIN, and thrown away: a connection that is closed
+    while the caller sends would take the answer with it.
+    """
+    body, received = bytearray(), 0
     async for piece in request.stream():
-        body += piece
-        if len(body) > MAX_BODY:
-            _too_large()
+        received += len(piece)
+        if received <= MAX_BODY:
+            body += piece
+        elif received > MAX_DRAIN:
+            break
+        else:
+            body.clear()
+    if received > MAX_BODY:
+        headers = {"Connection": "close"} if received > MAX_DRAIN else {}
+        raise ApiError(413, f"The request is larger than {MAX_BODY} bytes.", code="request_too_large", headers=headers)
     return bytes(body)
 
 
@@ -64,16 +73,6 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
         name = str(first["loc"][0]) if first["loc"] else None
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidRequest(f"{name}: {message}" if name else message, name, first["type"]) from None
-
-
-def _too_large() -> NoReturn:
-    # What is still on its way is not read: the connection ends with this answer.
-    raise ApiError(
-        413,
-        f"The request is larger than {MAX_BODY} bytes.",
-        code="request_too_large",
-        headers={"Connection": "close"},
-    )
 
 
 def _not_a_number(name: str) -> NoReturn:
