@@ -14,9 +14,6 @@ from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
-NOT_OURS = {
-    "landmark-unique": "Gradio draws its own waveform regions",
-}
 
 
 def serious_violations(screen: Screen) -> list[str]:
@@ -24,7 +21,7 @@ def serious_violations(screen: Screen) -> list[str]:
     return [
         f"{each['id']} ({each['impact']}): {node['html'][:160]}"
         for each in found
-        if each["impact"] in ("serious", "critical") and each["id"] not in NOT_OURS
+        if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]
 
@@ -73,7 +70,9 @@ def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Ope
     screen.speak.click()
     screen.until_over()
     own = urlparse(served.url).netloc
-    assert [url for url in screen.requests if urlparse(url).scheme.startswith("http") and urlparse(url).netloc != own] == []
+    assert [
+        url for url in screen.requests if urlparse(url).scheme.startswith("http") and urlparse(url).netloc != own
+    ] == []
 
 
 def test_every_control_of_the_player_can_be_reached_by_keyboard(served: Served, open_page: Open) -> None:
