@@ -51,6 +51,8 @@ class Studio {
     this.list = new TakeList(await drawn("#takes"));
     this.card = await drawn("#card");
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
+    const sampling = await drawn("#sampling-toggle");
+    sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     const speak = await drawn("#speak");
     speak.addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));

@@ -129,7 +129,8 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Checkbox]:
-    with gr.Accordion(words.SAMPLING, open=False, elem_id="sampling"):
+    _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
+    with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
         top_k = _slider(words.TOP_K, 1, 200, 30, 1)
