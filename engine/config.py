@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from engine.errors import CheckpointError, ConfigError
 
@@ -32,6 +32,10 @@ class EngineConfig:
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    graphs: bool = True
+    """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
+    kv_attention: Literal["auto", "off", "required"] = "auto"
+    """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     threads: int | None = None
     """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from functools import lru_cache
 
 import anyio
+import numpy as np
+from anyio import CapacityLimiter, to_thread
 
 from engine import AudioChunk, EngineError
-from studio.audio.encode import Encoder, open_encoder
+from studio.audio.encode import Encoder
+from studio.audio.formats import open_encoder
 from studio.takes import Take, Takes
 
 
@@ -30,8 +35,10 @@ class Delivery:
     def take(self) -> Take:
         return self._take
 
-    async def open(self, format_name: str, source_rate: int) -> Encoder:
+    async def open(self, format_name: str, source_rate: int, sample_rate: int | None) -> Encoder:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.
+
+        ``sample_rate=None`` is the format's own.
 
         Raises what Engine.speak raises at its first iteration.
         """
@@ -40,10 +47,10 @@ class Delivery:
                 chunk = await self._pull()
                 if self._encoder is None:
                     known = len(chunk.pcm) if chunk and chunk.finish_reason else None
-                    self._encoder = open_encoder(format_name, source_rate, known)
+                    self._encoder = open_encoder(format_name, source_rate, sample_rate, known)
                 if chunk is None:
                     break
-                self._first = self._encoder.write(chunk.pcm)
+                self._first = await _encode(self._encoder, chunk.pcm)
                 self._account(chunk, source_rate)
         except BaseException:
             await self.aclose()
@@ -63,9 +70,9 @@ class Delivery:
                 yield self._first
             while (chunk := await self._pull()) is not None:
                 self._account(chunk, self._source_rate)
-                if piece := encoder.write(chunk.pcm):
+                if piece := await _encode(encoder, chunk.pcm):
                     yield piece
-            if piece := encoder.finish():
+            if piece := await _encode(encoder, None):
                 yield piece
             self._record(replace(self._take, state="finished"))
         finally:
@@ -100,3 +107,18 @@ class Delivery:
     def _record(self, take: Take) -> None:
         self._take = take
         self._takes.put(take)
+
+
+async def _encode(encoder: Encoder, pcm: np.ndarray | None) -> bytes:
+    """Write samples, or finish the file where they are None."""
+    if not encoder.costly:
+        return encoder.finish() if pcm is None else encoder.write(pcm)
+    if pcm is None:
+        return await to_thread.run_sync(encoder.finish, limiter=_threads())
+    return await to_thread.run_sync(encoder.write, pcm, limiter=_threads())
+
+
+@lru_cache(maxsize=1)
+def _threads() -> CapacityLimiter:
+    """As many encodings at a time as there are cores; more would only take turns."""
+    return CapacityLimiter(os.cpu_count() or 1)

@@ -12,7 +12,7 @@ from typing import cast
 from anyio import to_thread
 
 from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
-from studio.audio.encode import MEDIA_TYPES
+from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.delivery import Delivery
 from studio.errors import InvalidClip, InvalidRequest
 from studio.host import EngineHost, HostStatus
@@ -42,7 +42,9 @@ class SpeechRequest:
     """A recording of the voice to speak in, in any readable container, 1 to 30 s."""
     clip_text: str | None = None
     """The words spoken in the clip."""
-    format: str = "wav"
+    format: str = DEFAULT_FORMAT
+    sample_rate: int | None = None
+    """Hz, of the file; None is the format's own: 24 kHz for pcm, 48 for opus, the model's for all others."""
     seed: int | None = None
     temperature: float = DEFAULT_SAMPLING.temperature
     top_p: float = DEFAULT_SAMPLING.top_p
@@ -52,11 +54,7 @@ class SpeechRequest:
 
     def __post_init__(self) -> None:
         _check_text("input", self.text, MAX_INPUT)
-        if self.format not in MEDIA_TYPES:
-            raise InvalidRequest(
-                f"there is no response_format {self.format[:80]!r}; there are {', '.join(MEDIA_TYPES)}",
-                "response_format",
-            )
+        check_format(self.format, self.sample_rate)
         if not 1 <= self.max_frames <= MAX_FRAMES:
             raise InvalidRequest(f"max_new_tokens must be from 1 to {MAX_FRAMES}", "max_new_tokens")
         if self.clip is None and self.clip_text is not None:
@@ -131,7 +129,7 @@ class SpeechService:
         take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time())
         source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
         delivery = Delivery(source, take, self.takes, started)
-        encoder = await delivery.open(request.format, engine.info.sample_rate)
+        encoder = await delivery.open(request.format, engine.info.sample_rate, request.sample_rate)
         return Speech(
             request_id=take.id,
             media_type=encoder.media_type,

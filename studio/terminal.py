@@ -43,4 +43,4 @@ class Terminal:
 def curl_line(address: str) -> str:
     """A command that speaks: the shortest use of the API."""
     body = shlex.quote(json.dumps({"input": "Hello from the studio."}))
-    return f"curl {address}/v1/audio/speech -H 'Content-Type: application/json' -d {body} -o hello.wav"
+    return f"curl {address}/v1/audio/speech -H 'Content-Type: application/json' -d {body} -o hello.mp3"

@@ -47,12 +47,20 @@ class SpeechBody(BaseModel):
         None,
         description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
     )
-    response_format: Literal["wav", "pcm"] | None = Field(
-        None,
-        description="wav (the default; the model's own rate) or pcm (24 kHz, 16 bit, little-endian, mono).",
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] | None = Field(
+        None, description="mp3 (the default), opus in Ogg, aac (ADTS), flac, wav, or pcm (16 bit, little-endian, mono)."
     )
-    stream_format: Literal["audio"] | None = Field(None, description="audio: the file's bytes, while they are made.")
+    sample_rate: Whole | None = Field(
+        None, description="Hz; absent: 24000 for pcm, 48000 for opus, the model's own for all others."
+    )
+    stream_format: Literal["audio", "sse"] | None = Field(
+        None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
+    )
+    stream: bool | None = Field(None, description="true without a stream_format means sse.")
     speed: Annotated[Number, Field(ge=1, le=1)] | None = Field(None, description="Only 1 is supported.")
+    instructions: str | None = Field(
+        None, max_length=4096, description="Ignored: the model takes none; it is never spoken."
+    )
     ref_audio: str | None = Field(
         None,
         description="A clip of the voice to speak in, 1 to 30 s, as a data: URL in base64; needs ref_text.",
@@ -71,6 +79,10 @@ class SpeechBody(BaseModel):
         None, description=f"At most this many frames (21.5 a second for S2 Pro); default {DEFAULT_FRAMES}."
     )
 
+    @property
+    def wants_events(self) -> bool:
+        return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
+
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest, InvalidClip."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
@@ -82,6 +94,7 @@ class SpeechBody(BaseModel):
             "top_k": self.top_k,
             "max_frames": self.max_new_tokens,
             "format": self.response_format,
+            "sample_rate": self.sample_rate,
         }
         return SpeechRequest(
             text=self.input,
@@ -93,7 +106,6 @@ class SpeechBody(BaseModel):
 
 
 UNSUPPORTED = (
-    "instructions",
     "references",
     "speaker_embedding",
     "x_vector_only_mode",
@@ -101,8 +113,6 @@ UNSUPPORTED = (
     "ambient_sound",
     "duration_seconds",
     "word_timestamps",
-    "sample_rate",
-    "stream",
     "repetition_penalty",
     "stage_params",
 )

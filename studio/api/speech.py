@@ -10,6 +10,9 @@ from studio.api.body import as_model, read_json
 from studio.api.hangup import until_hangup
 from studio.api.listing import check_model
 from studio.api.schemas import SpeechBody, refuse_unsupported
+from studio.api.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.sse import events
+from studio.audio.formats import MEDIA_TYPES
 from studio.speech import Speech, SpeechService
 
 SPEECH_DOC = {
@@ -20,16 +23,16 @@ SPEECH_DOC = {
     "responses": {
         "200": {
             "description": "The speech, chunked while it is made.",
-            "content": {"audio/wav": {}, "audio/pcm": {}},
+            "content": {media_type: {} for media_type in (*MEDIA_TYPES.values(), "text/event-stream")},
         }
     },
 }
 
 
 class SpeechResponse(StreamingResponse):
-    """Streams a Speech; however the exchange ends, the take is closed with it."""
+    """Streams a Speech, as a file or as events; however the exchange ends, the take is closed with it."""
 
-    def __init__(self, speech: Speech) -> None:
+    def __init__(self, speech: Speech, as_events: bool, characters: int) -> None:
         headers = {
             "X-Seed": str(speech.seed),
             "X-Voice": speech.voice,
@@ -38,7 +41,10 @@ class SpeechResponse(StreamingResponse):
             "X-Sample-Rate": str(speech.sample_rate),
             "X-Accel-Buffering": "no",
         }
-        super().__init__(speech.body, headers=headers, media_type=speech.media_type)
+        if as_events:
+            super().__init__(events(speech, characters), headers=headers, media_type=SSE_TYPE)
+        else:
+            super().__init__(speech.body, headers=headers, media_type=speech.media_type)
         self._speech = speech
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +66,8 @@ def speech_routes(service: SpeechService) -> APIRouter:
         body = as_model(fields, SpeechBody)
         check_model(service, body.model)
         work = service.speak(body.speech_request(), request.state.request_id)
-        return SpeechResponse(await until_hangup(request, work))
+        speech = await until_hangup(request, work)
+        return SpeechResponse(speech, body.wants_events, len(body.input))
 
     @routes.get("/v1/takes/{request_id}")
     async def get_take(request_id: str) -> JSONResponse:

@@ -8,12 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from studio.audio.resample import Resampler
-from studio.errors import InvalidRequest
 
 PCM_RATE = 24_000
 """Raw PCM carries no header, and clients of the speech API take it to be 24 kHz."""
-
-MEDIA_TYPES = {"wav": "audio/wav", "pcm": "audio/pcm"}
 
 
 class Encoder(Protocol):
@@ -22,6 +19,8 @@ class Encoder(Protocol):
     media_type: str
     sample_rate: int
     """Hz, of the file."""
+    costly: bool
+    """Whether encoding takes long enough to be done in a thread."""
 
     def write(self, pcm: np.ndarray) -> bytes:
         """Take (samples,) float32 in [-1, 1] at the source rate; return what is ready, maybe nothing."""
@@ -39,6 +38,8 @@ def pcm16(pcm: np.ndarray) -> bytes:
 
 class PcmEncoder:
     """Raw 16-bit little-endian mono."""
+
+    costly = False
 
     def __init__(self, source_rate: int, sample_rate: int) -> None:
         self.sample_rate = sample_rate
@@ -58,6 +59,7 @@ class WavEncoder:
     """16-bit mono RIFF/WAVE; exact sizes when the length is known, else 0xFFFFFFFF as in any live stream."""
 
     media_type = "audio/wav"
+    costly = False
 
     def __init__(self, source_rate: int, sample_rate: int, samples: int | None) -> None:
         self.sample_rate = sample_rate
@@ -89,15 +91,3 @@ def wav_header(sample_rate: int, samples: int | None) -> bytes:
         + b"data"
         + struct.pack("<I", data)
     )
-
-
-def open_encoder(name: str, source_rate: int, samples: int | None = None) -> Encoder:
-    """The encoder of a format.
-
-    ``samples``: the whole length at the source rate when it is known already. Raises InvalidRequest.
-    """
-    if name == "pcm":
-        return PcmEncoder(source_rate, PCM_RATE)
-    if name == "wav":
-        return WavEncoder(source_rate, source_rate, samples)
-    raise InvalidRequest(f"there is no response_format {name!r}; there are {', '.join(MEDIA_TYPES)}", "response_format")

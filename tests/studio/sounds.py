@@ -42,3 +42,11 @@ def frames_of(data: bytes) -> tuple[int, int]:
     """Sample rate and number of samples of a streamed WAV, counted, as its header cannot tell."""
     with wave.open(io.BytesIO(data)) as file:
         return file.getframerate(), len(file.readframes(1 << 30)) // (2 * file.getnchannels())
+
+
+def decoded(data: bytes, name: str) -> tuple[int, np.ndarray]:
+    """Sample rate and float32 mono samples of a file, read by FFmpeg as the container of this name."""
+    with av.open(io.BytesIO(data), "r", format=name) as file:
+        resampler = av.AudioResampler(format="flt", layout="mono")
+        frames = [part for frame in file.decode(audio=0) for part in resampler.resample(frame)]
+    return frames[0].sample_rate, np.concatenate([frame.to_ndarray()[0] for frame in frames])

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.audio.encode import open_encoder, pcm16
+from studio.audio.encode import pcm16
+from studio.audio.formats import open_encoder
 from studio.audio.read import read_clip
 from studio.audio.resample import Resampler
 from studio.errors import InvalidClip
@@ -58,7 +59,7 @@ def test_loud_samples_are_clipped_and_never_wrap() -> None:
 
 def test_a_wav_of_known_length_has_exact_sizes_and_a_stream_has_the_marker() -> None:
     pcm = tone(0.5)
-    known = open_encoder("wav", 44_100, len(pcm))
+    known = open_encoder("wav", 44_100, samples=len(pcm))
     data = known.write(pcm) + known.finish()
     assert int.from_bytes(data[4:8], "little") == len(data) - 8
     assert int.from_bytes(data[40:44], "little") == len(data) - 44

@@ -78,7 +78,7 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
         assert f"http://127.0.0.1:{port}" in said and "Ready" in said
         line = said.strip().splitlines()[-1]
         subprocess.run(["bash", "-c", f"{line} -s"], cwd=tmp_path, check=True, timeout=120)
-        assert (tmp_path / "hello.wav").read_bytes()[:4] == b"RIFF"
+        assert (tmp_path / "hello.mp3").read_bytes()[:2] in (b"\xff\xfb", b"\xff\xf3")
         page = httpx.get(f"http://127.0.0.1:{port}/", timeout=60)
         assert page.status_code == 200 and re.search("<html", page.text)
         process.send_signal(signal.SIGTERM)

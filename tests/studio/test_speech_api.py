@@ -144,6 +144,10 @@ BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
     "a voice of another type": ({"input": "a", "voice": 3}, 400, "voice"),
     "unknown model": ({"input": "a", "model": "whisper-1"}, 404, "model"),
     "unknown format": ({"input": "a", "response_format": "midi"}, 400, "response_format"),
+    "a rate that opus has not": ({"input": "a", "response_format": "opus", "sample_rate": 44_100}, 400, "sample_rate"),
+    "a rate that nothing has": ({"input": "a", "sample_rate": 12_345}, 400, "sample_rate"),
+    "a stream format": ({"input": "a", "stream_format": "ogg"}, 400, "stream_format"),
+    "instructions too long": ({"input": "a", "instructions": "a" * 4097}, 400, "instructions"),
     "speed": ({"input": "a", "speed": 9}, 400, "speed"),
     "a boolean for a number": ({"input": "a", "temperature": True}, 400, "temperature"),
     "temperature": ({"input": "a", "temperature": 2.1}, 400, "temperature"),
@@ -318,7 +322,10 @@ def test_an_engine_that_dies_breaks_the_stream_and_then_says_503(steered: Steer)
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:
-        with pytest.raises(httpx.RemoteProtocolError), client.stream("POST", SPEECH, json={"input": "a b"}) as answer:
+        with (
+            pytest.raises(httpx.RemoteProtocolError),
+            client.stream("POST", SPEECH, json={"input": "a b", "response_format": "pcm"}) as answer,
+        ):
             for _ in answer.iter_raw():
                 engine.dead = "the device fell off the bus"
         take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
