@@ -19,6 +19,7 @@ from studio.bundled import import_bundled
 from studio.errors import InvalidClip
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Library
+from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -53,9 +54,10 @@ def create_app(
         threads=settings.threads,
     )
     host = EngineHost(config, start_engine, reporter)
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = Library(Path(settings.studio_home))
     import_bundled(library, Path(settings.voices))
-    service = SpeechService(host, VoiceShelf(library), settings.keep_takes)
+    service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from engine.prompt import build_prompt
 from engine.resample import resample
 from engine.row import Row
 from engine.runner import Runner
+from engine.streams import GraphStreams, PlainStreams, Streams, own_stream
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Utterance
 
 Progress = Callable[[str, float], None]
@@ -37,12 +39,10 @@ class Engine:
     one thread of the engine's own does all the work.
     """
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo) -> None:
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop) -> None:
         """Use `Engine.start`."""
         self.info = info
-        self._checkpoint = checkpoint
-        runner = Runner(checkpoint, info.max_rows, info.max_context)
-        self._loop = Loop(runner, checkpoint.codec, info.max_rows, info.max_waiting)
+        self._checkpoint, self._loop = checkpoint, loop
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder")
 
     @classmethod
@@ -59,8 +59,10 @@ class Engine:
         tell("finding the checkpoint", 0.0)
         folder = checkpoints.find(config.model)
         checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
-        engine = cls(checkpoint, _info(config, checkpoint, device, dtype))
-        engine._loop.start()
+        info = _info(config, checkpoint, device, dtype)
+        loop, frame_path, kv_attention = _loop(config, checkpoint, info, tell)
+        engine = cls(checkpoint, replace(info, frame_path=frame_path, kv_attention=kv_attention), loop)
+        loop.start()
         tell("warming up", 0.0)
         with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
             thread.submit(lambda: asyncio.run(engine._warm_up())).result()
@@ -149,9 +151,10 @@ class Engine:
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
         codec = self._checkpoint.codec
-        signal = torch.from_numpy(audio).to(next(codec.parameters()).device)
-        signal = resample(signal, sample_rate, codec.config.sample_rate)
-        return codec.encode(signal[None, None])[0].to(torch.int16).cpu().numpy()
+        device = next(codec.parameters()).device
+        with own_stream(device):
+            signal = resample(torch.from_numpy(audio).to(device), sample_rate, codec.config.sample_rate)
+            return codec.encode(signal[None, None])[0].to(torch.int16).cpu().numpy()
 
     async def _warm_up(self) -> None:
         """One short take and one short encoding, so that the first caller pays for no first use."""
@@ -169,8 +172,48 @@ def _set_up_torch(device: torch.device, threads: int | None) -> None:
     that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
     """
     if threads or device.type == "cpu":
-        torch.set_num_threads(threads or max(1, (os.cpu_count() or 2) // 2))
+        torch.set_num_threads(threads or max(1, _cores() // 2))
     torch.backends.cudnn.allow_tf32 = False
+
+
+def _cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _loop(config: EngineConfig, checkpoint: Checkpoint, info: EngineInfo, tell: Progress) -> tuple[Loop, str, str]:
+    """The loop over the fastest path that device and config allow, and EngineInfo's words for it."""
+    codec, rows = checkpoint.codec, info.max_rows
+    codec_device = next(codec.parameters()).device
+    runner = Runner(checkpoint.model, rows, info.max_context, config.prefix_bytes)
+    streams: Streams = PlainStreams(codec)
+    missing = _missing_kernels(runner.device, config)
+    kernel = missing is None and config.kv_attention != "off"
+    if config.kv_attention == "required" and not kernel:
+        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+    if missing is None:
+        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
+        if codec_device.type == "cuda":
+            streams = graphs = GraphStreams(codec, rows)
+            graphs.capture(lambda done: tell("capturing codec graphs", done))
+    loop = Loop(runner, streams, codec_device, rows, info.max_waiting)
+    frame_path = "CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})"
+    return loop, frame_path, "on" if kernel else f"off: {missing or 'switched off'}"
+
+
+def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
+    """Why the fused kernels are not used; None when they are."""
+    if not config.graphs:
+        return "graphs are switched off"
+    if device.type != "cuda":
+        return f"it needs a CUDA device, not {device.type}"
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return f"{torch.cuda.get_device_name(device)} is older than compute capability 8.0"
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        return f"Triton cannot be loaded: {error}"
+    return None
 
 
 def _device(name: str | None) -> torch.device:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import torch
 
-from engine.codec import Codec
 from engine.errors import EngineFull, EngineStopped
 from engine.row import Row, State
 from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler, chunk_frames
+from engine.streams import Streams, own_stream
 from engine.types import EngineStats, FinishReason
 from engine.vocoder import Job, Vocoder
 
@@ -21,9 +22,11 @@ from engine.vocoder import Job, Vocoder
 class Loop:
     """Owns every Row between `submit` and its last chunk. All public methods may be called from any thread."""
 
-    def __init__(self, runner: Runner, codec: Codec, slots: int, max_waiting: int) -> None:
+    def __init__(
+        self, runner: Runner, streams: Streams, codec_device: torch.device, slots: int, max_waiting: int
+    ) -> None:
         self._runner = runner
-        self._vocoder = Vocoder(codec, self._die)
+        self._vocoder = Vocoder(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
         self._slots, self._max_waiting = slots, max_waiting
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -58,7 +61,19 @@ class Loop:
 
     def stats(self) -> EngineStats:
         running, waiting = self._scheduler.running, self._scheduler.waiting
-        return EngineStats(running, waiting, self._finished, self._cancelled, self._frames, self._busy)
+        with_kernel = self._frames if self._runner.kernel_attention else 0
+        return EngineStats(
+            running=running,
+            waiting=waiting,
+            finished=self._finished,
+            cancelled=self._cancelled,
+            frames=self._frames,
+            busy_seconds=self._busy,
+            kv_attention_hits=with_kernel,
+            kv_attention_fallbacks=self._frames - with_kernel,
+            prefix_hits=self._runner.prefixes.hits,
+            prefix_misses=self._runner.prefixes.misses,
+        )
 
     @property
     def death(self) -> str | None:
@@ -75,11 +90,12 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            while self.death is None:
-                self._obey()
-                started = time.perf_counter()
-                self._turn(self._scheduler.plan())
-                self._busy += time.perf_counter() - started
+            with own_stream(self._runner.device, priority=-1):
+                while self.death is None:
+                    self._obey()
+                    started = time.perf_counter()
+                    self._turn(self._scheduler.plan())
+                    self._busy += time.perf_counter() - started
         except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
@@ -103,11 +119,8 @@ class Loop:
             idle = False
 
     def _turn(self, plan: Plan) -> None:
-        if plan.prefill:
-            row, end = plan.prefill
-            self._runner.prefill(row, end)
-            if end == len(row.prompt) - 1:
-                row.state = State.SPEAKING
+        if plan.prefill and self._runner.prefill(plan.prefill):
+            plan.prefill.state = State.SPEAKING
         if plan.speaking:
             codes, ended = self._runner.frame(plan.speaking)
             for row, frame, over in zip(plan.speaking, codes, ended, strict=True):

@@ -124,6 +124,10 @@ class EngineInfo:
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
+    frame_path: str = "plain torch"
+    """How a frame is drawn."""
+    kv_attention: str = "off"
+    """Whether the KV-cache attention kernel is used, and if not, why."""
 
     @property
     def frame_rate(self) -> float:
@@ -143,6 +147,13 @@ class EngineStats:
     """Frames generated since the start."""
     busy_seconds: float
     """Time spent computing since the start."""
+    kv_attention_hits: int = 0
+    """Frames drawn with the KV-cache attention kernel."""
+    kv_attention_fallbacks: int = 0
+    """Frames drawn without it."""
+    prefix_hits: int = 0
+    """Takes whose voice was known: only their text was prefilled."""
+    prefix_misses: int = 0
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

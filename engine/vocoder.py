@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.codec import Codec, StreamState
 from engine.row import Row
+from engine.streams import Streams, own_stream
 from engine.types import AudioChunk, FinishReason
 
 
@@ -28,16 +28,18 @@ class Job:
     first_frame: int
     finish_reason: FinishReason | None
 
+    @property
+    def frames(self) -> int:
+        return int(self.codes.shape[1])
+
 
 class Vocoder:
-    """Decodes jobs one after the other. `put` and `stop` may be called from any thread."""
+    """Decodes what is due, all rows at once. `put`, `forget` and `stop` may be called from any thread."""
 
-    def __init__(self, codec: Codec, on_failure: Callable[[str], None]) -> None:
-        self._codec = codec
-        self._device = next(codec.parameters()).device
+    def __init__(self, streams: Streams, device: torch.device, on_failure: Callable[[str], None]) -> None:
+        self._streams, self._device = streams, device
         self._on_failure = on_failure
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._streams: dict[Row, StreamState] = {}
         self._thread = threading.Thread(target=self._run, name="vocoder", daemon=True)
 
     def start(self) -> None:
@@ -57,25 +59,35 @@ class Vocoder:
             self._thread.join()
 
     def _run(self) -> None:
+        waiting: list[Job] = []
         try:
-            while job := self._jobs.get():
-                self._work(job)
+            with own_stream(self._device):
+                while True:
+                    while not waiting or not self._jobs.empty():
+                        job = self._jobs.get()
+                        if job is None:
+                            return
+                        waiting.append(job)
+                    waiting = self._work(waiting)
         except Exception as error:  # noqa: BLE001  (whatever kills the thread is told to every caller)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
 
-    def _work(self, job: Job) -> None:
-        row = job.row
-        if not row.cancelled:
-            stream = self._streams.setdefault(row, StreamState(1))
-            pcm = self._decode(job.codes, stream)
+    def _work(self, jobs: list[Job]) -> list[Job]:
+        """Decode the first job of every row together; returns the jobs that are left for the next turn."""
+        due: dict[Row, Job] = {}
+        left: list[Job] = []
+        for job in jobs:
+            if job.row.cancelled:
+                self._streams.close(job.row)
+            elif job.row in due or not self._streams.open(job.row):
+                left.append(job)
+            else:
+                due[job.row] = job
+        pieces = [(row, job.codes) for row, job in due.items() if job.frames]
+        sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
+        for row, job in due.items():
+            pcm = sounds.get(row, np.zeros(0, np.float32))
             row.sink(AudioChunk(pcm, job.codes, job.first_frame, row.timing(), job.finish_reason))
-        if job.finish_reason or row.cancelled:
-            self._streams.pop(row, None)
-
-    @torch.inference_mode()
-    def _decode(self, codes: np.ndarray, stream: StreamState) -> np.ndarray:
-        """Codes (codebooks, frames) → float32 (samples,)."""
-        if codes.shape[1] == 0:
-            return np.zeros(0, np.float32)
-        frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
-        return self._codec.decode(frames[None], stream)[0, 0].float().cpu().numpy()
+            if job.finish_reason:
+                self._streams.close(row)
+        return left

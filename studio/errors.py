@@ -7,6 +7,8 @@ StudioError
 │   └── InvalidClip      a reference clip that cannot be used
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
+├── Cancelled            somebody asked for the end of this request while it was under way
+├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -48,10 +50,22 @@ class Changed(StudioError):
     code = "changed"
 
 
+class Cancelled(StudioError):
+    code = "request_cancelled"
+
+
+class TooManyRequests(StudioError):
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class NotReady(StudioError):
     code = "not_ready"
 
-    def __init__(self, message: str, retry_after: int) -> None:
+    def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 

@@ -17,10 +17,12 @@ from anyio import to_thread
 from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.delivery import Delivery
-from studio.errors import InvalidClip, InvalidRequest
+from studio.errors import InvalidClip, InvalidRequest, NotFound
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
 from studio.library.records import Scalar
+from studio.limits import Limits
+from studio.metrics import Metrics
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.voices import RANDOM, VoiceShelf
@@ -36,6 +38,8 @@ DEFAULT_FRAMES = 2048
 DEFAULT_SAMPLING = Sampling()
 OWN_CLIP = "clip"
 """The voice's id when the request brought its own clip."""
+PAGE = "page"
+"""The caller of requests that come from this process itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +110,16 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf, keep_takes: int = 0) -> None:
+    def __init__(self, host: EngineHost, voices: VoiceShelf, limits: Limits | None = None, keep_takes: int = 0) -> None:
         """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
         self.host = host
         self._keep_takes = keep_takes
         self.voices = voices
         self.takes = Takes()
+        self.metrics = Metrics(host)
+        self._limits = limits or Limits(None, None)
         self._references = References()
+        self._active: dict[str, Delivery] = {}
 
     @property
     def status(self) -> HostStatus:
@@ -122,22 +129,28 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
-    async def speak(self, request: SpeechRequest, request_id: str | None = None) -> Speech:
+    async def speak(self, request: SpeechRequest, request_id: str | None = None, caller: str = PAGE) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        Raises UnknownVoice, InvalidClip, NotReady, Unavailable and what Engine.speak raises.
+        ``caller`` is whose share the request counts to. Raises UnknownVoice, InvalidClip, TooManyRequests,
+        NotReady, Unavailable, Cancelled and what Engine.speak raises.
         """
-        started = time.perf_counter()
         engine = self.host.engine()
-        voice, references = await self._whose(engine, request)
-        label = voice.slug if isinstance(voice, Voice) else voice
-        sampling = _sampling(request, voice.defaults if isinstance(voice, Voice) else {})
-        utterance = Utterance(request.text, references, sampling, request.max_frames)
-        take = Take(request_id or new_request_id(), "waiting", label, sampling.seed, time.time())
-        source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
+        voice = None if request.clip is not None else await to_thread.run_sync(self.voices.find, request.voice)
+        label = OWN_CLIP if request.clip is not None else RANDOM if voice is None else voice.slug
+        sampling = _sampling(request, voice.defaults if voice else {})
+        take = Take(request_id or new_request_id(), "waiting", label, sampling.seed, time.time(), caller)
         keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
-        delivery = Delivery(source, take, self.takes, started, keep)
-        encoder = await delivery.open(request.format, engine.info.sample_rate, request.sample_rate)
+        self._limits.enter(caller)
+        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
+        try:
+            references = await delivery.unless_cancelled(self._whose(engine, request, voice))
+            utterance = Utterance(request.text, references, sampling, request.max_frames)
+            source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
+            encoder = await delivery.open(source, request.format, engine.info.sample_rate, request.sample_rate)
+        except BaseException as error:
+            await delivery.aclose(error)
+            raise
         return Speech(
             request_id=take.id,
             media_type=encoder.media_type,
@@ -150,6 +163,22 @@ class SpeechService:
             delivery=delivery,
         )
 
+    def cancel(self, request_id: str) -> None:
+        """End a request that waits or speaks. Raises NotFound when there is none under way."""
+        delivery = self._active.get(request_id)
+        if delivery is None:
+            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
+        delivery.cancel()
+
+    def active(self, caller: str) -> list[Take]:
+        """A caller's requests that wait or speak, oldest first."""
+        return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _ended(self, take: Take) -> None:
+        self._active.pop(take.id, None)
+        self._limits.leave(take.caller)
+        self.metrics.ended(take)
+
     async def warm_voices(self) -> None:
         """Wait for the engine, then encode the voices most likely wanted, so that nobody waits for that.
 
@@ -157,13 +186,13 @@ class SpeechService:
         """
         await self.voices.warm(await self.host.ready())
 
-    def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | str, take: Take, file: bytes) -> None:
+    def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | None, take: Take, file: bytes) -> None:
         stored = StoredTake(
             id=take.id,
             created=take.created,
             text=request.text,
-            voice_id=voice.id if isinstance(voice, Voice) else None,
-            voice=voice.address if isinstance(voice, Voice) else voice,
+            voice_id=voice.id if voice else None,
+            voice=voice.address if voice else take.voice,
             seed=sampling.seed,
             parameters={
                 "temperature": sampling.temperature,
@@ -188,15 +217,10 @@ class SpeechService:
         except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
             log.warning("the take %s could not be kept: %s", take.id, error)
 
-    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[Voice | str, tuple[Reference, ...]]:
-        """The library's voice, or the name of what is none, and the references."""
+    async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         if request.clip is not None and request.clip_text is not None:
-            reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
-            return OWN_CLIP, (reference,)
-        voice = await to_thread.run_sync(self.voices.find, request.voice)
-        if voice is None:
-            return RANDOM, ()
-        return voice, await self.voices.references(engine, voice)
+            return (await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),)
+        return () if voice is None else await self.voices.references(engine, voice)
 
 
 def _sampling(request: SpeechRequest, defaults: dict[str, Scalar]) -> Sampling:

@@ -117,6 +117,8 @@ def test_imports_have_no_cycles() -> None:
 @pytest.mark.parametrize("path", ALL, ids=name_of)
 def test_a_file_says_its_duty_in_its_first_line(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
+    if path.name == "__init__.py" and not lines:
+        return
     assert ast.get_docstring(tree_of(path)), "no module docstring"
     assert lines[0].startswith('"""'), "the docstring starts on the first line"
     assert len(lines[0]) > 20

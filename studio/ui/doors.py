@@ -105,10 +105,10 @@ def add_client_doors(service: SpeechService) -> None:
     doors = SpeechDoors(service)
     with gr.Column(visible=False):
         inputs = [
-            gr.Textbox(label="text"),
+            gr.Textbox("", label="text"),
             gr.Textbox("default", label="voice"),
             gr.Audio(label="ref_audio", type="filepath"),
-            gr.Textbox(label="ref_text"),
+            gr.Textbox("", label="ref_text"),
             gr.Number(RANDOM_SEED, label="seed", precision=0),
             gr.Number(USUAL.temperature, label="temperature"),
             gr.Number(USUAL.top_p, label="top_p"),

@@ -84,6 +84,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     elem_id="script",
                     autofocus=True,
                 )
+                _html(_part("script"))
                 with gr.Row(elem_id="actions"):
                     speak = gr.Button("Speak", variant="primary", elem_id="speak")
                     stop = gr.Button("Stop", variant="stop", elem_id="stop")
@@ -119,7 +120,10 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             type="filepath",
             format=None,
             elem_id="clip",
-            waveform_options=gr.WaveformOptions(sample_rate=44100, show_recording_waveform=True),
+            buttons=["download"],
+            waveform_options=gr.WaveformOptions(
+                waveform_color="#a8a29e", waveform_progress_color="#0f766e", sample_rate=44100
+            ),
         )
         _html(words.CLIP_ADVICE)
         clip_text = gr.Textbox(
@@ -129,7 +133,8 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Checkbox]:
-    with gr.Accordion(words.SAMPLING, open=False, elem_id="sampling"):
+    _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
+    with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
         top_k = _slider(words.TOP_K, 1, 200, 30, 1)
@@ -158,13 +163,14 @@ def _wire(fields: Fields, speak: gr.Button, stop: gr.Button, refill: gr.Button) 
         None,
         fields.all,
         fields.all,
-        js="(...values) => window.studio.refill(...values)",
+        js="(...values) => window.studio.fields.refill(...values)",
         api_visibility="private",
     )
-    fields.source.change(
+    gr.on(
+        [field.change for field in fields.all],
         None,
-        fields.source,
-        js="(source) => { document.body.dataset.source = source; }",
+        fields.all,
+        js="(...values) => { window.studio.fields.changed(...values); }",
         api_visibility="private",
     )
 

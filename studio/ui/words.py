@@ -28,7 +28,10 @@ CLIP_ADVICE = (
 CLIP_TEXT = "What is said in the clip"
 CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
 
-SAMPLING = "Sampling"
+SAMPLING = (
+    '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">Sampling'
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
+)
 TEMPERATURE = ("Temperature", "Lower is steadier, higher is livelier.")
 TOP_P = ("Top-p", "Draw from the likeliest sounds that make up this share.")
 TOP_K = ("Top-k", "Never draw from more sounds than this.")

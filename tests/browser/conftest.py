@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from engine import Engine, EngineConfig
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import PATIENCE_MS, Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -29,8 +29,6 @@ FLAGS = (
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 )
-PATIENCE_MS = 60_000
-"""How long a step may take before it counts as failed; nothing is asserted of speed here."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,7 +88,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(chromium: Browser) -> Iterator[Callable[..., Screen]]:
-    """Opens a studio's page in a context of its own; further arguments are the context's. Errors on it fail the test."""
+    """Opens a studio's page in a context of its own, made with any further arguments; its errors fail the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

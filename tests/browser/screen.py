@@ -6,7 +6,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.studio.server import Served
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 30_000
+"""How long a step may take before it counts as failed; nothing is asserted of speed here."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Screen:
@@ -30,7 +32,7 @@ class Screen:
 
     @property
     def script(self) -> Locator:
-        return self.page.get_by_label("Script")
+        return self.page.get_by_role("textbox", name="Script", exact=True)
 
     @property
     def status(self) -> Locator:
@@ -46,15 +48,15 @@ class Screen:
 
     def ready(self) -> Screen:
         """Wait until the page says that the engine is ready."""
-        expect(self.page.locator("#pill")).to_have_attribute("data-status", "ready", timeout=PATIENCE_MS)
+        expect(self.page.locator("#pill")).to_have_attribute("data-status", "ready")
         return self
 
     def longest(self, seconds: float) -> None:
         """Set the longest take, so that a random model, which never ends by itself, is brief."""
         self.open_sampling()
-        field = self.page.get_by_label("number input for Longest take (seconds)")
-        field.fill(str(seconds))
-        field.press("Tab")
+        slider = self.page.get_by_label("range slider for Longest take (seconds)")
+        slider.fill(str(seconds))
+        expect(self.page.get_by_label("number input for Longest take (seconds)")).to_have_value(str(seconds))
 
     def open_sampling(self) -> None:
         seed = self.page.locator("#seed input")
@@ -71,4 +73,4 @@ class Screen:
 
     def until_over(self) -> None:
         """Wait until the take in the player has been heard to its end."""
-        expect(self.page.locator("#dock")).to_have_attribute("data-state", "over", timeout=PATIENCE_MS)
+        expect(self.page.locator("#dock")).to_have_attribute("data-state", "over")

@@ -50,7 +50,7 @@ def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_pag
     screen = open_page(served).ready()
     screen.longest(2)
     screen.speak.click()
-    expect(screen.takes).to_contain_text("Cut at the longest take", timeout=60_000)
+    expect(screen.takes).to_contain_text("Cut at the longest take")
     expect(screen.takes).to_contain_text("raise “Longest take”")
 
 

@@ -38,7 +38,9 @@ class Served:
 
 
 @contextlib.contextmanager
-def serve(settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False) -> Iterator[Served]:
+def serve(
+    settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False
+) -> Iterator[Served]:
     """The studio, without its page unless asked; ``wait`` until the engine is ready."""
     app = create_app(settings, start_engine, page=page)
     listener = socket.socket()
