@@ -7,14 +7,14 @@ import secrets
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
 from anyio import to_thread
 
-from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
+from engine import AudioChunk, Engine, EngineError, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.delivery import Delivery
 from studio.errors import InvalidClip, InvalidRequest, NotFound
@@ -25,7 +25,7 @@ from studio.limits import Limits
 from studio.metrics import Metrics
 from studio.references import References
 from studio.takes import Take, Takes
-from studio.voices import RANDOM, VoiceShelf
+from studio.voices import RANDOM, Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +162,19 @@ class SpeechService:
             body=delivery.body(),
             delivery=delivery,
         )
+
+    async def save_voice(self, save: Callable[[], Voice], progress: Progress | None = None) -> Voice:
+        """What ``save`` makes of the library, its codes with it if the engine is up, else at the first use of them.
+
+        ``save`` may block. Raises what it raises.
+        """
+        voice = await to_thread.run_sync(save)
+        if self.status.state == "ready":
+            try:
+                await self.voices.references(self.host.engine(), voice, progress)
+            except (EngineError, InvalidClip) as error:  # the voice is saved all the same; whoever speaks in it hears the reason
+                log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
+        return voice
 
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ OPENAI_VOICES = (
 )  # fmt: skip
 """OpenAI's built-in names, which many clients send whatever the server: each means one of ours,
 unless a voice of the library has that name."""
+
+Progress = Callable[[float], None]
+"""Hears how much of a voice is encoded, 0 to 1."""
 
 DEFAULT = "default"
 RANDOM = "random"
@@ -78,7 +81,7 @@ class VoiceShelf:
                 raise UnknownVoice(f"{error}; there are {known}", "voice") from None
         return None if meant == RANDOM else self.library.voices.get(meant)
 
-    async def references(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
+    async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes and words, and who speaks.
 
         Codes come from the library; what it lacks for this codec is encoded and kept.
@@ -93,6 +96,8 @@ class VoiceShelf:
             # The engine numbers speakers by position where the words do not say otherwise.
             spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, spoken))
+            if progress is not None:
+                progress((position + 1) / len(voice.samples))
         return tuple(references)
 
     async def warm(self, engine: Engine) -> None:
