@@ -4,7 +4,8 @@ StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
 │   ├── NameTaken        another voice has that name
-│   └── InvalidClip      a reference clip that cannot be used
+│   ├── InvalidClip      a reference clip that cannot be used
+│   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
 ├── Cancelled            somebody asked for the end of this request while it was under way
@@ -40,6 +41,10 @@ class InvalidClip(InvalidRequest):
 
 class NotFound(StudioError):
     code = "not_found"
+
+
+class InvalidPack(InvalidRequest):
+    code = "invalid_pack"
 
 
 class NameTaken(InvalidRequest):

@@ -172,7 +172,10 @@ class SpeechService:
         if self.status.state == "ready":
             try:
                 await self.voices.references(self.host.engine(), voice, progress)
-            except (EngineError, InvalidClip) as error:  # the voice is saved all the same; whoever speaks in it hears the reason
+            except (
+                EngineError,
+                InvalidClip,
+            ) as error:  # it is saved; whoever speaks in it is told
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 

@@ -18,9 +18,12 @@ from studio.editing import add_sample, edit_sample, find_sample, remove_sample
 from studio.errors import InvalidRequest, NotFound
 from studio.intake import sound_of, suggest_span, take_in
 from studio.library import Voice
+from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.pack import MEDIA_TYPE as PACK_TYPE
 from studio.speech import SpeechService
 
 MAX_PAGE = 100
+PACK_LIMIT = MAX_PACK + 64 * 1024
 
 # What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
@@ -38,6 +41,9 @@ class LibraryRoutes:
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
         routes.post("/v1/voices/advise")(self.advise)
+        routes.post("/v1/voices/inspect")(self.inspect)
+        routes.post("/v1/voices/import")(self.import_pack)
+        routes.get(voice + "/export")(self.export)
         routes.get("/v1/voices")(self.list_voices)
         routes.get(voice)(self.get_voice)
         routes.patch(voice)(self.edit_voice)
@@ -154,6 +160,25 @@ class LibraryRoutes:
             cut = type(cut)(span.start, span.end, cut.gain_db, cut.channel)
         intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
         return JSONResponse({"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json())
+
+    def export(self, reference: str) -> Response:
+        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
+        slug = self._library.voices.get(reference).slug
+        disposition = f'attachment; filename="{slug}.fishvoice"'
+        headers = _GUARDED | {"Content-Disposition": disposition}
+        return Response(export_voice(self._library, reference), media_type=PACK_TYPE, headers=headers)
+
+    async def inspect(self, request: Request) -> JSONResponse:
+        """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
+        form = await read_form(request, PACK_LIMIT)
+        pack = await to_thread.run_sync(read_pack, form.file("file", "pack"))
+        return JSONResponse({"object": "voice.pack"} | pack.as_json())
+
+    async def import_pack(self, request: Request) -> Response:
+        """Put a pack into the library (multipart: file, and another name if wanted)."""
+        form = await read_form(request, PACK_LIMIT)
+        save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
+        return voice_response(request, await self._service.save_voice(save))
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)

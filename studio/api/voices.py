@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -15,7 +13,7 @@ from studio.api.voice_schemas import ConsentChanges
 from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.intake import take_in
-from studio.library import Cut, NewSample, VoiceDraft
+from studio.library import Cut, NewConsent, NewSample, VoiceDraft
 from studio.speech import SpeechService
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
@@ -76,13 +74,16 @@ class AudioVoices:
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
         sample = await sample_of(form)
-        consent_id = await to_thread.run_sync(self._consent, form)
+        consent = form.text("consent").strip()
+        ours = consent.startswith("cons_")
         draft = VoiceDraft(
             name=form.text("name"),
             description=form.text("speaker_description", "description"),
             language=form.text("language"),
             licence=form.text("licence"),
-            consent_id=consent_id,
+            consent_id=consent if ours else None,
+            # Words of somebody else's scheme are recorded as such.
+            consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
         )
         voice = await self._service.save_voice(lambda: self._library.voices.create(draft, [sample]))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
@@ -142,15 +143,8 @@ class AudioVoices:
                 raise InvalidRequest(f"{name} is missing", name, "missing_required_parameter")
         recording = form.files.get("recording")
         media_type = MEDIA_TYPES[container_of(recording, "recording")] if recording is not None else ""
-        create = partial(
-            self._library.consents.create,
-            form.text("name"),
-            form.text("language"),
-            form.text("statement"),
-            recording,
-            media_type,
-        )
-        return JSONResponse(consent_json(await to_thread.run_sync(create)))
+        new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
+        return JSONResponse(consent_json(await to_thread.run_sync(self._library.consents.create, new)))
 
     def list_consents(self, after: str | None = None, limit: int = 20) -> JSONResponse:
         """Consents, newest first."""
@@ -182,10 +176,3 @@ class AudioVoices:
         """Withdraw a consent."""
         self._library.consents.delete(consent_id)
         return JSONResponse({"id": consent_id, "object": "audio.voice_consent", "deleted": True})
-
-    def _consent(self, form: Form) -> str | None:
-        """The consent of a form: an id of ours, or words of somebody else's scheme, which are recorded as such."""
-        given = form.text("consent").strip()
-        if not given or given.startswith("cons_"):
-            return given or None
-        return self._library.consents.create(form.text("name"), statement=given).id

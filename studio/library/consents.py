@@ -6,11 +6,13 @@ import secrets
 import time
 from typing import Any
 
+from sqlite_utils import Database
+
 from studio.errors import InvalidRequest, NotFound
 from studio.library.audit import note
 from studio.library.checks import MAX_DESCRIPTION, clean_language, clean_text
 from studio.library.database import Store
-from studio.library.records import Consent
+from studio.library.records import Consent, NewConsent
 
 MAX_PAGE = 100
 
@@ -21,32 +23,10 @@ class Consents:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def create(
-        self,
-        name: str,
-        language: str = "",
-        statement: str = "",
-        recording: bytes | None = None,
-        media_type: str = "",
-        created: float | None = None,
-    ) -> Consent:
-        """Record that ``name`` consents. Raises InvalidRequest."""
-        row: dict[str, Any] = {
-            "id": f"cons_{secrets.token_hex(12)}",
-            "name": _clean_name(name),
-            "language": clean_language(language),
-            "statement": clean_text("statement", statement, MAX_DESCRIPTION),
-            "recording": None,
-            "media_type": media_type,
-            "size": len(recording or b""),
-            "created": created or time.time(),
-        }
+    def create(self, new: NewConsent) -> Consent:
+        """Record a consent. Raises InvalidRequest."""
         with self._store.writing() as db:
-            if recording:
-                row["recording"] = self._store.files.put(recording)
-            db.table("consents").insert(row)
-            note(db, "consent.create", row["id"], name=row["name"])
-        return Consent(**row)
+            return write_consent(db, self._store, new)
 
     def get(self, consent_id: str) -> Consent:
         """Raises NotFound."""
@@ -87,6 +67,23 @@ class Consents:
             note(db, "consent.delete", consent_id, name=consent.name)
         if consent.recording:
             self._store.drop_unreferred([consent.recording])
+
+
+def write_consent(db: Database, store: Store, new: NewConsent) -> Consent:
+    """Record a consent within the caller's write transaction. Raises InvalidRequest."""
+    row: dict[str, Any] = {
+        "id": f"cons_{secrets.token_hex(12)}",
+        "name": _clean_name(new.name),
+        "language": clean_language(new.language),
+        "statement": clean_text("statement", new.statement, MAX_DESCRIPTION),
+        "recording": store.files.put(new.recording) if new.recording else None,
+        "media_type": new.media_type,
+        "size": len(new.recording or b""),
+        "created": new.created or time.time(),
+    }
+    db.table("consents").insert(row)
+    note(db, "consent.create", row["id"], name=row["name"])
+    return Consent(**row)
 
 
 def _clean_name(name: str) -> str:

@@ -76,6 +76,20 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class NewConsent:
+    """A consent on its way into the library."""
+
+    name: str
+    language: str = ""
+    statement: str = ""
+    recording: bytes | None = field(default=None, repr=False)
+    media_type: str = ""
+    """Of the recording."""
+    created: float | None = None
+    """Unix time; None is now."""
+
+
+@dataclass(frozen=True, slots=True)
 class VoiceDraft:
     """What a person says of a new voice. Raises nothing; the library checks it."""
 
@@ -92,6 +106,8 @@ class VoiceDraft:
     bundled: bool = False
     created: float | None = None
     """Unix time; None is now. A pack brings its own."""
+    consent: NewConsent | None = None
+    """One to record together with the voice, in the place of consent_id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlite_utils import Database
@@ -21,6 +21,7 @@ from studio.library.checks import (
     clean_tags,
     clean_text,
 )
+from studio.library.consents import write_consent
 from studio.library.database import Store
 from studio.library.names import clean_name, fold, slug_of, split_revision
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
@@ -62,7 +63,7 @@ class Voices:
         """
         check_samples(samples)
         now = time.time()
-        row = _checked(asdict(draft)) | {
+        row = _checked(_fields(draft)) | {
             "id": f"voice_{secrets.token_hex(12)}",
             "bundled": int(draft.bundled),
             "created": draft.created or now,
@@ -72,6 +73,8 @@ class Voices:
         }
         with self._store.writing() as db:
             self._claim(db, row)
+            if draft.consent:
+                row["consent_id"] = write_consent(db, self._store, draft.consent).id
             _check_consent(db, row)
             db.table("voices").insert(row)
             self._write_revision(db, row, [self._stored(sample) for sample in samples])
@@ -138,11 +141,11 @@ class Voices:
 
         With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
         """
-        given = {name: value for name, value in asdict(changes).items() if value is not None}
+        given = {name: value for name, value in _fields(changes).items() if value is not None}
         with self._store.writing() as db:
             row = self._row(db, reference, version)
             plain = row | {key: json.loads(row[key]) for key in ("tags", "defaults")}
-            changed = row | _checked({name: plain[name] for name in asdict(changes)} | given)
+            changed = row | _checked({name: plain[name] for name in _fields(changes)} | given)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
             _check_consent(db, changed)
@@ -285,23 +288,27 @@ def _find(db: Database, reference: str) -> Row | None:
     return None
 
 
+def _fields(record: VoiceDraft | VoiceChanges) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
 def _check_consent(db: Database, row: Row) -> None:
     wanted = row["consent_id"]
     if wanted and not list(db.table("consents").rows_where("id = ?", [wanted])):
         raise InvalidRequest(f"there is no consent {wanted[:80]!r}", "consent", "consent_not_found")
 
 
-def _checked(fields: dict[str, Any]) -> Row:
+def _checked(told: dict[str, Any]) -> Row:
     """The columns of what a person says of a voice. Raises InvalidRequest."""
-    name = clean_name(fields["name"])
+    name = clean_name(told["name"])
     return {
         "name": name,
         "folded": fold(name),
-        "description": clean_text("description", fields["description"], MAX_DESCRIPTION),
-        "tags": json.dumps(clean_tags(fields["tags"]), ensure_ascii=False),
-        "language": clean_language(fields["language"]),
-        "favourite": int(fields["favourite"]),
-        "licence": clean_text("licence", fields["licence"], MAX_DESCRIPTION),
-        "consent_id": fields["consent_id"] or None,
-        "defaults": json.dumps(clean_defaults(fields["defaults"]), sort_keys=True),
+        "description": clean_text("description", told["description"], MAX_DESCRIPTION),
+        "tags": json.dumps(clean_tags(told["tags"]), ensure_ascii=False),
+        "language": clean_language(told["language"]),
+        "favourite": int(told["favourite"]),
+        "licence": clean_text("licence", told["licence"], MAX_DESCRIPTION),
+        "consent_id": told["consent_id"] or None,
+        "defaults": json.dumps(clean_defaults(told["defaults"]), sort_keys=True),
     }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
-from studio.library import Cut, Library, StoredTake, VoiceChanges, VoiceDraft
+from studio.library import Cut, Library, NewConsent, StoredTake, VoiceChanges, VoiceDraft
 from tests.studio.voices import new_sample
 
 
@@ -194,7 +194,7 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
 
 
 def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice(library: Library) -> None:
-    consent = library.consents.create("Anna A.", "en", "I agree.", b"recording", "audio/wav")
+    consent = library.consents.create(NewConsent("Anna A.", "en", "I agree.", b"recording", "audio/wav"))
     made = library.voices.create(VoiceDraft("Anna", consent_id=consent.id), [new_sample()])
     assert library.consents.get(consent.id) == consent and made.consent_id == consent.id
     assert library.consents.rename(consent.id, "Anna B.").name == "Anna B."
