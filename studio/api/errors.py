@@ -24,6 +24,7 @@ from engine import (
 )
 from studio.errors import (
     Cancelled,
+    DegenerateSpeech,
     InvalidRequest,
     NotFound,
     NotReady,
@@ -61,6 +62,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     InvalidRequest: (400, None),
     NotFound: (404, None),
     Cancelled: (410, None),
+    DegenerateSpeech: (500, None),
     TooManyRequests: (429, None),
     NotReady: (503, None),
     Unavailable: (503, None),
