@@ -1,4 +1,4 @@
-"""One take on its way to a listener: pulls chunks, encodes them, keeps its record; closing it cancels."""
+"""One take on its way to a listener: pulls sounds, encodes them, keeps its record; closing it cancels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -14,14 +14,25 @@ import anyio
 import numpy as np
 from anyio import CapacityLimiter, to_thread
 
-from engine import AudioChunk, EngineError
+from engine import EngineError
 from studio.audio.encode import Encoder
 from studio.audio.formats import open_encoder
+from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
+from studio.performance import Sound
 from studio.takes import Take, Takes
 
 Result = TypeVar("Result")
 Keep = Callable[[Take, bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredAs:
+    """The file that is asked for. ``sample_rate=None`` is the format's own; ``speed`` keeps the pitch."""
+
+    format: str
+    sample_rate: int | None
+    speed: float
 
 
 class Delivery:
@@ -35,11 +46,12 @@ class Delivery:
         self._started = time.perf_counter()
         self._takes = takes
         self._on_end = on_end
-        self._source: AsyncGenerator[AudioChunk, None] | None = None
+        self._source: AsyncGenerator[Sound, None] | None = None
         self._source_rate = 1
         self._samples = 0
         self._first = b""
         self._encoder: Encoder | None = None
+        self._tempo: Tempo | None = None
         self._cancelled = asyncio.get_running_loop().create_future()
         self._closed = False
         self._take = take
@@ -70,23 +82,22 @@ class Delivery:
                 with anyio.CancelScope(shield=True):
                     await asyncio.gather(task, return_exceptions=True)
 
-    async def open(
-        self, source: AsyncGenerator[AudioChunk, None], format_name: str, source_rate: int, sample_rate: int | None
-    ) -> Encoder:
+    async def open(self, source: AsyncGenerator[Sound, None], source_rate: int, delivered: DeliveredAs) -> Encoder:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.
 
-        ``sample_rate=None`` is the format's own. Raises Cancelled, and what Engine.speak raises.
+        Raises Cancelled, and what the source raises.
         """
         self._source, self._source_rate = source, source_rate
         while not self._first:
-            chunk = await self._pull()
+            sound = await self._pull()
             if self._encoder is None:
-                known = len(chunk.pcm) if chunk and chunk.finish_reason else None
-                self._encoder = open_encoder(format_name, source_rate, sample_rate, known)
-            if chunk is None:
+                known = len(sound.pcm) if sound and sound.finish_reason and delivered.speed == 1 else None
+                self._encoder = open_encoder(delivered.format, source_rate, delivered.sample_rate, known)
+                self._tempo = None if delivered.speed == 1 else Tempo(delivered.speed, source_rate)
+            if sound is None:
                 break
-            self._first = await _encode(self._encoder, chunk.pcm)
-            self._account(chunk)
+            self._first = await self._encode(sound.pcm)
+            self._account(sound)
         assert self._encoder is not None
         elapsed = (time.perf_counter() - self._started) * 1000
         self._record(replace(self._take, state="speaking", first_audio_ms=elapsed))
@@ -94,18 +105,16 @@ class Delivery:
 
     async def body(self) -> AsyncGenerator[bytes, None]:
         """The file's bytes while they are made; leaving the iteration cancels the take."""
-        encoder = self._encoder
-        assert encoder is not None, "open() comes first"
         try:
             if self._first:
                 self._hear(self._first)
                 yield self._first
-            while (chunk := await self._pull()) is not None:
-                self._account(chunk)
-                if piece := await _encode(encoder, chunk.pcm):
+            while (sound := await self._pull()) is not None:
+                self._account(sound)
+                if piece := await self._encode(sound.pcm):
                     self._hear(piece)
                     yield piece
-            if piece := await _encode(encoder, None):
+            if piece := await self._encode(None):
                 self._hear(piece)
                 yield piece
             self._record(replace(self._take, state="finished"))
@@ -136,20 +145,33 @@ class Delivery:
         if self._keep is not None:
             self._heard.append(piece)
 
-    async def _pull(self) -> AudioChunk | None:
+    async def _pull(self) -> Sound | None:
         assert self._source is not None
         return await self.unless_cancelled(_next(self._source))
 
-    def _account(self, chunk: AudioChunk) -> None:
-        self._samples += len(chunk.pcm)
+    async def _encode(self, pcm: np.ndarray | None) -> bytes:
+        """Write samples, or finish the file where they are None."""
+        if self._encoder is None or not self._encoder.costly:
+            return self._convert(pcm)
+        return await to_thread.run_sync(self._convert, pcm, limiter=_threads())
+
+    def _convert(self, pcm: np.ndarray | None) -> bytes:
+        encoder, tempo = self._encoder, self._tempo
+        assert encoder is not None, "open() comes first"
+        if pcm is not None:
+            return encoder.write(tempo.write(pcm) if tempo else pcm)
+        return (encoder.write(tempo.finish()) if tempo else b"") + encoder.finish()
+
+    def _account(self, sound: Sound) -> None:
+        self._samples += len(sound.pcm)
         self._record(
             replace(
                 self._take,
-                queue_ms=chunk.timing.admitted * 1000,
-                generation_s=chunk.timing.now - chunk.timing.admitted,
+                queue_ms=sound.waited * 1000,
+                generation_s=sound.worked,
                 audio_s=self._samples / self._source_rate,
-                frames=self._take.frames + chunk.frames,
-                finish_reason=chunk.finish_reason,
+                frames=self._take.frames + sound.frames,
+                finish_reason=sound.finish_reason,
             )
         )
 
@@ -158,17 +180,8 @@ class Delivery:
         self._takes.put(take)
 
 
-async def _next(source: AsyncGenerator[AudioChunk, None]) -> AudioChunk | None:
+async def _next(source: AsyncGenerator[Sound, None]) -> Sound | None:
     return await anext(source, None)
-
-
-async def _encode(encoder: Encoder, pcm: np.ndarray | None) -> bytes:
-    """Write samples, or finish the file where they are None."""
-    if not encoder.costly:
-        return encoder.finish() if pcm is None else encoder.write(pcm)
-    if pcm is None:
-        return await to_thread.run_sync(encoder.finish, limiter=_threads())
-    return await to_thread.run_sync(encoder.write, pcm, limiter=_threads())
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ StudioError
 ├── Changed              somebody else changed it since it was read
 ├── Cancelled            somebody asked for the end of this request while it was under way
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
+├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -57,6 +58,10 @@ class Changed(StudioError):
 
 class Cancelled(StudioError):
     code = "request_cancelled"
+
+
+class DegenerateSpeech(StudioError):
+    code = "degenerate_speech"
 
 
 class TooManyRequests(StudioError):

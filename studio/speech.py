@@ -10,31 +10,35 @@ import uuid
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
 
 from anyio import to_thread
 
-from engine import AudioChunk, Engine, EngineError, EngineStats, Reference, Sampling, Utterance
+from engine import Engine, EngineError, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
-from studio.delivery import Delivery
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.delivery import DeliveredAs, Delivery
 from studio.errors import InvalidClip, InvalidRequest, NotFound
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
 from studio.library.records import Scalar
 from studio.limits import Limits
 from studio.metrics import Metrics
+from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
+from studio.text import PART_BYTES, read_script
 from studio.voices import RANDOM, Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
 
-MAX_INPUT = 4096
-"""Characters of text in one request, as OpenAI allows."""
+MAX_INPUT = 16_384
+"""Characters of text in one request; OpenAI allows 4096."""
+MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
 """The largest budget of frames that a request may ask for."""
 MAX_CLIP_TEXT = 2000
 DEFAULT_FRAMES = 2048
+"""Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
 OWN_CLIP = "clip"
 """The voice's id when the request brought its own clip."""
@@ -62,14 +66,23 @@ class SpeechRequest:
     """None takes the voice's default, and Sampling's where it has none; top_p and top_k too."""
     top_p: float | None = None
     top_k: int | None = None
-    max_frames: int = DEFAULT_FRAMES
-    """The take ends here at the latest (21.5 frames a second for S2 Pro)."""
+    max_frames: int | None = None
+    """The take ends here at the latest (21.5 frames a second for S2 Pro); None: when all is said."""
+    speed: float = 1.0
+    """0.25 to 4, the pitch kept."""
+    chunk_length: int = PART_BYTES
+    """Longer text is cut at sentence ends into parts of so many bytes of UTF-8, spoken in one conversation."""
 
     def __post_init__(self) -> None:
         _check_text("input", self.text, MAX_INPUT)
         check_format(self.format, self.sample_rate)
-        if not 1 <= self.max_frames <= MAX_FRAMES:
+        if self.max_frames is not None and not 1 <= self.max_frames <= MAX_FRAMES:
             raise InvalidRequest(f"max_new_tokens must be from 1 to {MAX_FRAMES}", "max_new_tokens")
+        if not MIN_SPEED <= self.speed <= MAX_SPEED:
+            raise InvalidRequest(f"speed must be from {MIN_SPEED} to {MAX_SPEED}", "speed")
+        if not MIN_PART <= self.chunk_length <= MAX_PART:
+            raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
+        read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
         if self.clip is None and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
         if self.clip is not None:
@@ -145,9 +158,11 @@ class SpeechService:
         delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
         try:
             references = await delivery.unless_cancelled(self._whose(engine, request, voice))
-            utterance = Utterance(request.text, references, sampling, request.max_frames)
-            source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
-            encoder = await delivery.open(source, request.format, engine.info.sample_rate, request.sample_rate)
+            utterance = Utterance(request.text, references, sampling)
+            script = read_script(request.text, request.chunk_length)
+            performance = Performance(engine, script, utterance, request.max_frames)
+            as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
+            encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
         except BaseException as error:
             await delivery.aclose(error)
             raise
@@ -172,10 +187,8 @@ class SpeechService:
         if self.status.state == "ready":
             try:
                 await self.voices.references(self.host.engine(), voice, progress)
-            except (
-                EngineError,
-                InvalidClip,
-            ) as error:  # it is saved; whoever speaks in it is told
+            except (EngineError, InvalidClip) as error:
+                # It is saved all the same; whoever speaks in it is told what is wrong.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
@@ -217,6 +230,8 @@ class SpeechService:
                 "max_frames": request.max_frames,
                 "format": request.format,
                 "sample_rate": request.sample_rate,
+                "speed": request.speed,
+                "chunk_length": request.chunk_length,
             },
             state=take.state,
             finish_reason=take.finish_reason,

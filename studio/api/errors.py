@@ -25,6 +25,7 @@ from engine import (
 from studio.errors import (
     Cancelled,
     Changed,
+    DegenerateSpeech,
     InvalidRequest,
     NameTaken,
     NotFound,
@@ -65,6 +66,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     Changed: (412, None),
     NameTaken: (409, None),
     Cancelled: (410, None),
+    DegenerateSpeech: (500, None),
     TooManyRequests: (429, None),
     NotReady: (503, None),
     Unavailable: (503, None),
