@@ -28,6 +28,9 @@ def default_home(environment: Mapping[str, str] | None = None) -> Path:
     return base / "fish-voice-studio"
 
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
 class SettingsError(ValueError):
     """A setting is unknown or cannot be used; the message names variable, value and what is allowed."""
 
@@ -43,6 +46,10 @@ class Settings:
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
     """The folder of the voice library: voices, takes and their audio."""
+    ref_folder: str | None = None
+    """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
+    ref_networks: tuple[Network, ...] = ()
+    """Private networks, such as 192.168.1.0/24, separated by commas, from which ref_audio may be fetched too."""
     keep_takes: int = 1000
     """So many takes stay in the library with their audio, the newest; 0 keeps none."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
@@ -182,6 +189,13 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("allowed are networks such as 192.168.1.0/24, separated by commas") from None
+
+
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
@@ -213,6 +227,8 @@ _READERS: dict[str, Reader] = {
     "port": _whole(0, 65535),
     "model": _text,
     "studio_home": _writable,
+    "ref_folder": _folder,
+    "ref_networks": _networks,
     "keep_takes": _whole(0, 1_000_000),
     "voices": _folder,
     "device": _device,

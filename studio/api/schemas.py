@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from studio.audio.read import MAX_BYTES
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.errors import InvalidClip, InvalidRequest
+from studio.errors import InvalidRequest
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
@@ -69,7 +66,8 @@ class SpeechBody(BaseModel):
     )
     ref_audio: str | None = Field(
         None,
-        description="A clip of the voice to speak in, 1 to 30 s, as a data: URL in base64; needs ref_text.",
+        description="A clip of the voice to speak in, 1 to 30 s, with its words as ref_text: a data: URL in base64, a "
+        "public https: or http: address, or a file: address in the folder that the settings allow.",
     )
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
     seed: Annotated[Whole, Field(ge=0, le=MAX_SEED)] | None = Field(
@@ -95,9 +93,9 @@ class SpeechBody(BaseModel):
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
 
     def speech_request(self) -> SpeechRequest:
-        """Raises InvalidRequest, InvalidClip."""
+        """All of the request but the sound of ref_audio, which is empty yet. Raises InvalidRequest, InvalidClip."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
-        clip = None if self.ref_audio is None else clip_bytes(self.ref_audio)
+        clip = None if self.ref_audio is None else b""
         chosen = {
             "seed": self.seed,
             "temperature": self.temperature,
@@ -137,19 +135,3 @@ def refuse_unsupported(body: dict[str, Any]) -> None:
     for name in UNSUPPORTED:
         if body.get(name) not in (None, False, "", [], {}):
             raise InvalidRequest(f"{name} is not supported by this server", name, "unsupported_parameter")
-
-
-def clip_bytes(url: str) -> bytes:
-    """The bytes of a base64 data: URL. Raises InvalidClip."""
-    scheme, _, rest = url.partition(":")
-    if scheme.strip().lower() != "data":
-        raise InvalidClip("ref_audio must be a data: URL with the clip in base64", "ref_audio")
-    kind, comma, payload = rest.partition(",")
-    if not comma or not kind.lower().endswith(";base64"):
-        raise InvalidClip("ref_audio must be written as data:audio/…;base64,…", "ref_audio")
-    if len(payload) > MAX_BYTES * 4 // 3 + 4:
-        raise InvalidClip(f"the clip is larger than {MAX_BYTES} bytes", "ref_audio")
-    try:
-        return base64.b64decode(payload, validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidClip("ref_audio is no valid base64", "ref_audio") from None

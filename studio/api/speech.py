@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
@@ -14,6 +17,7 @@ from studio.api.schemas import SpeechBody, refuse_unsupported
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
+from studio.fetch import Fetcher
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
 
@@ -65,6 +69,7 @@ class SpeechResponse(StreamingResponse):
 def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     """The routes that speak, on this service."""
     routes = APIRouter(tags=["speech"])
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
 
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
     async def create_speech(request: Request) -> Response:
@@ -73,8 +78,13 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         refuse_unsupported(fields)
         body = as_model(fields, SpeechBody)
         check_model(service, body.model)
-        work = service.speak(body.speech_request(), request.state.request_id, request.state.caller)
-        speech = await until_hangup(request, work)
+        wanted = body.speech_request()
+
+        async def speak() -> Speech:
+            clip = None if body.ref_audio is None else await fetcher.fetch(body.ref_audio)
+            return await service.speak(replace(wanted, clip=clip), request.state.request_id, request.state.caller)
+
+        speech = await until_hangup(request, speak())
         return SpeechResponse(speech, body.wants_events, len(body.input), settings.send_timeout)
 
     return routes

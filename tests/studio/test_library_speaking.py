@@ -38,6 +38,11 @@ def speak(served: Served, voice: str, **fields: object) -> bytes:
     return answer.content
 
 
+def encodings(engine: FakeEngine) -> list[int]:
+    """The lengths of our own clips that were encoded; the bundled voices' are encoded when it suits."""
+    return [samples for samples, _, text in engine.encoded if not text.startswith("My name")]
+
+
 def texts(engine: FakeEngine) -> list[str]:
     return [reference.text for reference in engine.utterances[-1].references]
 
@@ -46,7 +51,6 @@ def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(ste
     served, engine = steered()
     library = library_of(served)
     library.voices.create(VoiceDraft("Eve"), [sample()])
-    before = len(engine.encoded)
     speak(served, "eve")
     speak(served, "EVE")
     assert texts(engine) == [WORDS]
@@ -55,7 +59,7 @@ def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(ste
     assert texts(engine) == ["Other words."]
     speak(served, "eve@1")
     assert texts(engine) == [WORDS]
-    assert len(engine.encoded) == before + 1
+    assert len(encodings(engine)) == 1
 
 
 def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Steered]) -> None:
@@ -63,20 +67,19 @@ def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Ste
     library = library_of(served)
     library.voices.create(VoiceDraft("Eve"), [sample()])
     speak(served, "eve")
-    whole = engine.encoded[-1][0]
+    whole = encodings(engine)[-1]
     library.voices.revise("eve", lambda now: [sample(cut=Cut(1, 3))])
     speak(served, "eve")
-    assert engine.encoded[-1][0] < whole
+    assert encodings(engine)[-1] < whole
 
 
 def test_codes_of_another_codec_are_not_used(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
     speak(served, "eve")
-    before = len(engine.encoded)
     engine.info = dataclasses.replace(engine.info, codec_fingerprint="a new codec")
     speak(served, "eve")
-    assert len(engine.encoded) == before + 1
+    assert len(encodings(engine)) == 2
 
 
 def test_several_samples_and_speakers_are_numbered_as_they_are_saved(steered: Callable[..., Steered]) -> None:
