@@ -101,7 +101,7 @@ def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
     decibels = 10 * np.log10(smooth + 1e-20)
     floor = float(np.percentile(decibels, 5)) + 6
     heard = np.flatnonzero(decibels > max(float(decibels.max()) - 60, floor))
-    return float(heard[-1]) * rate / size
+    return float(heard[-1]) * rate / size if len(heard) else rate / 2  # flat: as much everywhere, as in noise
 
 
 def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:

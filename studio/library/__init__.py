@@ -45,7 +45,7 @@ class Library:
 
     def __init__(self, home: Path, undo_seconds: float = UNDO_SECONDS) -> None:
         """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds."""
-        store = Store(home)
+        self.store = store = Store(home)
         self.home = home
         self.files = store.files
         self.voices = Voices(store, undo_seconds)

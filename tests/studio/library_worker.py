@@ -6,14 +6,19 @@ python -m tests.studio.library_worker HOME SEED COUNT NAMES: a line on standard 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import sys
+import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Library, StoredTake, VoiceChanges, VoiceDraft
+from studio.library import Library, NewConsent, StoredTake, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
-from tests.studio.voices import new_sample
+from studio.pack import export_voice, import_pack
+from tests.studio.voices import new_sample, spoken
 
 
 def work(home: Path, seed: int, count: int, names: int) -> None:
@@ -21,7 +26,7 @@ def work(home: Path, seed: int, count: int, names: int) -> None:
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
-        verb = chance.choice(("add", "add", "edit", "revise", "delete", "restore", "purge", "take", "keep"))
+        verb = chance.choice(("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "keep"))
         print(verb, flush=True)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
@@ -33,6 +38,8 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
     if verb == "add":
         clips = [new_sample(clip(chance, unique), f"words {unique}") for _ in range(chance.randint(1, 3))]
         library.voices.create(VoiceDraft(name), clips)
+    elif verb == "import":
+        import_pack(library, some_pack(), name)
     elif verb == "edit":
         library.voices.edit(name, VoiceChanges(description=unique), library.voices.get(name).version)
     elif verb == "revise":
@@ -54,6 +61,17 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         library.takes.add(take, clip(chance, unique))
     else:
         library.takes.keep_newest(5)
+
+
+@functools.cache
+def some_pack() -> bytes:
+    """A voice with a consent and codes, packed."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library(Path(folder))
+        consent = NewConsent("Somebody", "en", "Yes.", spoken(), "audio/wav")
+        voice = library.voices.create(VoiceDraft("packed", consent=consent), [new_sample()])
+        library.codes.put(voice.samples[0].cut_key, "codec", np.zeros((10, 90), np.int16))
+        return export_voice(library, "packed")
 
 
 def clip(chance: random.Random, unique: str) -> bytes:

@@ -162,6 +162,25 @@ def test_every_usual_container_is_taken_in(name: str, codec: str) -> None:
     assert not codes(intake) - {"bandwidth"}
 
 
+NO_SPEECH: dict[str, Change] = {
+    "white noise": lambda pcm, rate: noise(0 * pcm, 0.1),
+    "one click": lambda pcm, rate: np.eye(1, len(pcm), 5000, dtype=np.float32)[0],
+    "a constant": lambda pcm, rate: 0 * pcm + 0.5,
+    "a tone": lambda pcm, rate: hum(0 * pcm, rate, 440),
+    "a square at full scale": lambda pcm, rate: np.sign(hum(0 * pcm, rate, 100)),
+    "far over full scale": lambda pcm, rate: 1e30 * pcm,
+}
+
+
+@pytest.mark.parametrize("case", NO_SPEECH)
+@pytest.mark.parametrize("rate", [8_000, 11_025, 192_000])
+def test_what_is_no_speech_is_judged_without_failing(case: str, rate: int) -> None:
+    pcm = NO_SPEECH[case](speech()[0][: 2 * rate], rate)
+    intake = take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
+    assert intake.advice.score < 100
+    assert all(np.isfinite(figure) for figure in intake.advice.figures.values())
+
+
 _READ = """
 import sys
 from pathlib import Path

@@ -186,6 +186,9 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     assert ids("%") == ["req_3"] and ids('"') == [] and ids("0% _") == ["req_3"]
     assert ids(voice_id="voice_a") == ["req_3", "req_1"] and ids(after="req_2") == ["req_1", "req_0"]
     assert ids("fish", after="req_1") == ["req_0"]
+    library.takes.add(take(9, "The quick brown fox SPRANG over it"))
+    assert ids("quick brown fox sprang OVER") == ["req_9"] and ids("quick brown fox springs") == []
+    library.takes.delete("req_9")
     kept = library.takes.get("req_0")
     assert kept.audio and library.files.read(kept.audio) == b"sound" and kept.timings == {"queue_ms": 1.5}
     library.takes.delete("req_0")

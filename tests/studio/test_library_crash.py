@@ -40,7 +40,12 @@ def check(home: Path) -> Library:
         assert db.execute("select count(*) from samples where voice_id not in (select id from voices)").fetchone() == (
             0,
         )
-        named |= {row[0] for row in db.execute("select clip from samples union select audio from takes")} - {None}
+        named |= {
+            row[0]
+            for row in db.execute(
+                "select clip from samples union select audio from takes union select recording from consents"
+            )
+        } - {None}
     assert {name for name, _ in library.files.everything()} == named
     library.audit.verify()
     return library
