@@ -151,6 +151,9 @@ class EngineStats:
     """Frames drawn with the KV-cache attention kernel."""
     kv_attention_fallbacks: int = 0
     """Frames drawn without it."""
+    prefix_hits: int = 0
+    """Takes whose voice was known: only their text was prefilled."""
+    prefix_misses: int = 0
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -42,6 +42,12 @@ class Settings:
     """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096."""
     threads: int | None = None
     """CPU threads; unset leaves the choice to torch."""
+    prefix_cache_mb: int = 512
+    """Memory for the model's state of known voices, in MiB; 0 keeps none."""
+    graphs: bool = True
+    """0: on a GPU too, draw frames in plain torch instead of CUDA graphs over fused kernels."""
+    fish_kvcache_attn: str = "1"
+    """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
     log_level: str = "warning"
     """critical, error, warning, info or debug."""
     root_path: str = ""
@@ -111,6 +117,12 @@ def _one_of(*allowed: str) -> Reader:
     return read
 
 
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError("allowed are 0 and 1")
+    return text == "1"
+
+
 def _device(text: str) -> str:
     if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", text):
         raise ValueError("allowed are cpu, cuda, cuda:N and mps")
@@ -150,6 +162,9 @@ _READERS: dict[str, Reader] = {
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(64, 1_000_000),
     "threads": _whole(1, 1024),
+    "prefix_cache_mb": _whole(0, 1_000_000),
+    "graphs": _switch,
+    "fish_kvcache_attn": _one_of("1", "0", "required"),
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,
     "cors_origins": _origins,

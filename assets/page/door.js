@@ -93,3 +93,9 @@ export async function health() {
     throw problem;
   }
 }
+
+/** The ids of all voices to speak in. */
+export async function voiceIds() {
+  const response = await fetch(address("/v1/audio/voices"));
+  return response.ok ? (await response.json()).voices.map((voice) => voice.id) : [];
+}

@@ -2,15 +2,15 @@
 
 import { askForSpeech, health, lostConnection, Refusal, takeRecord } from "./door.js";
 import { clock, Dock, Outline } from "./dock.js";
+import { Fields } from "./fields.js";
 import { Player } from "./player.js";
 import { buildRequest, expectedSeconds } from "./request.js";
+import { ScriptTools } from "./script.js";
 import { Take, TakeList } from "./takes.js";
 import { floats, readWav } from "./wav.js";
 
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
-
-const FIELDS = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "longest", "seed", "keepSeed"];
 
 /** Wait for an element that Gradio has yet to draw. */
 function drawn(selector) {
@@ -34,8 +34,8 @@ function milliseconds(headers, name) {
 
 class Studio {
   player = new Player();
+  fields = new Fields();
   takes = 0;
-  changes = {};
   current = null; // the take in the player
   speaking = null; // the AbortController of the take being made
   health = { status: "connecting" };
@@ -60,15 +60,22 @@ class Studio {
     this.dock.addEventListener("seek", ({ detail }) => this.player.seek(detail.seconds * (this.current?.sampleRate ?? 0)));
     this.dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
     this.list.addEventListener("play", ({ detail }) => this.#replay(detail.take));
-    this.list.addEventListener("reuse", ({ detail }) => this.#fill(detail.take.settings));
-    this.list.addEventListener("keepSeed", ({ detail }) => this.#fill({ seed: Number(detail.take.seed), keepSeed: true }));
+    this.list.addEventListener("reuse", ({ detail }) => this.fields.fill(detail.take.settings));
+    this.list.addEventListener("keepSeed", ({ detail }) => this.fields.fill({ seed: Number(detail.take.seed), keepSeed: true }));
+    const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
+    this.fields.addEventListener("change", ({ detail }) => {
+      script.longest = detail.values.longest;
+      document.body.dataset.source = detail.values.source;
+    });
+    await drawn("#refill");
+    await this.fields.restore();
     document.body.dataset.studio = "ready";
     this.#watchHealth();
   }
 
-  /** Called by Gradio with the values of FIELDS, in that order. */
+  /** Called by Gradio with the present values of the fields. */
   async speak(...values) {
-    const fields = Object.fromEntries(FIELDS.map((name, i) => [name, values[i]]));
+    const fields = this.fields.named(values);
     this.stop();
     this.card.hidden = true;
     const control = new AbortController();
@@ -221,17 +228,6 @@ class Studio {
     this.player.append(floats(await take.pcm()));
     this.player.complete();
     this.player.play();
-  }
-
-  /** Change some of the page's fields: Gradio presses #refill, which asks `refill` for the new values. */
-  #fill(changes) {
-    this.changes = changes;
-    document.querySelector("#refill").click();
-  }
-
-  /** Called by Gradio with the present values of FIELDS; returns what they shall be. */
-  refill(...values) {
-    return FIELDS.map((name, i) => (name in this.changes ? this.changes[name] : values[i]));
   }
 
   #frameRate() {

@@ -84,6 +84,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     elem_id="script",
                     autofocus=True,
                 )
+                _html(_part("script"))
                 with gr.Row(elem_id="actions"):
                     speak = gr.Button("Speak", variant="primary", elem_id="speak")
                     stop = gr.Button("Stop", variant="stop", elem_id="stop")
@@ -119,7 +120,10 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             type="filepath",
             format=None,
             elem_id="clip",
-            waveform_options=gr.WaveformOptions(sample_rate=44100, show_recording_waveform=True),
+            buttons=["download"],
+            waveform_options=gr.WaveformOptions(
+                waveform_color="#a8a29e", waveform_progress_color="#0f766e", sample_rate=44100
+            ),
         )
         _html(words.CLIP_ADVICE)
         clip_text = gr.Textbox(
@@ -159,13 +163,14 @@ def _wire(fields: Fields, speak: gr.Button, stop: gr.Button, refill: gr.Button) 
         None,
         fields.all,
         fields.all,
-        js="(...values) => window.studio.refill(...values)",
+        js="(...values) => window.studio.fields.refill(...values)",
         api_visibility="private",
     )
-    fields.source.change(
+    gr.on(
+        [field.change for field in fields.all],
         None,
-        fields.source,
-        js="(source) => { document.body.dataset.source = source; }",
+        fields.all,
+        js="(...values) => { window.studio.fields.changed(...values); }",
         api_visibility="private",
     )
 

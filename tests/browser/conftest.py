@@ -88,7 +88,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(chromium: Browser) -> Iterator[Callable[..., Screen]]:
-    """Opens a studio's page in a context of its own, made with any further arguments; errors on the page fail the test."""
+    """Opens a studio's page in a context of its own, made with any further arguments; its errors fail the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

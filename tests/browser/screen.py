@@ -32,7 +32,7 @@ class Screen:
 
     @property
     def script(self) -> Locator:
-        return self.page.get_by_label("Script")
+        return self.page.get_by_role("textbox", name="Script", exact=True)
 
     @property
     def status(self) -> Locator:
