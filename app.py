@@ -18,6 +18,7 @@ from engine import Engine, EngineConfig, EngineError
 from studio.api import install_api
 from studio.errors import InvalidClip
 from studio.host import EngineHost, Reporter, StartEngine
+from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -58,7 +59,8 @@ def create_app(
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
     )
     host = EngineHost(config, start_engine, reporter)
-    service = SpeechService(host, VoiceShelf(Path(settings.voices)))
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    service = SpeechService(host, VoiceShelf(Path(settings.voices)), limits)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
