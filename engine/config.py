@@ -32,6 +32,8 @@ class EngineConfig:
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    memory_bytes: int | None = None
+    """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
     prefix_bytes: int = 2**29
     """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
     graphs: bool = True
@@ -46,6 +48,7 @@ class EngineConfig:
             ("max_rows", 1),
             ("max_waiting", 0),
             ("prefix_bytes", 0),
+            ("memory_bytes", 1),
             ("max_context", MIN_CONTEXT),
             ("threads", 1),
         ):
