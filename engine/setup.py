@@ -37,6 +37,8 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     kernel = missing is None and config.kv_attention != "off"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+    if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
+        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
@@ -62,11 +64,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
     )
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
-    streams: Streams = PlainStreams(codec)
+    streams: Streams = PlainStreams(codec, config.codec_dtype)
     if missing is None:
         runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
     if missing is None and codec_device.type == "cuda":
-        streams = graphs = GraphStreams(codec, rows)
+        streams = graphs = GraphStreams(codec, rows, config.codec_dtype)
         graphs.capture(lambda done: tell("capturing codec graphs", done))
     return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting)
 

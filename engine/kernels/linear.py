@@ -167,6 +167,41 @@ def linear(
     return out
 
 
+def linear_many(
+    x: Tensor,
+    weight: Tensor,
+    norm: Tensor | None = None,
+    eps: float = 0.0,
+    gated: bool = False,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """The same for any number of rows, through cuBLAS."""
+    if norm is not None:
+        x = F.rms_norm(x, x.shape[-1:], norm, eps)
+    if residual is not None:
+        return torch.addmm(residual, x, weight.t())
+    y = F.linear(x, weight)
+    return gate(y) if gated else y
+
+
+@triton.jit
+def _gate(both, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    mask = column < columns
+    a = tl.load(both + row * 2 * columns + column, mask=mask).to(tl.float32)
+    b = tl.load(both + row * 2 * columns + columns + column, mask=mask).to(tl.float32)
+    tl.store(out + row * columns + column, (a * tl.sigmoid(a) * b).to(out.dtype.element_ty), mask=mask)
+
+
+def gate(both: Tensor) -> Tensor:
+    """silu(gate) · up of (rows, gate columns then up columns), contiguous → (rows, columns)."""
+    rows, columns = both.shape[0], both.shape[1] // 2
+    out = torch.empty(rows, columns, device=both.device, dtype=both.dtype)
+    _gate[(rows, triton.cdiv(columns, 1024))](both, out, columns, BLOCK=1024, num_warps=4)
+    return out
+
+
 def linear_twin(
     x: Tensor,
     weight: Tensor,

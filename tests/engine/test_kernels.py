@@ -44,6 +44,8 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     assert close(kernels.linear(x, weight, residual=residual), kernels.linear_twin(x, weight, residual=residual))
     gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
+    assert close(kernels.linear_many(x, double, gains, 1e-6, gated=True), gated)
+    assert close(kernels.linear_many(x, weight, residual=residual), kernels.linear(x, weight, residual=residual))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
