@@ -1,5 +1,6 @@
 // The page's conductor: fields and keys in, request out, sound to the player, words to the dock. Nothing goes through Gradio.
 
+import { CodeDialog } from "./code.js";
 import { askForSpeech, health, lostConnection, Refusal, takeRecord } from "./door.js";
 import { clock, Dock, Outline } from "./dock.js";
 import { Fields } from "./fields.js";
@@ -69,6 +70,9 @@ class Studio {
     });
     await drawn("#refill");
     await this.fields.restore();
+    this.code = new CodeDialog(await drawn("#code"));
+    this.list.addEventListener("code", ({ detail: { take } }) => this.code.open(`Take ${take.number} as a program`, take.repeat));
+    (await drawn("#open-code")).addEventListener("click", () => this.#showCode());
     document.body.dataset.studio = "ready";
     this.#watchHealth();
   }
@@ -91,6 +95,16 @@ class Studio {
       if (problem.name !== "AbortError") this.#fail(problem);
     } finally {
       if (this.speaking === control) this.#rest();
+    }
+  }
+
+  /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
+  async #showCode() {
+    try {
+      const request = await buildRequest(this.fields.values, this.#frameRate());
+      this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
+    } catch (problem) {
+      this.#fail(problem);
     }
   }
 

@@ -28,6 +28,11 @@ export class Take {
     return `take-${this.number}-${this.request.voice || "own-clip"}-seed-${this.seed}.wav`;
   }
 
+  /** The request that gives this very take again. */
+  get repeat() {
+    return this.seed === null ? this.request : { ...this.request, seed: Number(this.seed) };
+  }
+
   get endingWords() {
     return ENDINGS[this.ending]?.[1] ?? "";
   }
@@ -56,7 +61,7 @@ function button(words, label, action) {
   return element;
 }
 
-/** Fires "play", "reuse" and "keepSeed", each with {take}. */
+/** Fires "play", "reuse", "keepSeed" and "code", each with {take}. */
 export class TakeList extends EventTarget {
   #takes = [];
 
@@ -117,6 +122,7 @@ export class TakeList extends EventTarget {
     actions.append(
       button("Reuse", "Put this take's script and settings back on the page", tell("reuse")),
       button("Keep seed", "Use this take's seed for the next ones too", tell("keepSeed")),
+      button("Code", "Show this take as a program", tell("code")),
       save,
     );
     row.append(play, words, actions);

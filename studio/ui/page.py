@@ -8,7 +8,6 @@ from pathlib import Path
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
-from gradio.components import Component
 
 from studio.settings import Settings
 from studio.speech import SpeechService
@@ -29,9 +28,12 @@ RAW_MICROPHONE = """<script>(() => {
 })()</script>"""
 
 
+Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number | gr.Checkbox
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the page sends with Speak, in the order that studio.js reads."""
+    """What the page sends with Speak, in the order that fields.js reads."""
 
     text: gr.Textbox
     source: gr.Radio
@@ -46,7 +48,7 @@ class Fields:
     keep_seed: gr.Checkbox
 
     @property
-    def all(self) -> list[Component]:
+    def all(self) -> list[Field]:
         return [getattr(self, name) for name in self.__slots__]
 
 
@@ -95,6 +97,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                 sampling = _sampling_fields()
         _html(_part("takes"))
         _html(_part("dock"))
+        _html(_part("code"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, speak, stop, refill)

@@ -1,4 +1,4 @@
-"""Writing the script: tags at the caret, the line that tells what it will become, and a draft that outlives the page."""
+"""Writing the script: tags at the caret, a line that tells what it will become, a draft that outlives the page."""
 
 from __future__ import annotations
 
