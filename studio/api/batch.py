@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
+from studio.api.document import body_doc
 from studio.api.errors import ApiError, describe, envelope
 from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
@@ -22,10 +23,7 @@ from studio.api.schemas import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.speech import SpeechService
 
-BATCH_DOC = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": BatchBody.model_json_schema()}}},
-    "responses": {"200": {"description": "The results.", "content": {"application/x-ndjson": {}}}},
-}
+BATCH_DOC = body_doc(BatchBody, "application/json", "application/x-ndjson")
 
 Result = dict[str, object]
 

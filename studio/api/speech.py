@@ -8,6 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import as_model, read_json
+from studio.api.document import body_doc
 from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
 from studio.api.listing import with_model_as_voice
@@ -18,18 +19,7 @@ from studio.audio.formats import MEDIA_TYPES
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
 
-SPEECH_DOC = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": SpeechBody.model_json_schema()}},
-    },
-    "responses": {
-        "200": {
-            "description": "The speech, chunked while it is made.",
-            "content": {media_type: {} for media_type in (*MEDIA_TYPES.values(), "text/event-stream")},
-        }
-    },
-}
+SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):
