@@ -147,7 +147,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         for each in prompts:
             each.prompt.ids[:] %= 256
         rows = join(runner, prompts)
-        frames.append(np.stack([runner.frame(rows)[0] for _ in range(60)]))
+        frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
     plain, graph = PlainStreams(small.codec), GraphStreams(small.codec, 4)
     graph.capture(lambda done: None)
@@ -265,7 +265,7 @@ def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
     for size in sizes:
         batch = rows[:size]
-        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: runner.frame(batch), 30, 5)
+        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: list(runner.launch(batch).read()), 30, 5)
     return out
 
 
