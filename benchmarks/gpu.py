@@ -24,6 +24,7 @@ from engine import kernels
 from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig, TransformerSizes
+from engine.kernels.linear import Tiles
 from engine.layers import rope_angles
 from engine.loop import Loop
 from engine.model import DualAR
@@ -180,7 +181,7 @@ def tune_linear() -> list[dict[str, Any]]:
     """Every shape of a frame at few rows: cuBLAS and the kernel's variants, in TB/s of weights read."""
     results = []
     for name, rows in itertools.product(SHAPES, (1, 8)):
-        for variant in ("cublas", *VARIANTS):
+        for variant in ("cublas", *VARIANTS[rows]):
             try:
                 speed: float | str = product_speed(name, rows, variant)
             except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
@@ -203,15 +204,21 @@ def product_speed(name: str, rows: int, variant: Any) -> float:
     if variant == "cublas":
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        tiles = dict(zip(("block_n", "block_k", "num_warps", "num_stages"), variant, strict=True))
-        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, **tiles) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, tiles=Tiles(*variant)) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
 
 
-VARIANTS = (
-    (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 4, 4), (16, 256, 8, 4), (16, 512, 4, 3), (16, 512, 8, 3),
-    (32, 128, 4, 4), (32, 256, 4, 3), (32, 256, 8, 4), (16, 128, 2, 6), (16, 256, 2, 4),
-)  # fmt: skip
+VARIANTS = {
+    1: (
+        (1, 2048, 4, 1), (2, 1024, 4, 1), (2, 2048, 4, 1), (4, 512, 4, 1), (4, 1024, 4, 1), (4, 1024, 4, 2),
+        (4, 2048, 8, 1), (8, 512, 4, 1), (8, 1024, 8, 1), (2, 4096, 8, 1), (1, 4096, 4, 1), (8, 512, 8, 2),
+    ),
+    8: (
+        (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 8, 4), (16, 512, 8, 3), (32, 128, 4, 4), (16, 64, 2, 8),
+        (32, 64, 4, 6), (16, 128, 8, 5),
+    ),
+}  # fmt: skip
+"""By rows: (block_n, block_k, num_warps, num_stages)."""
 
 
 def graphed_ms(run: Any) -> float:
