@@ -90,6 +90,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                 with gr.Row(elem_id="actions"):
                     speak = gr.Button("Speak", variant="primary", elem_id="speak")
                     stop = gr.Button("Stop", variant="stop", elem_id="stop")
+                    four = gr.Button("4 takes", elem_id="speak-four")
                     _html(words.HINTS)
                 _html(_part("card"))
             with gr.Column(scale=4, min_width=300, elem_id="side"):
@@ -100,7 +101,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         _html(_part("code"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
-        _wire(fields, speak, stop, refill)
+        _wire(fields, {1: speak, 4: four}, stop, refill)
         add_client_doors(speech)
     return page
 
@@ -136,6 +137,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Checkbox]:
+    _html(words.PRESETS)
     _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
     with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
@@ -153,14 +155,15 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
-def _wire(fields: Fields, speak: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
-    """Presses go to studio.js in the browser; none makes a round trip through Gradio."""
-    speak.click(
-        None,
-        fields.all,
-        js="(...values) => { window.studio.speak(...values); }",
-        api_visibility="private",
-    )
+def _wire(fields: Fields, speak: dict[int, gr.Button], stop: gr.Button, refill: gr.Button) -> None:
+    """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
+    for count, button in speak.items():
+        button.click(
+            None,
+            fields.all,
+            js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
+            api_visibility="private",
+        )
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")
     refill.click(
         None,

@@ -28,6 +28,11 @@ CLIP_ADVICE = (
 CLIP_TEXT = "What is said in the clip"
 CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
 
+PRESETS = (
+    '<div id="presets-block"><span id="presets-title">Delivery</span>'
+    '<div id="presets" role="group" aria-labelledby="presets-title"></div></div>'
+)
+
 SAMPLING = (
     '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">Sampling'
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
