@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,6 +18,7 @@ from engine import Engine, EngineConfig, EngineError
 from studio.api import install_api
 from studio.errors import InvalidClip
 from studio.host import EngineHost, Reporter, StartEngine
+from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -25,6 +27,9 @@ from studio.voices import VoiceShelf
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 log = logging.getLogger("studio")
+
+KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
+"""FISH_KVCACHE_ATTN, in the engine's words."""
 
 GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
@@ -49,9 +54,13 @@ def create_app(
         max_waiting=settings.max_waiting,
         max_context=settings.max_context,
         threads=settings.threads,
+        prefix_bytes=settings.prefix_cache_mb * 2**20,
+        graphs=settings.graphs,
+        kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
     )
     host = EngineHost(config, start_engine, reporter)
-    service = SpeechService(host, VoiceShelf(Path(settings.voices)))
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    service = SpeechService(host, VoiceShelf(Path(settings.voices)), limits)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

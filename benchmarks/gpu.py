@@ -79,7 +79,8 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
 
 def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     for each in rows:
-        runner.prefill(each, len(each.prompt) - 1)
+        while not runner.prefill(each):
+            pass
     return rows
 
 
@@ -105,7 +106,8 @@ def check_kernels() -> dict[str, float]:
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
     table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
     qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
-    norms = tuple((1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2))
+    gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
+    norms = (gains[0], gains[1])
     k2, v2 = keys.clone(), values.clone()
     q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
     out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
@@ -267,18 +269,16 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int) -> dict[st
     streams = GraphStreams(codec, rows)
     streams.capture(lambda done: None)
     loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
-    done: queue.SimpleQueue[tuple[float, float]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     loop.start()
     for turn in range(2):  # the first is a warm-up
         started = time.perf_counter()
         for i in range(rows):
             made = row(0, 1000 * turn + i, 300, S2_PRO)
             made.max_frames = frames
-            made.sink = lambda item, made=made: (
-                done.put((item.timing.now, made.drawn)) if getattr(item, "finish_reason", None) else None
-            )
+            made.sink = lambda item: done.put(item) if getattr(item, "finish_reason", None) else None
             loop.submit(made)
-        total = sum(done.get()[1] for _ in range(rows))
+        total = sum(last.first_frame + last.frames for last in (done.get() for _ in range(rows)))
         seconds = time.perf_counter() - started
     loop.stop()
     return {f"xrt_b{rows}_with_codec": total * FRAME_SECONDS / seconds, "frames": total, "seconds": seconds}

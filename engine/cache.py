@@ -1,12 +1,16 @@
-"""Keys and values of every row, in slots: one tensor, written in place, views handed to the model."""
+"""Keys and values: of every row, in slots written in place; and of known voices, kept for the next take."""
 
 from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
 
 import torch
 from torch import Tensor
 
 from engine.config import TransformerSizes
 from engine.model import attention
+from engine.prompt import Prompt
 
 
 class KVCache:
@@ -63,3 +67,47 @@ class Steps:
             end = position + 1
             outputs.append(attention(q[row : row + 1], keys[None, :end], values[None, :end]))
         return torch.cat(outputs)
+
+
+class Prefixes:
+    """Keys and values of prompts' prefixes, the least recently used given up first when the budget is spent.
+
+    A prefix is known by its tokens and codes, so an edited transcript or clip is another one and nothing is
+    ever stale. Prompts are prefilled in the same pieces with and without a hit, so the result is the same.
+    """
+
+    def __init__(self, cache: KVCache, budget: int) -> None:
+        self._cache, self._budget = cache, budget
+        self._kept: OrderedDict[bytes, tuple[Tensor, Tensor]] = OrderedDict()
+        self.nbytes = self.hits = self.misses = 0
+
+    def restore(self, prompt: Prompt, slot: int) -> int:
+        """Put the prompt's prefix into the slot if it is known; how many positions that were."""
+        key = _prefix_key(prompt)
+        if key not in self._kept:
+            self.misses += 1
+            return 0
+        self.hits += 1
+        self._kept.move_to_end(key)
+        keys, values = self._kept[key]
+        self._cache.keys[:, slot, : prompt.prefix] = keys
+        self._cache.values[:, slot, : prompt.prefix] = values
+        return prompt.prefix
+
+    def keep(self, prompt: Prompt, slot: int) -> None:
+        """Remember the prompt's prefix, which the slot holds now."""
+        part = (slice(None), slot, slice(prompt.prefix))
+        keys, values = self._cache.keys[part].clone(), self._cache.values[part].clone()
+        if keys.nbytes + values.nbytes > self._budget:
+            return
+        self._kept[_prefix_key(prompt)] = keys, values
+        self.nbytes += keys.nbytes + values.nbytes
+        while self.nbytes > self._budget:
+            _, (keys, values) = self._kept.popitem(last=False)
+            self.nbytes -= keys.nbytes + values.nbytes
+
+
+def _prefix_key(prompt: Prompt) -> bytes:
+    digest = hashlib.sha256(prompt.ids[: prompt.prefix].tobytes())
+    digest.update(prompt.codes[:, : prompt.prefix].tobytes())
+    return digest.digest()

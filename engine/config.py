@@ -32,6 +32,8 @@ class EngineConfig:
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    prefix_bytes: int = 2**29
+    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
     graphs: bool = True
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
@@ -40,7 +42,13 @@ class EngineConfig:
     """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 
     def __post_init__(self) -> None:
-        for name, low in (("max_rows", 1), ("max_waiting", 0), ("max_context", MIN_CONTEXT), ("threads", 1)):
+        for name, low in (
+            ("max_rows", 1),
+            ("max_waiting", 0),
+            ("prefix_bytes", 0),
+            ("max_context", MIN_CONTEXT),
+            ("threads", 1),
+        ):
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ConfigError(f"{name} must be at least {low}, not {value}")

@@ -185,7 +185,7 @@ def _loop(config: EngineConfig, checkpoint: Checkpoint, info: EngineInfo, tell: 
     """The loop over the fastest path that device and config allow, and EngineInfo's words for it."""
     codec, rows = checkpoint.codec, info.max_rows
     codec_device = next(codec.parameters()).device
-    runner = Runner(checkpoint.model, rows, info.max_context)
+    runner = Runner(checkpoint.model, rows, info.max_context, config.prefix_bytes)
     streams: Streams = PlainStreams(codec)
     missing = _missing_kernels(runner.device, config)
     kernel = missing is None and config.kv_attention != "off"

@@ -61,9 +61,19 @@ class Loop:
 
     def stats(self) -> EngineStats:
         running, waiting = self._scheduler.running, self._scheduler.waiting
-        hits = self._frames if self._runner.kernel_attention else 0
-        misses = self._frames - hits
-        return EngineStats(running, waiting, self._finished, self._cancelled, self._frames, self._busy, hits, misses)
+        with_kernel = self._frames if self._runner.kernel_attention else 0
+        return EngineStats(
+            running=running,
+            waiting=waiting,
+            finished=self._finished,
+            cancelled=self._cancelled,
+            frames=self._frames,
+            busy_seconds=self._busy,
+            kv_attention_hits=with_kernel,
+            kv_attention_fallbacks=self._frames - with_kernel,
+            prefix_hits=self._runner.prefixes.hits,
+            prefix_misses=self._runner.prefixes.misses,
+        )
 
     @property
     def death(self) -> str | None:
@@ -109,11 +119,8 @@ class Loop:
             idle = False
 
     def _turn(self, plan: Plan) -> None:
-        if plan.prefill:
-            row, end = plan.prefill
-            self._runner.prefill(row, end)
-            if end == len(row.prompt) - 1:
-                row.state = State.SPEAKING
+        if plan.prefill and self._runner.prefill(plan.prefill):
+            plan.prefill.state = State.SPEAKING
         if plan.speaking:
             codes, ended = self._runner.frame(plan.speaking)
             for row, frame, over in zip(plan.speaking, codes, ended, strict=True):

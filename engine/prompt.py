@@ -2,6 +2,7 @@
 
     <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
 
+Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come.
 With references, the system message carries their words and their frames as semantic tokens. As upstream,
 and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
 """
@@ -29,6 +30,8 @@ class Prompt:
 
     ids: np.ndarray
     codes: np.ndarray
+    prefix: int = 0
+    """Leading steps that are the same for whatever is said in this voice: the references, up to the text."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,9 +51,16 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
     else:
         writer.text("convert the provided text to speech")
     writer.control(tokenizer.im_end).text("\n")
-    writer.control(tokenizer.im_start).text("user\n").text(utterance.text).control(tokenizer.im_end).text("\n")
+    writer.control(tokenizer.im_start).text("user\n")
+    prefix = writer.steps
+    for turn in utterance.history:
+        refuse_control_tokens(turn.text, "an earlier turn")
+        writer.text(turn.text).control(tokenizer.im_end).text("\n")
+        writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice).frames(turn.codes)
+        writer.control(tokenizer.im_end).text("\n").control(tokenizer.im_start).text("user\n")
+    writer.text(utterance.text).control(tokenizer.im_end).text("\n")
     writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
-    return writer.prompt()
+    return writer.prompt(prefix)
 
 
 def reference_text(references: Sequence[Reference]) -> str:
@@ -100,8 +110,12 @@ class _Writer:
         self._codes.append(codes.astype(np.int64))
         return self
 
-    def prompt(self) -> Prompt:
-        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1))
+    @property
+    def steps(self) -> int:
+        return sum(len(ids) for ids in self._ids)
+
+    def prompt(self, prefix: int) -> Prompt:
+        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix)
 
     def _tokens(self, ids: list[int]) -> _Writer:
         self._ids.append(np.asarray(ids, dtype=np.int64))

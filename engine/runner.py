@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.cache import KVCache
+from engine.cache import KVCache, Prefixes
 from engine.config import ModelConfig
 from engine.model import DualAR
 from engine.prompt import Prompt
@@ -20,11 +20,14 @@ from engine.row import Row
 from engine.sampling import draw, draw_semantic, exponential_noise
 from engine.slots import Slots
 
+PREFILL_POSITIONS = 512
+"""A longer prompt is prefilled in pieces of this size, so that rows already speaking go on between them."""
+
 
 class Runner:
     """The model's state for `rows` rows. One thread only."""
 
-    def __init__(self, model: DualAR, rows: int, context: int) -> None:
+    def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0) -> None:
         self.config: ModelConfig = model.config
         self._model = model
         weight = model.slow.embeddings.weight
@@ -32,6 +35,7 @@ class Runner:
         self.kernel_attention = False
         # One slot more than rows: graphs fill a batch up with it.
         self._cache = KVCache(model.config.slow, rows + 1, context, weight.device, weight.dtype)
+        self.prefixes = Prefixes(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows + 1, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
         self._rows, self._context = rows, context
@@ -49,16 +53,27 @@ class Runner:
         self._frame = lambda rows: graphs.replay([row.slot for row in rows])
 
     @torch.inference_mode()
-    def prefill(self, row: Row, end: int) -> None:
-        """Read row.prompt from row.position up to end: at most all but the last token, which the first frame takes."""
-        start, slot, last = row.position, row.slot, len(row.prompt) - 1
+    def prefill(self, row: Row) -> bool:
+        """Read one more piece of the row's prompt; whether that was the last.
+
+        A piece ends where the prefix ends, so that it can be kept. The prompt's last token is left to the first frame.
+        """
+        prompt, slot, last = row.prompt, row.slot, len(row.prompt) - 1
+        if row.position == 0:
+            row.position = self.prefixes.restore(prompt, slot)
+        start, end = row.position, min(row.position + PREFILL_POSITIONS, last)
+        if start < prompt.prefix < end:
+            end = prompt.prefix
         if start < end:
             positions = torch.arange(start, end, device=self.device)[None]
             span = self._cache.span(slice(slot, slot + 1), start)
-            self._model.slow(self._embed(row.prompt, start, end), positions, span)
+            self._model.slow(self._embed(prompt, start, end), positions, span)
             row.position = end
-        if end == last:
-            self._slots.join(slot, row.sampling, self._embed(row.prompt, last, last + 1)[0, 0], last)
+            if end == prompt.prefix:
+                self.prefixes.keep(prompt, slot)
+        if row.position == last:
+            self._slots.join(slot, row.sampling, self._embed(prompt, last, last + 1)[0, 0], last)
+        return row.position == last
 
     @torch.inference_mode()
     def frame(self, rows: tuple[Row, ...]) -> tuple[np.ndarray, np.ndarray]:

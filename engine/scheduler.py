@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from engine.row import Row, State
 
-PREFILL_POSITIONS = 512
-"""A longer prompt is prefilled in pieces of this size, so that rows already speaking go on between them."""
-
 CHUNK_FRAMES = (1, 2, 4, 8)
 """Frames in a take's first, second … chunk, the last size repeating.
 
@@ -22,8 +19,7 @@ played, as long as the engine is faster than real time."""
 class Plan:
     """One turn of the loop: at most one piece of prefill, then one frame for every speaking row."""
 
-    prefill: tuple[Row, int] | None
-    """A row and the position that its prompt is prefilled to."""
+    prefill: Row | None
     speaking: tuple[Row, ...]
 
 
@@ -45,10 +41,7 @@ class Scheduler:
             row.slot, row.state, row.admitted = self._free.pop(), State.PREFILL, time.perf_counter()
             self._running.append(row)
         prefill = next((row for row in self._running if row.state is State.PREFILL), None)
-        return Plan(
-            (prefill, min(prefill.position + PREFILL_POSITIONS, len(prefill.prompt) - 1)) if prefill else None,
-            tuple(row for row in self._running if row.state is State.SPEAKING),
-        )
+        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING))
 
     def remove(self, row: Row) -> None:
         """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""

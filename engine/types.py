@@ -67,6 +67,8 @@ class Utterance:
     sampling: Sampling = field(default_factory=Sampling)
     max_frames: int = 2048
     """At most this many frames (21.5 a second for S2 Pro); a take that reaches it finishes by "length"."""
+    history: tuple[Reference, ...] = ()
+    """What was said before in this conversation, oldest first: each turn's words and its frames."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -151,6 +153,9 @@ class EngineStats:
     """Frames drawn with the KV-cache attention kernel."""
     kv_attention_fallbacks: int = 0
     """Frames drawn without it."""
+    prefix_hits: int = 0
+    """Takes whose voice was known: only their text was prefilled."""
+    prefix_misses: int = 0
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

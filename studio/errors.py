@@ -5,6 +5,9 @@ StudioError
 │   ├── UnknownVoice     no voice of that name
 │   └── InvalidClip      a reference clip that cannot be used
 ├── NotFound             nothing under that name
+├── Cancelled            somebody asked for the end of this request while it was under way
+├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
+├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -38,10 +41,26 @@ class NotFound(StudioError):
     code = "not_found"
 
 
+class Cancelled(StudioError):
+    code = "request_cancelled"
+
+
+class DegenerateSpeech(StudioError):
+    code = "degenerate_speech"
+
+
+class TooManyRequests(StudioError):
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class NotReady(StudioError):
     code = "not_ready"
 
-    def __init__(self, message: str, retry_after: int) -> None:
+    def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,12 +43,30 @@ class Settings:
     """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096."""
     threads: int | None = None
     """CPU threads; unset leaves the choice to torch."""
+    prefix_cache_mb: int = 512
+    """Memory for the model's state of known voices, in MiB; 0 keeps none."""
+    graphs: bool = True
+    """0: on a GPU too, draw frames in plain torch instead of CUDA graphs over fused kernels."""
+    fish_kvcache_attn: str = "1"
+    """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
     log_level: str = "warning"
     """critical, error, warning, info or debug."""
     root_path: str = ""
     """The path under which a reverse proxy serves the studio, such as /studio."""
     cors_origins: tuple[str, ...] = ()
     """Web origins, separated by commas, whose pages may call the API; * for all."""
+
+    api_keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """Keys, separated by commas, one of which page and API then ask for; each is a key or sha256:HEX of one.
+    Kept as SHA-256 digests."""
+    public_listing: bool = False
+    """true lets callers without a key list models and voices, as Open WebUI does."""
+    max_per_caller: int | None = None
+    """Speech requests that one key, or one address where no keys are set, may have at a time; unset: no limit."""
+    requests_per_minute: int | None = None
+    """Speech requests that one caller may begin in a minute; unset: no limit."""
+    send_timeout: int = 60
+    """Seconds after which a listener who takes no more bytes is let go."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -65,7 +84,8 @@ class Settings:
             try:
                 values[name] = _READERS[name](text)
             except ValueError as error:
-                raise SettingsError(f"{variable}={text!r} cannot be used: {error}") from None
+                shown = "…" if name == "api_keys" else text
+                raise SettingsError(f"{variable}={shown!r} cannot be used: {error}") from None
         return cls(**values)  # type: ignore[arg-type]
 
     @property
@@ -111,6 +131,12 @@ def _one_of(*allowed: str) -> Reader:
     return read
 
 
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError("allowed are 0 and 1")
+    return text == "1"
+
+
 def _device(text: str) -> str:
     if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", text):
         raise ValueError("allowed are cpu, cuda, cuda:N and mps")
@@ -138,6 +164,24 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _keys(text: str) -> tuple[bytes, ...]:
+    return tuple(_digest(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _digest(key: str) -> bytes:
+    if not key.startswith("sha256:"):
+        return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    if not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", key):
+        raise ValueError("allowed are keys, or sha256: and 64 hexadecimal digits")
+    return bytes.fromhex(key.removeprefix("sha256:"))
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+        raise ValueError("allowed are true and false")
+    return text.lower() in ("true", "1", "yes")
+
+
 _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
@@ -150,9 +194,17 @@ _READERS: dict[str, Reader] = {
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(64, 1_000_000),
     "threads": _whole(1, 1024),
+    "prefix_cache_mb": _whole(0, 1_000_000),
+    "graphs": _switch,
+    "fish_kvcache_attn": _one_of("1", "0", "required"),
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,
     "cors_origins": _origins,
+    "api_keys": _keys,
+    "public_listing": _truth,
+    "max_per_caller": _whole(1, 100_000),
+    "requests_per_minute": _whole(1, 1_000_000),
+    "send_timeout": _whole(1, 86_400),
 }
 
 
@@ -164,8 +216,8 @@ def _refuse_mistyped(environment: Mapping[str, str], known: Mapping[str, str]) -
         for name in known:
             if len(name) >= 5 and _near(variable.upper().replace("-", "_"), name):
                 raise SettingsError(
-                    f"the environment has {variable}={environment[variable]!r}, which is not a setting; "
-                    f"did you mean {name}? All settings: {', '.join(sorted(known))}"
+                    f"the environment has {variable}, which is not a setting; did you mean {name}? "
+                    f"All settings: {', '.join(sorted(known))}"
                 )
 
 

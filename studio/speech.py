@@ -7,28 +7,36 @@ import time
 import uuid
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import cast
 
 from anyio import to_thread
 
-from engine import AudioChunk, Engine, EngineStats, Reference, Sampling, Utterance
+from engine import Engine, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, check_format
-from studio.delivery import Delivery
-from studio.errors import InvalidClip, InvalidRequest
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.delivery import DeliveredAs, Delivery
+from studio.errors import InvalidClip, InvalidRequest, NotFound
 from studio.host import EngineHost, HostStatus
+from studio.limits import Limits
+from studio.metrics import Metrics
+from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
+from studio.text import PART_BYTES, read_script
 from studio.voices import Voice, VoiceShelf
 
-MAX_INPUT = 4096
-"""Characters of text in one request, as OpenAI allows."""
+MAX_INPUT = 16_384
+"""Characters of text in one request; OpenAI allows 4096."""
+MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
 """The largest budget of frames that a request may ask for."""
 MAX_CLIP_TEXT = 2000
 DEFAULT_FRAMES = 2048
+"""Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
 OWN_CLIP = "clip"
 """The voice's id when the request brought its own clip."""
+PAGE = "page"
+"""The caller of requests that come from this process itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,23 @@ class SpeechRequest:
     temperature: float = DEFAULT_SAMPLING.temperature
     top_p: float = DEFAULT_SAMPLING.top_p
     top_k: int = DEFAULT_SAMPLING.top_k
-    max_frames: int = DEFAULT_FRAMES
-    """The take ends here at the latest (21.5 frames a second for S2 Pro)."""
+    max_frames: int | None = None
+    """The take ends here at the latest (21.5 frames a second for S2 Pro); None: when all is said."""
+    speed: float = 1.0
+    """0.25 to 4, the pitch kept."""
+    chunk_length: int = PART_BYTES
+    """Longer text is cut at sentence ends into parts of so many bytes of UTF-8, spoken in one conversation."""
 
     def __post_init__(self) -> None:
         _check_text("input", self.text, MAX_INPUT)
         check_format(self.format, self.sample_rate)
-        if not 1 <= self.max_frames <= MAX_FRAMES:
+        if self.max_frames is not None and not 1 <= self.max_frames <= MAX_FRAMES:
             raise InvalidRequest(f"max_new_tokens must be from 1 to {MAX_FRAMES}", "max_new_tokens")
+        if not MIN_SPEED <= self.speed <= MAX_SPEED:
+            raise InvalidRequest(f"speed must be from {MIN_SPEED} to {MAX_SPEED}", "speed")
+        if not MIN_PART <= self.chunk_length <= MAX_PART:
+            raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
+        read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
         if self.clip is None and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
         if self.clip is not None:
@@ -97,11 +114,14 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf) -> None:
+    def __init__(self, host: EngineHost, voices: VoiceShelf, limits: Limits | None = None) -> None:
         self.host = host
         self.voices = voices
         self.takes = Takes()
+        self.metrics = Metrics(host)
+        self._limits = limits or Limits(None, None)
         self._references = References()
+        self._active: dict[str, Delivery] = {}
 
     @property
     def status(self) -> HostStatus:
@@ -111,25 +131,32 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
-    async def speak(self, request: SpeechRequest, request_id: str | None = None) -> Speech:
+    async def speak(self, request: SpeechRequest, request_id: str | None = None, caller: str = PAGE) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        Raises UnknownVoice, InvalidClip, NotReady, Unavailable and what Engine.speak raises.
+        ``caller`` is whose share the request counts to. Raises UnknownVoice, InvalidClip, TooManyRequests,
+        NotReady, Unavailable, Cancelled and what Engine.speak raises.
         """
-        started = time.perf_counter()
         engine = self.host.engine()
-        voice, references = await self._whose(engine, request)
+        voice = OWN_CLIP if request.clip is not None else self.voices.find(request.voice).id
         seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        utterance = Utterance(
-            text=request.text,
-            references=references,
-            sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
-            max_frames=request.max_frames,
-        )
-        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time())
-        source = cast("AsyncGenerator[AudioChunk, None]", engine.speak(utterance))
-        delivery = Delivery(source, take, self.takes, started)
-        encoder = await delivery.open(request.format, engine.info.sample_rate, request.sample_rate)
+        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time(), caller)
+        self._limits.enter(caller)
+        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended)
+        try:
+            references = await delivery.unless_cancelled(self._whose(engine, request))
+            utterance = Utterance(
+                text=request.text,
+                references=references,
+                sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
+            )
+            script = read_script(request.text, request.chunk_length)
+            performance = Performance(engine, script, utterance, request.max_frames)
+            as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
+            encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
+        except BaseException as error:
+            await delivery.aclose(error)
+            raise
         return Speech(
             request_id=take.id,
             media_type=encoder.media_type,
@@ -142,6 +169,22 @@ class SpeechService:
             delivery=delivery,
         )
 
+    def cancel(self, request_id: str) -> None:
+        """End a request that waits or speaks. Raises NotFound when there is none under way."""
+        delivery = self._active.get(request_id)
+        if delivery is None:
+            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
+        delivery.cancel()
+
+    def active(self, caller: str) -> list[Take]:
+        """A caller's requests that wait or speak, oldest first."""
+        return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _ended(self, take: Take) -> None:
+        self._active.pop(take.id, None)
+        self._limits.leave(take.caller)
+        self.metrics.ended(take)
+
     async def warm_voices(self) -> None:
         """Wait for the engine, then encode the bundled voices, so that their first speaker does not wait.
 
@@ -151,12 +194,10 @@ class SpeechService:
         for voice in self.voices.bundled:
             await self._reference(engine, voice)
 
-    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[str, tuple[Reference, ...]]:
+    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[Reference, ...]:
         if request.clip is None or request.clip_text is None:
-            voice = self.voices.find(request.voice)
-            return voice.id, await self._reference(engine, voice)
-        reference = await self._references.encode(engine, request.clip, request.clip_text, "ref_audio")
-        return OWN_CLIP, (reference,)
+            return await self._reference(engine, self.voices.find(request.voice))
+        return (await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),)
 
     async def _reference(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
         if voice.clip is None:

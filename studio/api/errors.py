@@ -22,7 +22,16 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.errors import InvalidRequest, NotFound, NotReady, StudioError, Unavailable
+from studio.errors import (
+    Cancelled,
+    DegenerateSpeech,
+    InvalidRequest,
+    NotFound,
+    NotReady,
+    StudioError,
+    TooManyRequests,
+    Unavailable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +61,9 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     EngineError: (500, None),
     InvalidRequest: (400, None),
     NotFound: (404, None),
+    Cancelled: (410, None),
+    DegenerateSpeech: (500, None),
+    TooManyRequests: (429, None),
     NotReady: (503, None),
     Unavailable: (503, None),
     StudioError: (500, None),
@@ -72,7 +84,7 @@ def describe(error: Exception) -> ApiError:
 
 def envelope(error: ApiError) -> dict[str, object]:
     """The JSON body of an error."""
-    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    kinds = {403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
 

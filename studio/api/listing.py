@@ -1,4 +1,4 @@
-"""What there is to choose from: GET /v1/models, GET /v1/models/{id}, GET /v1/audio/voices."""
+"""What there is to choose from: models and voices."""
 
 from __future__ import annotations
 
@@ -36,9 +36,16 @@ def listing_routes(service: SpeechService) -> APIRouter:
         data = [_model(service, model_id) for model_id in model_ids(service)]
         return JSONResponse({"object": "list", "data": data})
 
+    @routes.get("/v1/audio/models")
+    async def list_audio_models() -> JSONResponse:
+        """The same in the shape that Open WebUI asks for."""
+        return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
+
     @routes.get("/v1/models/{model_id:path}")
     async def get_model(model_id: str) -> JSONResponse:
         """One model; its id may contain slashes."""
+        if not model_id:
+            raise ApiError(404, "Invalid URL (GET /v1/models/)")
         check_model(service, model_id)
         return JSONResponse(_model(service, model_id))
 

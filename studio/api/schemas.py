@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from studio.audio.read import MAX_BYTES
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidClip, InvalidRequest
-from studio.speech import DEFAULT_FRAMES, DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, SpeechRequest
+from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
+from studio.text import PART_BYTES
 
 MAX_SEED = 2**63 - 1
 
@@ -42,7 +44,9 @@ class SpeechBody(BaseModel):
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
     )
-    input: str = Field(description=f"The text to speak, at most {MAX_INPUT} characters.")
+    input: str = Field(
+        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
+    )
     voice: str | VoiceRef | None = Field(
         None,
         description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
@@ -57,7 +61,9 @@ class SpeechBody(BaseModel):
         None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
     )
     stream: bool | None = Field(None, description="true without a stream_format means sse.")
-    speed: Annotated[Number, Field(ge=1, le=1)] | None = Field(None, description="Only 1 is supported.")
+    speed: Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)] | None = Field(
+        None, description="The pitch is kept (FFmpeg's atempo); default 1."
+    )
     instructions: str | None = Field(
         None, max_length=4096, description="Ignored: the model takes none; it is never spoken."
     )
@@ -76,7 +82,12 @@ class SpeechBody(BaseModel):
     top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
     top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
-        None, description=f"At most this many frames (21.5 a second for S2 Pro); default {DEFAULT_FRAMES}."
+        None, description="The speech is cut after this many frames (21.5 a second for S2 Pro); absent: never."
+    )
+    chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = Field(
+        None,
+        description="Longer text is cut at sentence ends into parts of so many bytes of UTF-8, which are spoken one "
+        f"after the other in one conversation; default {PART_BYTES}.",
     )
 
     @property
@@ -93,6 +104,8 @@ class SpeechBody(BaseModel):
             "top_p": self.top_p,
             "top_k": self.top_k,
             "max_frames": self.max_new_tokens,
+            "speed": self.speed,
+            "chunk_length": self.chunk_length,
             "format": self.response_format,
             "sample_rate": self.sample_rate,
         }

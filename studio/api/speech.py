@@ -1,10 +1,11 @@
-"""POST /v1/audio/speech: text in, a file out from its first frame on. GET /v1/takes/{id}: what became of it."""
+"""POST /v1/audio/speech: text in, a file out from its first frame on."""
 
 from __future__ import annotations
 
+import anyio
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import as_model, read_json
 from studio.api.hangup import until_hangup
@@ -13,6 +14,7 @@ from studio.api.schemas import SpeechBody, refuse_unsupported
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
+from studio.settings import Settings
 from studio.speech import Speech, SpeechService
 
 SPEECH_DOC = {
@@ -32,7 +34,7 @@ SPEECH_DOC = {
 class SpeechResponse(StreamingResponse):
     """Streams a Speech, as a file or as events; however the exchange ends, the take is closed with it."""
 
-    def __init__(self, speech: Speech, as_events: bool, characters: int) -> None:
+    def __init__(self, speech: Speech, as_events: bool, characters: int, send_timeout: float) -> None:
         headers = {
             "X-Seed": str(speech.seed),
             "X-Voice": speech.voice,
@@ -46,15 +48,21 @@ class SpeechResponse(StreamingResponse):
         else:
             super().__init__(speech.body, headers=headers, media_type=speech.media_type)
         self._speech = speech
+        self._send_timeout = send_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            """A listener who takes nothing any more would hold what is made for it for ever."""
+            with anyio.fail_after(self._send_timeout):
+                await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_in_time)
         finally:
             await self._speech.aclose()
 
 
-def speech_routes(service: SpeechService) -> APIRouter:
+def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     """The routes that speak, on this service."""
     routes = APIRouter(tags=["speech"])
 
@@ -65,13 +73,8 @@ def speech_routes(service: SpeechService) -> APIRouter:
         refuse_unsupported(fields)
         body = as_model(fields, SpeechBody)
         check_model(service, body.model)
-        work = service.speak(body.speech_request(), request.state.request_id)
+        work = service.speak(body.speech_request(), request.state.request_id, request.state.caller)
         speech = await until_hangup(request, work)
-        return SpeechResponse(speech, body.wants_events, len(body.input))
-
-    @routes.get("/v1/takes/{request_id}")
-    async def get_take(request_id: str) -> JSONResponse:
-        """What became of a recent request, by the x-request-id of its answer."""
-        return JSONResponse(service.takes.get(request_id).as_json())
+        return SpeechResponse(speech, body.wants_events, len(body.input), settings.send_timeout)
 
     return routes
