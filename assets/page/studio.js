@@ -59,7 +59,7 @@ class Studio {
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.fields.addEventListener("change", ({ detail }) => {
-      script.longest = detail.values.longest;
+      script.cutAfter = detail.values.cutAfter;
       document.body.dataset.source = detail.values.source;
     });
     await drawn("#refill");

@@ -5,7 +5,7 @@ import { wavFile } from "./wav.js";
 
 const ENDINGS = {
   stop: "Finished by itself",
-  length: "Cut at the longest take. For the rest, raise “Longest take” under Sampling or shorten the script.",
+  length: "Cut before its end. For the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
   stopped: "Stopped by you",
   broken: "Broken off: the connection was lost",
 };

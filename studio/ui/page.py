@@ -43,7 +43,8 @@ class Fields:
     temperature: gr.Slider
     top_p: gr.Slider
     top_k: gr.Slider
-    longest: gr.Slider
+    speed: gr.Slider
+    cut_after: gr.Number
     seed: gr.Number
     keep_seed: gr.Checkbox
 
@@ -136,18 +137,20 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     return source, voice, clip, clip_text
 
 
-def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Checkbox]:
+def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
     _html(words.PRESETS)
     _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
     with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
         top_k = _slider(words.TOP_K, 1, 200, 30, 1)
-        longest = _slider(words.LONGEST, 2, 180, 90, 1)
+        speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
+        label, info = words.CUT_AFTER
+        cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
         label, info = words.SEED
-        seed = gr.Number(None, label=label, info=info, precision=0, minimum=0, elem_id="seed")
+        seed = gr.Number(0, label=label, info=info, precision=0, minimum=0, elem_id="seed")
         keep_seed = gr.Checkbox(False, label=words.KEEP_SEED, elem_id="keep-seed")
-    return temperature, top_p, top_k, longest, seed, keep_seed
+    return temperature, top_p, top_k, speed, cut_after, seed, keep_seed
 
 
 def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:

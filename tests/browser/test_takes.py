@@ -25,7 +25,7 @@ def numbers(screen: Screen) -> list[int]:
 
 def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     sent: list[dict[str, object]] = []
     screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
     four(screen)
@@ -49,10 +49,10 @@ def test_stop_ends_all_four(served: Served, open_page: Open) -> None:
 
 def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(30)
+    screen.cut_after(30)
     screen.speak.click()
     screen.page.wait_for_function("window.studio.heard.rendered > 0")
-    screen.longest(2)
+    screen.cut_after(2)
     screen.script.press("Control+Enter")
     expect(screen.takes).to_have_count(2)
     screen.until_over()
@@ -63,7 +63,7 @@ def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(s
 
 def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(6)
+    screen.cut_after(6)
     four(screen)
     rows = {number: screen.page.locator(f"#takes li[data-take='{number}']") for number in (1, 3)}
     rows[1].get_by_role("button", name="Compare").click()
@@ -81,7 +81,7 @@ def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Ope
 
 def test_a_deleted_take_can_be_brought_back_to_its_place(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     four(screen)
     before = numbers(screen)
     screen.takes.nth(1).get_by_role("button", name="Delete take").click()
@@ -96,7 +96,7 @@ def test_a_deleted_take_can_be_brought_back_to_its_place(served: Served, open_pa
 
 def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
     screen.takes.get_by_role("button", name="Star take 1").click()
