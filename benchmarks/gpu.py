@@ -286,7 +286,7 @@ class Heard:
 
 
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
-    """The whole loop, codec included: every row draws `frames` frames; then first audio of one known voice at a time."""
+    """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 2048, 2**31)
     runner.use_graphs(True, lambda done: None)
     streams = GraphStreams(codec, rows, precision)
@@ -326,7 +326,7 @@ def time_codec(codec: Codec) -> dict[str, float]:
     out = {}
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
     for precision in ("float32", "tf32", "bfloat16"):
-        streams = GraphStreams(codec, 32, precision)  # type: ignore[arg-type]
+        streams = GraphStreams(codec, 32, precision)
         streams.capture(lambda done: None)
         pieces = [(i, codes) for i in range(32)]
         for name, _ in pieces:
