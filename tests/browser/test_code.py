@@ -27,7 +27,7 @@ def samples(file: Path) -> bytes:
 
 def a_take(screen: Screen, folder: Path) -> bytes:
     """Speak what is on the page, save the take and return its samples."""
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
     with screen.page.expect_download() as saving:
