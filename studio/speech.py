@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import sqlite3
@@ -13,17 +14,18 @@ from functools import partial
 
 from anyio import to_thread
 
-from engine import Engine, EngineError, EngineStats, Reference, Sampling, Utterance
+from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
 from studio.errors import InvalidClip, InvalidRequest, NotFound
+from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
 from studio.library.records import Scalar
 from studio.limits import Limits
 from studio.metrics import Metrics
-from studio.performance import Performance
+from studio.performance import PLACE_SECONDS, Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
@@ -55,6 +57,8 @@ class SpeechRequest:
     """An id, slug, name or alias of a voice, with @REVISION if wanted; must be None when there is a clip."""
     clip: bytes | None = field(default=None, repr=False)
     """A recording of the voice to speak in, in any readable container, 1 to 30 s."""
+    clip_url: str | None = field(default=None, repr=False)
+    """In the place of clip: where it is, a data:, https:, http: or file: address."""
     clip_text: str | None = None
     """The words spoken in the clip."""
     format: str = DEFAULT_FORMAT
@@ -83,14 +87,19 @@ class SpeechRequest:
         if not MIN_PART <= self.chunk_length <= MAX_PART:
             raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
         read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
-        if self.clip is None and self.clip_text is not None:
+        if not self.has_clip and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
-        if self.clip is not None:
+        if self.has_clip:
             if self.voice is not None:
                 raise InvalidRequest("give either a voice or a clip of your own, not both", "voice")
             if self.clip_text is None:
                 raise InvalidClip("a clip needs the words spoken in it: ref_text is missing", "ref_text")
             _check_text("ref_text", self.clip_text, MAX_CLIP_TEXT)
+
+    @property
+    def has_clip(self) -> bool:
+        """Whether it brings its own voice."""
+        return self.clip is not None or self.clip_url is not None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,7 +132,14 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf, limits: Limits | None = None, keep_takes: int = 0) -> None:
+    def __init__(
+        self,
+        host: EngineHost,
+        voices: VoiceShelf,
+        limits: Limits | None = None,
+        keep_takes: int = 0,
+        fetcher: Fetcher | None = None,
+    ) -> None:
         """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
         self.host = host
         self._keep_takes = keep_takes
@@ -132,6 +148,7 @@ class SpeechService:
         self.metrics = Metrics(host)
         self._limits = limits or Limits(None, None)
         self._references = References()
+        self._fetcher = fetcher or Fetcher()
         self._active: dict[str, Delivery] = {}
 
     @property
@@ -142,15 +159,22 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
-    async def speak(self, request: SpeechRequest, request_id: str | None = None, caller: str = PAGE) -> Speech:
+    async def speak(
+        self,
+        request: SpeechRequest,
+        request_id: str | None = None,
+        caller: str = PAGE,
+        history: list[Reference] | None = None,
+    ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``caller`` is whose share the request counts to. Raises UnknownVoice, InvalidClip, TooManyRequests,
+        ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
+        what is said now is added to it. Raises UnknownVoice, InvalidClip, TooManyRequests,
         NotReady, Unavailable, Cancelled and what Engine.speak raises.
         """
         engine = self.host.engine()
-        voice = None if request.clip is not None else await to_thread.run_sync(self.voices.find, request.voice)
-        label = OWN_CLIP if request.clip is not None else RANDOM if voice is None else voice.slug
+        voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
+        label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
         sampling = _sampling(request, voice.defaults if voice else {})
         take = Take(request_id or new_request_id(), "waiting", label, sampling.seed, time.time(), caller)
         keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
@@ -160,7 +184,8 @@ class SpeechService:
             references = await delivery.unless_cancelled(self._whose(engine, request, voice))
             utterance = Utterance(request.text, references, sampling)
             script = read_script(request.text, request.chunk_length)
-            performance = Performance(engine, script, utterance, request.max_frames)
+            turns = [] if history is None else history
+            performance = Performance(engine, script, utterance, request.max_frames, turns)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
         except BaseException as error:
@@ -192,12 +217,43 @@ class SpeechService:
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
+    def check(self, request: SpeechRequest) -> None:
+        """Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        if not request.has_clip:
+            self.voices.find(request.voice)
+
+    async def speak_when_free(
+        self,
+        request: SpeechRequest,
+        request_id: str,
+        caller: str = PAGE,
+        history: list[Reference] | None = None,
+    ) -> Speech:
+        """As `speak`, but a full line is waited for: for what is one piece of something that is under way."""
+        while True:
+            try:
+                return await self.speak(request, request_id, caller, history)
+            except EngineFull:
+                await asyncio.sleep(PLACE_SECONDS)
+
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""
         delivery = self._active.get(request_id)
         if delivery is None:
             raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
         delivery.cancel()
+
+    def cancel_all(self, prefix: str) -> None:
+        """End every request under way whose id begins so."""
+        for request_id, delivery in self._active.items():
+            if request_id.startswith(prefix):
+                delivery.cancel()
+
+    @property
+    def at_a_time(self) -> int:
+        """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
+        rows = self.host.engine().info.max_rows
+        return rows if self._limits.at_a_time is None else min(rows, self._limits.at_a_time)
 
     def active(self, caller: str) -> list[Take]:
         """A caller's requests that wait or speak, oldest first."""
@@ -249,8 +305,11 @@ class SpeechService:
             log.warning("the take %s could not be kept: %s", take.id, error)
 
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
-        if request.clip is not None and request.clip_text is not None:
-            return (await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),)
+        clip = request.clip
+        if request.clip_url is not None:
+            clip = await self._fetcher.fetch(request.clip_url)
+        if clip is not None and request.clip_text is not None:
+            return (await self._references.encode(engine, clip, request.clip_text, "ref_audio"),)
         return () if voice is None else await self.voices.references(engine, voice)
 
 

@@ -66,6 +66,14 @@ class VoiceShelf:
         own = {name: slug for name, slug in names.items() if not self.library.voices.exists(name)}
         return {**own, DEFAULT: bundled[0]}
 
+    def knows(self, name: str) -> bool:
+        """Whether `find` finds it. Blocking."""
+        try:
+            self.find(name)
+        except UnknownVoice:
+            return False
+        return True
+
     def find(self, name: str | None) -> Voice | None:
         """The voice of an id, slug, name or alias, "@" and a revision after it if wanted; None for the random one.
 

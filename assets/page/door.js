@@ -17,10 +17,11 @@ export class Refusal extends Error {
 
 const ADVICE_BY_FIELD = {
   input: "Change the script and press Speak again.",
+  speed: "Open Sampling and choose another speed.",
   voice: "Choose another voice on the right.",
   ref_audio: "Record or upload 10 to 30 seconds of one person speaking, then press Speak again.",
   ref_text: "Write down exactly what is said in your clip, then press Speak again.",
-  max_new_tokens: "Open Sampling and choose a shorter longest take.",
+  max_new_tokens: "Open Sampling and let the take be cut earlier, or never.",
   seed: "Open Sampling and choose a whole number, zero or larger.",
 };
 

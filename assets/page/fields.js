@@ -3,7 +3,7 @@
 import { voiceIds } from "./door.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
-const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "longest", "seed", "keepSeed"];
+const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
 const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
 const STORE = "voice-studio-1";
 const SETTLED = 300; // ms without a change before the draft is written

@@ -47,12 +47,38 @@ export class Player extends EventTarget {
     if (this.#context?.state === "suspended") this.#context.resume();
   }
 
-  /** Begin a take of its own; what played before falls silent. */
+  /** Begin a take of its own and return its Sound; what played before falls silent. */
   async open(sampleRate) {
     this.#take += 1;
+    const take = this.#take;
     await this.prepare(sampleRate);
     this.wake();
-    this.#order({ order: "open", prebuffer: Math.round(PREBUFFER_SECONDS * sampleRate) });
+    const port = this.#node.port;
+    port.postMessage({ order: "open", take, prebuffer: Math.round(PREBUFFER_SECONDS * sampleRate) });
+    return new Sound(port, take, sampleRate);
+  }
+
+  set volume(value) {
+    this.#volume = value;
+    if (this.#gain) this.#gain.gain.value = value;
+  }
+
+  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
+  get outputLatency() {
+    return this.#context?.outputLatency ?? 0;
+  }
+}
+
+/** The hold on one take in the player; once another one is opened, it does nothing any more. */
+class Sound {
+  #port;
+  #take;
+  #sampleRate;
+
+  constructor(port, take, sampleRate) {
+    this.#port = port;
+    this.#take = take;
+    this.#sampleRate = sampleRate;
   }
 
   /** samples: Float32Array, handed over and not usable afterwards. */
@@ -66,7 +92,6 @@ export class Player extends EventTarget {
   }
 
   play() {
-    this.wake();
     this.#order({ order: "play" });
   }
 
@@ -74,21 +99,11 @@ export class Player extends EventTarget {
     this.#order({ order: "pause" });
   }
 
-  seek(sample) {
-    this.#order({ order: "seek", sample: Math.round(sample) });
-  }
-
-  set volume(value) {
-    this.#volume = value;
-    if (this.#gain) this.#gain.gain.value = value;
-  }
-
-  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
-  get outputLatency() {
-    return this.#context?.outputLatency ?? 0;
+  seek(seconds) {
+    this.#order({ order: "seek", sample: Math.round(seconds * this.#sampleRate) });
   }
 
   #order(message, transfer = []) {
-    this.#node?.port.postMessage({ ...message, take: this.#take }, transfer);
+    this.#port.postMessage({ ...message, take: this.#take }, transfer);
   }
 }

@@ -54,8 +54,9 @@ export async function buildRequest(fields, frameRate) {
     temperature: fields.temperature,
     top_p: fields.topP,
     top_k: fields.topK,
-    max_new_tokens: Math.max(1, Math.round(fields.longest * frameRate)),
   };
+  if (fields.speed !== 1) request.speed = fields.speed;
+  if (fields.cutAfter > 0) request.max_new_tokens = Math.max(1, Math.round(fields.cutAfter * frameRate));
   if (fields.keepSeed && Number.isInteger(fields.seed)) request.seed = fields.seed;
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.errors import InvalidRequest
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
+MAX_ITEMS = 32
 MAX_SEED = 2**63 - 1
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
@@ -33,16 +33,13 @@ class VoiceRef(BaseModel):
     id: str = Field(max_length=256)
 
 
-class SpeechBody(BaseModel):
-    """Unknown fields are ignored, null means absent; what is known but not supported is refused by name."""
+class SpeechOptions(BaseModel):
+    """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
 
     model_config = ConfigDict(extra="ignore")
 
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
-    )
-    input: str = Field(
-        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
     )
     voice: str | VoiceRef | None = Field(
         None,
@@ -92,10 +89,9 @@ class SpeechBody(BaseModel):
     def wants_events(self) -> bool:
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
 
-    def speech_request(self) -> SpeechRequest:
-        """All of the request but the sound of ref_audio, which is empty yet. Raises InvalidRequest, InvalidClip."""
+    def request_for(self, text: str) -> SpeechRequest:
+        """Raises InvalidRequest."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
-        clip = None if self.ref_audio is None else b""
         chosen = {
             "seed": self.seed,
             "temperature": self.temperature,
@@ -108,30 +104,21 @@ class SpeechBody(BaseModel):
             "sample_rate": self.sample_rate,
         }
         return SpeechRequest(
-            text=self.input,
-            voice=None if clip is not None else voice,
-            clip=clip,
+            text=text,
+            voice=None if self.ref_audio is not None else voice,
+            clip_url=self.ref_audio,
             clip_text=self.ref_text,
             **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
         )
 
 
-UNSUPPORTED = (
-    "references",
-    "speaker_embedding",
-    "x_vector_only_mode",
-    "ref_audio_2",
-    "ambient_sound",
-    "duration_seconds",
-    "word_timestamps",
-    "repetition_penalty",
-    "stage_params",
-)
-"""Fields of this and other servers' speech APIs that would change the result, and that are not supported."""
+class SpeechBody(SpeechOptions):
+    """One text and how to speak it."""
 
+    input: str = Field(
+        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
+    )
 
-def refuse_unsupported(body: dict[str, Any]) -> None:
-    """Raises InvalidRequest for a field that asks for something that this server cannot do."""
-    for name in UNSUPPORTED:
-        if body.get(name) not in (None, False, "", [], {}):
-            raise InvalidRequest(f"{name} is not supported by this server", name, "unsupported_parameter")
+    def speech_request(self) -> SpeechRequest:
+        """Raises InvalidRequest, InvalidClip."""
+        return self.request_for(self.input)

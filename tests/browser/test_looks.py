@@ -29,7 +29,7 @@ def serious_violations(screen: Screen) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(served: Served, open_page: Open, scheme: str) -> None:
     screen = open_page(served, color_scheme=scheme).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     assert serious_violations(screen) == []
@@ -48,7 +48,7 @@ def test_dark_follows_the_system(served: Served, open_page: Open) -> None:
 
 def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, open_page: Open) -> None:
     screen = open_page(served, **PHONE).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.tap()
     screen.until_over()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -66,7 +66,7 @@ def test_reduced_motion_is_respected(served: Served, open_page: Open) -> None:
 
 def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     own = urlparse(served.url).netloc
@@ -77,7 +77,7 @@ def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Ope
 
 def test_every_control_of_the_player_can_be_reached_by_keyboard(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     names = []

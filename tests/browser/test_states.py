@@ -27,12 +27,12 @@ def test_an_empty_script_is_explained_without_asking_the_server(served: Served, 
 
 def test_a_refused_request_says_what_why_and_what_to_do(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.script.fill("word " * 900)
+    screen.script.fill("word " * 4000)
     screen.speak.click()
     expect(screen.card).to_contain_text("The studio could not speak this.")
-    expect(screen.card).to_contain_text("4500 characters; at most 4096")
+    expect(screen.card).to_contain_text("20000 characters; at most 16384")
     expect(screen.card).to_contain_text("Change the script and press Speak again.")
-    expect(screen.script).to_have_value("word " * 900)
+    expect(screen.script).to_have_value("word " * 4000)
     expect(screen.speak).to_be_visible()
     screen.card.get_by_role("button", name="Close").click()
     expect(screen.card).to_be_hidden()
@@ -111,7 +111,7 @@ def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> No
 def test_what_people_type_is_never_run(served: Served, open_page: Open) -> None:
     attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\"> [<b>tag</b>]"
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.script.fill(attack)
     screen.speak.click()
     expect(screen.takes).to_contain_text(attack)
