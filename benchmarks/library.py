@@ -13,14 +13,13 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
-from studio.fetch import data_bytes
 from studio.host import EngineHost
 from studio.intake import take_in
 from studio.library import Library, NewSample, StoredTake, Voice, VoiceDraft
@@ -129,35 +128,31 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
     engine = await host.ready()
     library = Library(home)
     service = SpeechService(host, VoiceShelf(library))
-    figures = {"random voice: first audio": await first_audio(service, lambda number: {"voice": "random"})}
+    figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
     for seconds in (3, 10, 30):
         clip = speechlike(seconds, 0)
         save = _saver(library, f"voice of {seconds}", clip)
         began = time.perf_counter()
         voice = await service.save_voice(save)
         figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
-        slug = voice.slug
-        figures[f"{seconds} s uploaded voice: first audio"] = await first_audio(
-            service, lambda _, slug=slug: {"voice": slug}
-        )
-        known = as_url(clip)
-        figures[f"{seconds} s inline, known: first audio"] = await first_audio(
-            service, lambda _, url=known: {"clip": data_bytes(url), "clip_text": "The words."}
-        )
-        new = [as_url(speechlike(seconds, number + 1)) for number in range(5)]
-        figures[f"{seconds} s inline, new: first audio"] = await first_audio(
-            service, lambda number, urls=new: {"clip": data_bytes(urls[number]), "clip_text": "The words."}, 5
-        )
+        known, new = as_url(clip), [as_url(speechlike(seconds, number + 1)) for number in range(5)]
+        kinds = {
+            "uploaded voice": [{"voice": voice.slug}] * 9,
+            "inline, known": [{"clip_url": known, "clip_text": "The words."}] * 9,
+            "inline, new": [{"clip_url": url, "clip_text": "The words."} for url in new],
+        }
+        for kind, requests in kinds.items():
+            figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
     engine.stop()
     return figures
 
 
-async def first_audio(service: SpeechService, fields: Callable[[int], dict[str, object]], repeats: int = 9) -> float:
+async def first_audio(service: SpeechService, requests: Sequence[dict[str, str]]) -> float:
     """Median milliseconds from the call to the first encoded bytes."""
     times = []
-    for number in range(repeats):
+    for fields in requests:
         began = time.perf_counter()
-        request = SpeechRequest("Hello there.", format="wav", seed=1, max_frames=8, **fields(number))  # type: ignore[arg-type]
+        request = SpeechRequest("Hello there.", format="wav", seed=1, max_frames=8, **fields)  # type: ignore[arg-type]
         speech = await service.speak(request)
         times.append((time.perf_counter() - began) * 1000)
         await speech.aclose()

@@ -122,3 +122,13 @@ class SpeechBody(SpeechOptions):
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest, InvalidClip."""
         return self.request_for(self.input)
+
+
+class BatchBody(SpeechOptions):
+    """Up to 32 texts; what is not said in an item is taken from the batch."""
+
+    items: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="Each with an input, and with any field that is to differ from the batch's.",
+    )
