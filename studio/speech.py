@@ -265,11 +265,17 @@ class SpeechService:
         self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
-        """Wait for the engine, then encode the voices most likely wanted, so that nobody waits for that.
+        """Wait for the engine, then make the voices most likely wanted ready, so that nobody waits for that.
 
         Raises EngineError when the engine cannot start or stops, InvalidClip for a bad bundled clip.
         """
-        await self.voices.warm(await self.host.ready())
+        engine = await self.host.ready()
+        await self.voices.warm(engine)
+        for voice in await to_thread.run_sync(partial(self.voices.library.voices.page, favourite=True, limit=16)):
+            # One frame of each favourite: the engine then remembers its state after the reference.
+            references = await self.voices.references(engine, voice)
+            async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                pass
 
     def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | None, take: Take, file: bytes) -> None:
         stored = StoredTake(

@@ -170,6 +170,16 @@ def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]
 
 
+def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., Steered], tmp_path: Path) -> None:
+    library = Library(tmp_path / "home")
+    library.voices.create(VoiceDraft("Eve", favourite=True), [sample()])
+    library.voices.create(VoiceDraft("Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
+    served, engine = steered(studio_home=str(tmp_path / "home"))
+    served.until(finished=1)
+    assert texts(engine) == [WORDS] and engine.utterances[-1].max_frames == 1
+    assert len(encodings(engine)) == 1
+
+
 @pytest.fixture
 def real(tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
     settings = Settings(
