@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import secrets
 import time
@@ -20,7 +19,7 @@ from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.host import EngineHost, HostStatus
 from studio.limits import Limits
 from studio.metrics import Metrics
-from studio.performance import PLACE_SECONDS, Performance
+from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
@@ -86,6 +85,17 @@ class SpeechRequest:
             _check_text("ref_text", self.clip_text, MAX_CLIP_TEXT)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request comes from."""
+
+    request_id: str = field(default_factory=lambda: new_request_id())
+    caller: str = PAGE
+    """Whose share it counts to."""
+    patient: bool = False
+    """Whether it waits for a place in a full line instead of being refused: one piece of something under way."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Speech:
     """An answer under way, its first bytes ready. Iterate ``body`` once; `aclose` in any case."""
@@ -134,23 +144,20 @@ class SpeechService:
         return self.host.engine().stats()
 
     async def speak(
-        self,
-        request: SpeechRequest,
-        request_id: str | None = None,
-        caller: str = PAGE,
-        history: list[Reference] | None = None,
+        self, request: SpeechRequest, origin: Origin | None = None, history: list[Reference] | None = None
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
-        what is said now is added to it. Raises UnknownVoice, InvalidClip, LineFull,
-        TooManyRequests, NotReady, Unavailable, Cancelled, DegenerateSpeech and what Engine.speak raises.
+        ``history`` is what was said before in a conversation; what is said now is added to it.
+        Raises UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        DegenerateSpeech and what Engine.speak raises.
         """
+        origin = origin or Origin()
         engine = self.host.engine()
         voice = OWN_CLIP if request.clip is not None else self.voices.find(request.voice).id
         seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        take = Take(request_id or new_request_id(), "waiting", voice, seed, time.time(), caller)
-        self._limits.enter(caller)
+        take = Take(origin.request_id, "waiting", voice, seed, time.time(), origin.caller)
+        self._limits.enter(origin.caller)
         delivery = self._active[take.id] = Delivery(take, self.takes, self._ended)
         try:
             references = await delivery.unless_cancelled(self._whose(engine, request))
@@ -161,7 +168,7 @@ class SpeechService:
             )
             script = read_script(request.text, request.chunk_length)
             turns = [] if history is None else history
-            performance = Performance(engine, script, utterance, request.max_frames, turns)
+            performance = Performance(engine, script, utterance, request.max_frames, turns, origin.patient)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -187,20 +194,6 @@ class SpeechService:
         """Raises UnknownVoice for a request that could not be spoken whatever its text."""
         if request.clip is None:
             self.voices.find(request.voice)
-
-    async def speak_when_free(
-        self,
-        request: SpeechRequest,
-        request_id: str,
-        caller: str = PAGE,
-        history: list[Reference] | None = None,
-    ) -> Speech:
-        """As `speak`, but a full line is waited for: for what is one piece of something that is under way."""
-        while True:
-            try:
-                return await self.speak(request, request_id, caller, history)
-            except LineFull:
-                await asyncio.sleep(PLACE_SECONDS)
 
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""

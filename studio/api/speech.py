@@ -21,7 +21,7 @@ from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
 from studio.settings import Settings
-from studio.speech import Speech, SpeechService
+from studio.speech import Origin, Speech, SpeechService
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
         body = with_model_as_voice(service, body)
-        work = service.speak(body.speech_request(), request.state.request_id, request.state.caller)
+        work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         speech = await until_hangup(request, work)
         return SpeechResponse(speech, body.wants_events, len(body.input), settings.send_timeout)
 
