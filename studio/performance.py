@@ -42,17 +42,25 @@ class Performance:
     """One script on its way through the engine. Iterate `sounds` once; leaving the iteration frees the row."""
 
     def __init__(
-        self, engine: Engine, script: Script, utterance: Utterance, budget: int | None, history: list[Reference]
+        self,
+        engine: Engine,
+        script: Script,
+        utterance: Utterance,
+        budget: int | None,
+        history: list[Reference],
+        patient: bool = False,
     ) -> None:
         """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end.
 
-        ``history`` is what was said before, and what is said now is added to it.
+        ``history`` is what was said before, and what is said now is added to it. A ``patient`` one waits when
+        the line is full.
         """
         self._engine = engine
         self._script = script
         self._utterance = utterance
         self._budget = budget
         self._history = history
+        self._patient = patient
         self._waited = self._worked = 0.0
         self._cut = False
 
@@ -113,7 +121,7 @@ class Performance:
                     raise
                 attempt += 1
             except EngineFull:
-                if not number:
+                if not number and not self._patient:
                     raise
                 await asyncio.sleep(PLACE_SECONDS)
             else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import math
 import secrets
 import sqlite3
 import time
@@ -18,14 +18,14 @@ from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Samp
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
-from studio.errors import InvalidClip, InvalidRequest, NotFound
+from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
 from studio.library.records import Scalar
 from studio.limits import Limits
 from studio.metrics import Metrics
-from studio.performance import PLACE_SECONDS, Performance
+from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
@@ -103,6 +103,17 @@ class SpeechRequest:
         return self.clip is not None or self.clip_url is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request comes from."""
+
+    request_id: str = field(default_factory=lambda: new_request_id())
+    caller: str = PAGE
+    """Whose share it counts to."""
+    patient: bool = False
+    """Whether it waits for a place in a full line instead of being refused: one piece of something under way."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Speech:
     """An answer under way, its first bytes ready. Iterate ``body`` once; `aclose` in any case."""
@@ -164,34 +175,35 @@ class SpeechService:
         return self.host.engine().stats()
 
     async def speak(
-        self,
-        request: SpeechRequest,
-        request_id: str | None = None,
-        caller: str = PAGE,
-        history: list[Reference] | None = None,
+        self, request: SpeechRequest, origin: Origin | None = None, history: list[Reference] | None = None
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
-        what is said now is added to it. Raises UnknownVoice, InvalidClip, TooManyRequests,
-        NotReady, Unavailable, Cancelled and what Engine.speak raises.
+        ``history`` is what was said before in a conversation; what is said now is added to it.
+        Raises UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        DegenerateSpeech and what Engine.speak raises.
         """
+        origin = origin or Origin()
         engine = self.host.engine()
         voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
         label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
         sampling = _sampling(request, voice.defaults if voice else {})
-        take = Take(request_id or new_request_id(), "waiting", label, sampling.seed, time.time(), caller)
+        take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
         keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
-        self._limits.enter(caller)
+        self._limits.enter(origin.caller)
         delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
         try:
             references = await delivery.unless_cancelled(self._whose(engine, request, voice))
             utterance = Utterance(request.text, references, sampling)
             script = read_script(request.text, request.chunk_length)
             turns = [] if history is None else history
-            performance = Performance(engine, script, utterance, request.max_frames, turns)
+            performance = Performance(engine, script, utterance, request.max_frames, turns, origin.patient)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
+        except EngineFull as error:
+            refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            await delivery.aclose(refusal)
+            raise refusal from error
         except BaseException as error:
             await delivery.aclose(error)
             raise
@@ -226,20 +238,6 @@ class SpeechService:
         if not request.has_clip:
             self.voices.find(request.voice)
 
-    async def speak_when_free(
-        self,
-        request: SpeechRequest,
-        request_id: str,
-        caller: str = PAGE,
-        history: list[Reference] | None = None,
-    ) -> Speech:
-        """As `speak`, but a full line is waited for: for what is one piece of something that is under way."""
-        while True:
-            try:
-                return await self.speak(request, request_id, caller, history)
-            except EngineFull:
-                await asyncio.sleep(PLACE_SECONDS)
-
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""
         delivery = self._active.get(request_id)
@@ -262,6 +260,13 @@ class SpeechService:
     def active(self, caller: str) -> list[Take]:
         """A caller's requests that wait or speak, oldest first."""
         return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _seconds_to_wait(self, engine: Engine) -> int:
+        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(latest) / len(latest) if latest else 1.0
+        line = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * line), 1), 30)
 
     def _ended(self, take: Take) -> None:
         self._active.pop(take.id, None)

@@ -21,7 +21,7 @@ from studio.api.hangup import until_hangup
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import BatchBody, SpeechBody
 from studio.errors import StudioError
-from studio.speech import SpeechService
+from studio.speech import Origin, SpeechService
 
 BATCH_DOC = body_doc(BatchBody, "application/json", "application/x-ndjson")
 
@@ -103,7 +103,8 @@ class _Batch:
             body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
             body = with_model_as_voice(self._service, body)
             async with self._places:
-                speech = await self._service.speak_when_free(body.speech_request(), f"{self._id}-{index}", self._caller)
+                origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
+                speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = b"".join([piece async for piece in speech.body])
         except (ApiError, StudioError, EngineError) as error:

@@ -30,7 +30,7 @@ from studio.api.listing import with_model_as_voice
 from studio.api.schemas import SpeechOptions
 from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.settings import Settings
-from studio.speech import MAX_INPUT, Speech, SpeechService, new_request_id
+from studio.speech import MAX_INPUT, Origin, Speech, SpeechService, new_request_id
 from studio.text import take_sentences
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
@@ -158,9 +158,8 @@ class _Session:
             index, self._spoken = self._spoken, self._spoken + 1
             try:
                 request = self._options.request_for(sentence)
-                speech = await self._service.speak_when_free(
-                    request, f"{self._id}-{index}", self._caller, self._history
-                )
+                origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
+                speech = await self._service.speak(request, origin, self._history)
                 async with aclosing(speech):
                     await self._send(_start(speech, index, sentence, request.format))
                     async for piece in speech.body:

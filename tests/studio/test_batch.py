@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
-from tests.studio.test_speech_api import assert_envelope
 
 BATCH = "/v1/audio/speech/batch"
 Steer = Callable[..., Steered]
@@ -53,6 +54,22 @@ def test_more_items_than_places_wait_for_one(steered: Steer) -> None:
     with served.client() as client:
         batch = client.post(BATCH, json={"items": [{"input": "a"}] * 8}).json()
     assert batch["succeeded"] == 8
+
+
+def test_waiting_for_a_place_costs_no_share(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0, requests_per_minute=3)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        single = pool.submit(client.post, "/v1/audio/speech", json={"input": "a"})
+        served.until(running=1)
+        batch = pool.submit(client.post, BATCH, json={"items": [{"input": "a"}] * 2})
+        for _ in range(20):
+            served.until(running=1)
+        engine.first_frame_gate.set()
+        assert single.result().status_code == 200
+        assert batch.result().json()["succeeded"] == 2
+        states = [take["state"] for take in client.get("/v1/takes").json()["data"]]
+    assert states == ["finished"] * 3
 
 
 def test_results_come_as_lines_as_they_are_done(steered: Steer) -> None:
