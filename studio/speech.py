@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 import uuid
@@ -15,7 +16,7 @@ from engine import Engine, EngineFull, EngineStats, Reference, Sampling, Utteran
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
-from studio.errors import InvalidClip, InvalidRequest, NotFound
+from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.host import EngineHost, HostStatus
 from studio.limits import Limits
 from studio.metrics import Metrics
@@ -142,8 +143,8 @@ class SpeechService:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
         ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
-        what is said now is added to it. Raises UnknownVoice, InvalidClip, TooManyRequests,
-        NotReady, Unavailable, Cancelled and what Engine.speak raises.
+        what is said now is added to it. Raises UnknownVoice, InvalidClip, LineFull,
+        TooManyRequests, NotReady, Unavailable, Cancelled, DegenerateSpeech and what Engine.speak raises.
         """
         engine = self.host.engine()
         voice = OWN_CLIP if request.clip is not None else self.voices.find(request.voice).id
@@ -163,6 +164,10 @@ class SpeechService:
             performance = Performance(engine, script, utterance, request.max_frames, turns)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
+        except EngineFull as error:
+            refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            await delivery.aclose(refusal)
+            raise refusal from error
         except BaseException as error:
             await delivery.aclose(error)
             raise
@@ -194,7 +199,7 @@ class SpeechService:
         while True:
             try:
                 return await self.speak(request, request_id, caller, history)
-            except EngineFull:
+            except LineFull:
                 await asyncio.sleep(PLACE_SECONDS)
 
     def cancel(self, request_id: str) -> None:
@@ -219,6 +224,13 @@ class SpeechService:
     def active(self, caller: str) -> list[Take]:
         """A caller's requests that wait or speak, oldest first."""
         return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _seconds_to_wait(self, engine: Engine) -> int:
+        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(latest) / len(latest) if latest else 1.0
+        line = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * line), 1), 30)
 
     def _ended(self, take: Take) -> None:
         self._active.pop(take.id, None)

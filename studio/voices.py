@@ -65,6 +65,10 @@ class VoiceShelf:
         """Name to voice id, for every other name that is understood."""
         return {name: voice.id for name, voice in self._by_name.items() if name != voice.id}
 
+    def knows(self, name: str) -> bool:
+        """Whether `find` finds it."""
+        return name.strip().casefold() in self._by_name
+
     def find(self, name: str | None) -> Voice:
         """The voice of an id or alias in any case; None and blank mean the default. Raises UnknownVoice."""
         key = (name or DEFAULT).strip().casefold() or DEFAULT

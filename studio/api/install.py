@@ -12,6 +12,7 @@ from starlette.routing import Match, Route
 
 from studio.api.access import Access
 from studio.api.batch import batch_routes
+from studio.api.document import install_document
 from studio.api.errors import ApiError, install_errors
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
@@ -28,6 +29,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
+    install_document(app)
     routers = [
         speech_routes(service, settings),
         batch_routes(service),

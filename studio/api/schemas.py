@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from studio.audio.read import MAX_BYTES
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.errors import InvalidClip, InvalidRequest
+from studio.errors import InvalidClip
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
@@ -136,27 +136,6 @@ class BatchBody(SpeechOptions):
         max_length=MAX_ITEMS,
         description="Each with an input, and with any field that is to differ from the batch's.",
     )
-
-
-UNSUPPORTED = (
-    "references",
-    "speaker_embedding",
-    "x_vector_only_mode",
-    "ref_audio_2",
-    "ambient_sound",
-    "duration_seconds",
-    "word_timestamps",
-    "repetition_penalty",
-    "stage_params",
-)
-"""Fields of this and other servers' speech APIs that would change the result, and that are not supported."""
-
-
-def refuse_unsupported(body: dict[str, Any]) -> None:
-    """Raises InvalidRequest for a field that asks for something that this server cannot do."""
-    for name in UNSUPPORTED:
-        if body.get(name) not in (None, False, "", [], {}):
-            raise InvalidRequest(f"{name} is not supported by this server", name, "unsupported_parameter")
 
 
 def clip_bytes(url: str) -> bytes:
