@@ -2,7 +2,7 @@
 
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
-import { Refusal } from "./door.js";
+import { askForSpeech, Refusal } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { makeTake } from "./maker.js";
@@ -29,6 +29,12 @@ function drawn(selector) {
   });
 }
 
+function saveFile(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it after the press
+}
+
 class Studio {
   player = new Player();
   fields = new Fields();
@@ -47,6 +53,7 @@ class Studio {
     this.#listenToDock(new Dock(await drawn("#dock")));
     this.#listenToTakes(new TakeList(await drawn("#takes")));
     this.health = new Health(await drawn("#pill"));
+    this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
@@ -81,6 +88,7 @@ class Studio {
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
     on("reuse", (take) => this.fields.fill(take.settings));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("mp3", (take) => this.#saveAsMp3(take));
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
@@ -92,6 +100,7 @@ class Studio {
     const control = new AbortController();
     this.#making = control;
     document.body.dataset.speaking = "yes";
+    this.health.isWatched = true;
     this.#moveFocus("#actions", "#stop");
     try {
       const request = await buildRequest(fields, this.health.frameRate);
@@ -119,9 +128,10 @@ class Studio {
     if (aloud) {
       this.#show(take);
       this.dock.say("waiting", "Asking the engine …");
+      this.health.look();
     }
     await makeTake(take, signal, {
-      begun: () => this.health.look(),
+      begun: () => aloud && this.health.look(),
       heard: async (pcm) => {
         if (!aloud) return;
         if (!sound) sound = this.sound = await this.player.open(take.sampleRate);
@@ -158,6 +168,7 @@ class Studio {
   #rest() {
     this.#making = null;
     delete document.body.dataset.speaking;
+    this.health.isWatched = false;
     this.#moveFocus("#stop", "#speak");
     this.health.look();
   }
@@ -184,6 +195,12 @@ class Studio {
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
     this.dock.show({ bars: take.outline?.bars ?? [], seconds: take.seconds, expected, position: 0 });
     this.#showFigures(take);
+  }
+
+  /** While the take that shall be heard waits for a free place, say how many wait. */
+  #showLine(load) {
+    if (!this.#making || !this.current || this.current.id !== null || !load?.waiting) return;
+    this.dock.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
   }
 
   #showFigures(take) {
@@ -239,6 +256,16 @@ class Studio {
     sound.seek(from < take.seconds ? from : 0);
     sound.play();
     if (this.current === take) this.sound = sound;
+  }
+
+  /** The same seed gives the same speech: ask for it once more, as MP3. */
+  async #saveAsMp3(take) {
+    try {
+      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
+      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
+    } catch (problem) {
+      this.#fail(problem);
+    }
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
