@@ -1,6 +1,6 @@
 // The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
 
-const PREBUFFER_SECONDS = 0.06;
+const [SHORTEST_WAIT, LONGEST_WAIT] = [0.06, 1]; // seconds of sound to have before it starts
 const USUAL_RATE = 44100;
 
 /**
@@ -14,6 +14,7 @@ export class Player extends EventTarget {
   #volume = 1;
   #preparing = null;
   #take = 0;
+  #wait = SHORTEST_WAIT;
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -54,8 +55,13 @@ export class Player extends EventTarget {
     await this.prepare(sampleRate);
     this.wake();
     const port = this.#node.port;
-    port.postMessage({ order: "open", take, prebuffer: Math.round(PREBUFFER_SECONDS * sampleRate) });
+    port.postMessage({ order: "open", take, prebuffer: Math.round(this.#wait * sampleRate) });
     return new Sound(port, take, sampleRate);
+  }
+
+  /** A take had so many gaps: where the maker is slow, the next one waits longer before it starts. */
+  learn(gaps) {
+    this.#wait = gaps ? Math.min(this.#wait * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.7, SHORTEST_WAIT);
   }
 
   set volume(value) {

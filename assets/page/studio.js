@@ -1,5 +1,6 @@
 // The page's conductor: presses and keys in, takes made, sound to the player, words to the dock. Nothing goes through Gradio.
 
+import { Activity } from "./activity.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal } from "./door.js";
@@ -63,6 +64,8 @@ class Studio {
     }
     this.code = new CodeDialog(await drawn("#code"));
     (await drawn("#open-code")).addEventListener("click", () => this.#showCode());
+    const activity = new Activity(await drawn("#activity"));
+    (await drawn("#open-activity")).addEventListener("click", () => activity.open());
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.fields.addEventListener("change", ({ detail }) => {
@@ -126,6 +129,7 @@ class Studio {
   async #make(take, signal, aloud) {
     let sound = null;
     if (aloud) {
+      take.isLive = true;
       this.#show(take);
       this.dock.say("waiting", "Asking the engine …");
       this.health.look();
@@ -222,7 +226,11 @@ class Studio {
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
-    if (firstSampleAt !== undefined && !take.file) take.heardMs ??= firstSampleAt - this.#pressedAt;
+    if (state === "over" && !take.isLearned) {
+      take.isLearned = true;
+      this.player.learn(take.underruns);
+    }
+    if (firstSampleAt !== undefined && take.isLive) take.heardMs ??= firstSampleAt - this.#pressedAt;
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
     this.dock.show({ position: this.position });
     const words = {
@@ -248,6 +256,7 @@ class Studio {
   /** Play a finished take from a second on. */
   async #replay(take, from = 0) {
     this.stop();
+    take.isLive = false;
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();

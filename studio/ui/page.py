@@ -100,6 +100,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         _html(_part("takes"))
         _html(_part("dock"))
         _html(_part("code"))
+        _html(_part("activity"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, stop, refill)
