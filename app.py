@@ -50,10 +50,12 @@ def create_app(
         device=settings.device,
         codec_device=settings.codec_device,
         dtype=settings.dtype,
+        codec_dtype=settings.codec_dtype,  # type: ignore[arg-type]  # the settings allow no other
         max_rows=settings.max_rows,
         max_waiting=settings.max_waiting,
         max_context=settings.max_context,
         threads=settings.threads,
+        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
         prefix_bytes=settings.prefix_cache_mb * 2**20,
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],

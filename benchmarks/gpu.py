@@ -6,6 +6,7 @@ python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import queue
@@ -24,14 +25,15 @@ from engine import kernels
 from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig, TransformerSizes
+from engine.kernels.linear import Tiles
 from engine.layers import rope_angles
 from engine.loop import Loop
 from engine.model import DualAR
 from engine.prompt import Prompt
 from engine.row import Row
 from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams
-from engine.types import Sampling
+from engine.streams import GraphStreams, PlainStreams, Precision
+from engine.types import AudioChunk, Sampling
 
 DEVICE = torch.device("cuda")
 SLOW = TransformerSizes(155776, 36, 2560, 32, 8, 128, 9728, True, 1e6, 1e-6)
@@ -47,6 +49,8 @@ S2_PRO = ModelConfig(
     semantic_end=155773,
 )
 FRAME_SECONDS = 2048 / 44100
+
+products: Any = importlib.import_module("engine.kernels.linear")  # the name in the package is the function
 
 
 def median_ms(run: Any, repeat: int = 30, warm: int = 3) -> float:
@@ -72,7 +76,7 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
     random = np.random.default_rng(seed)
     ids = random.integers(0, config.eos_token, steps)
     codes = np.zeros((config.num_codebooks, steps), np.int64)
-    made = Row(Prompt(ids, codes), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
     made.slot = slot
     return made
 
@@ -146,7 +150,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         for each in prompts:
             each.prompt.ids[:] %= 256
         rows = join(runner, prompts)
-        frames.append(np.stack([runner.frame(rows)[0] for _ in range(60)]))
+        frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
     plain, graph = PlainStreams(small.codec), GraphStreams(small.codec, 4)
     graph.capture(lambda done: None)
@@ -180,7 +184,7 @@ def tune_linear() -> list[dict[str, Any]]:
     """Every shape of a frame at few rows: cuBLAS and the kernel's variants, in TB/s of weights read."""
     results = []
     for name, rows in itertools.product(SHAPES, (1, 8)):
-        for variant in ("cublas", *VARIANTS):
+        for variant in ("cublas", *VARIANTS[rows]):
             try:
                 speed: float | str = product_speed(name, rows, variant)
             except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
@@ -203,15 +207,21 @@ def product_speed(name: str, rows: int, variant: Any) -> float:
     if variant == "cublas":
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        tiles = dict(zip(("block_n", "block_k", "num_warps", "num_stages"), variant, strict=True))
-        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, **tiles) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, tiles=Tiles(*variant)) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
 
 
-VARIANTS = (
-    (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 4, 4), (16, 256, 8, 4), (16, 512, 4, 3), (16, 512, 8, 3),
-    (32, 128, 4, 4), (32, 256, 4, 3), (32, 256, 8, 4), (16, 128, 2, 6), (16, 256, 2, 4),
-)  # fmt: skip
+VARIANTS = {
+    1: (
+        (1, 2048, 4, 1), (2, 1024, 4, 1), (2, 2048, 4, 1), (4, 512, 4, 1), (4, 1024, 4, 1), (4, 1024, 4, 2),
+        (4, 2048, 8, 1), (8, 512, 4, 1), (8, 1024, 8, 1), (2, 4096, 8, 1), (1, 4096, 4, 1), (8, 512, 8, 2),
+    ),
+    8: (
+        (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 8, 4), (16, 512, 8, 3), (32, 128, 4, 4), (16, 64, 2, 8),
+        (32, 64, 4, 6), (16, 128, 8, 5),
+    ),
+}  # fmt: skip
+"""By rows: (block_n, block_k, num_warps, num_stages)."""
 
 
 def graphed_ms(run: Any) -> float:
@@ -258,30 +268,90 @@ def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
     for size in sizes:
         batch = rows[:size]
-        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: runner.frame(batch), 30, 5)
+        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: list(runner.launch(batch).read()), 30, 5)
     return out
 
 
-def time_streams(model: DualAR, codec: Codec, rows: int, frames: int) -> dict[str, float]:
-    """The whole loop, codec included: every row draws `frames` frames."""
-    runner = Runner(model, rows, 1024)
+class Heard:
+    """What a listener notes: when the first chunk came and what the last one said."""
+
+    def __init__(self) -> None:
+        self.first = 0.0
+        self.last: queue.SimpleQueue[AudioChunk] = queue.SimpleQueue()
+
+    def __call__(self, item: Any) -> None:
+        self.first = self.first or item.timing.now
+        if item.finish_reason:
+            self.last.put(item)
+
+
+def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
+    """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
+    runner = Runner(model, rows, 2048, 2**31)
     runner.use_graphs(True, lambda done: None)
-    streams = GraphStreams(codec, rows)
+    streams = GraphStreams(codec, rows, precision)
+    started = time.perf_counter()
     streams.capture(lambda done: None)
+    captured = time.perf_counter() - started
     loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
-    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     loop.start()
-    for turn in range(2):  # the first is a warm-up
-        started = time.perf_counter()
-        for i in range(rows):
-            made = row(0, 1000 * turn + i, 300, S2_PRO)
-            made.max_frames = frames
-            made.sink = lambda item: done.put(item) if getattr(item, "finish_reason", None) else None
-            loop.submit(made)
-        total = sum(last.first_frame + last.frames for last in (done.get() for _ in range(rows)))
-        seconds = time.perf_counter() - started
+
+    def submit(seed: int, steps: int, most: int) -> Heard:
+        made, heard = row(0, seed, steps, S2_PRO), Heard()
+        made.max_frames, made.sink = most, heard
+        loop.submit(made)
+        return heard
+
+    submit(1, 300, 20).last.get()
+    started = time.perf_counter()
+    takes = [heard.last.get() for heard in [submit(i, 300, frames) for i in range(rows)]]
+    seconds = time.perf_counter() - started
+    total = sum(take.first_frame + take.frames for take in takes)
+    first = []
+    for _ in range(20):  # the same prompt: all but its last 40 positions are known
+        heard = submit(7, 300, 6)
+        heard.last.get()
+        first.append(heard.first * 1e3)
     loop.stop()
-    return {f"xrt_b{rows}_with_codec": total * FRAME_SECONDS / seconds, "frames": total, "seconds": seconds}
+    return {
+        "xrt_with_codec": total * FRAME_SECONDS / seconds,
+        "ms_a_frame_of_all": seconds / (total / rows) * 1e3,
+        "first_audio_ms": statistics.median(first[2:]),
+        "codec_capture_s": captured,
+    }
+
+
+def time_codec(codec: Codec) -> dict[str, float]:
+    """The codec alone: streams of 32 rows in chunks of eight, and a cold clip of 10 s."""
+    out = {}
+    codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
+    for precision in ("float32", "tf32", "bfloat16"):
+        streams = GraphStreams(codec, 32, precision)
+        streams.capture(lambda done: None)
+        pieces = [(i, codes) for i in range(32)]
+        for name, _ in pieces:
+            streams.open(name)
+        ms = median_ms(lambda streams=streams, pieces=pieces: streams.decode(pieces), 10)
+        out[f"codec_xrt_32_{precision}"] = 32 * 8 * FRAME_SECONDS / ms * 1e3
+        one = pieces[:1]
+        first = [(0, codes[:, :1])]
+        out[f"chunk8_ms_{precision}"] = median_ms(lambda streams=streams, one=one: streams.decode(one), 10)
+        out[f"chunk1_ms_{precision}"] = median_ms(lambda streams=streams, first=first: streams.decode(first), 10)
+    clip = torch.randn(1, 1, 441_000, device=DEVICE) * 0.1
+    out["encode_10s_ms"] = median_ms(lambda: codec.encode(clip), 10)
+    return out
+
+
+def best_tiles(results: list[dict[str, Any]], rows: int) -> tuple[int, int, int, int]:
+    """The variant that reads all the shapes of a frame fastest together."""
+    times: dict[Any, float] = {}
+    for result in results:
+        if result["rows"] == rows and result["variant"] != "cublas":
+            columns, depth, kind = SHAPES[result["shape"]]
+            slow = not isinstance(result["tb_s"], float)
+            spent = 1e9 if slow else columns * depth * (2 if kind == "gated" else 1) / result["tb_s"]
+            times[tuple(result["variant"])] = times.get(tuple(result["variant"]), 0.0) + spent
+    return min(times, key=lambda variant: times[variant])
 
 
 def main() -> None:
@@ -306,14 +376,19 @@ def main() -> None:
         speed, ms = floor()
         keep("read_gb_s", speed)
         keep("floor_ms", ms)
+        if not arguments.quick:
+            keep("linear", tune_linear())
+            few, tile = best_tiles(report["linear"], 1), best_tiles(report["linear"], 8)
+            keep("best", {"few": few, "tile": tile})
+            products.FEW, products.TILE = Tiles(*few), Tiles(*tile)
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)
-        keep("stream_32", time_streams(model, codec, 32, 100))
-        if not arguments.quick:
-            keep("linear", tune_linear())
-    print(json.dumps(report))
+        keep("codec", time_codec(codec))
+        for rows_, precision in ((64, "tf32"), (64, "float32"), (1, "float32")):
+            keep(f"stream_{rows_}_{precision}", time_streams(model, codec, rows_, 250, precision))  # type: ignore[arg-type]
+    print(json.dumps({key: value for key, value in report.items() if key not in ("linear", "kernels")}))
 
 
 if __name__ == "__main__":

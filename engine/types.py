@@ -126,6 +126,8 @@ class EngineInfo:
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
+    memory: str = ""
+    """What the engine holds, item by item, in GiB."""
     frame_path: str = "plain torch"
     """How a frame is drawn."""
     kv_attention: str = "off"

@@ -27,7 +27,7 @@ class Limits:
     def __init__(
         self, at_a_time: int | None, a_minute: int | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._at_a_time = at_a_time
+        self.at_a_time = at_a_time
         self._a_minute = a_minute
         self._clock = clock
         self._callers: OrderedDict[str, _Caller] = OrderedDict()
@@ -35,9 +35,9 @@ class Limits:
     def enter(self, caller: str) -> None:
         """Count one request in; `leave` must follow. Raises TooManyRequests, and then nothing is to be left."""
         state = self._state(caller)
-        if self._at_a_time is not None and state.open >= self._at_a_time:
+        if self.at_a_time is not None and state.open >= self.at_a_time:
             raise TooManyRequests(
-                f"you have {state.open} requests under way; at most {self._at_a_time} are allowed at a time", 1
+                f"you have {state.open} requests under way; at most {self.at_a_time} are allowed at a time", 1
             )
         if self._a_minute is not None:
             now = self._clock()

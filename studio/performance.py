@@ -15,6 +15,8 @@ from studio.errors import DegenerateSpeech
 from studio.guard import Guard
 from studio.text import Pause, Script, Words
 
+MOST_TURNS = 64
+"""Turns of a conversation that are kept; fewer fit into a context."""
 MAX_SEED = 2**63 - 1
 PLACE_SECONDS = 0.05
 """How often a later part looks for a place in a full line."""
@@ -39,13 +41,18 @@ class Sound:
 class Performance:
     """One script on its way through the engine. Iterate `sounds` once; leaving the iteration frees the row."""
 
-    def __init__(self, engine: Engine, script: Script, utterance: Utterance, budget: int | None) -> None:
-        """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end."""
+    def __init__(
+        self, engine: Engine, script: Script, utterance: Utterance, budget: int | None, history: list[Reference]
+    ) -> None:
+        """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end.
+
+        ``history`` is what was said before, and what is said now is added to it.
+        """
         self._engine = engine
         self._script = script
         self._utterance = utterance
         self._budget = budget
-        self._history: list[Reference] = []
+        self._history = history
         self._waited = self._worked = 0.0
         self._cut = False
 
@@ -130,6 +137,7 @@ class Performance:
             self._budget -= spoken.shape[1]
         if spoken.shape[1]:
             self._history.append(Reference(spoken, words.text))
+            del self._history[:-MOST_TURNS]
 
     def _heard_again(self, words: Words) -> tuple[Reference, ...]:
         """The latest turns that leave the part half of the context; a token is at least a byte of text."""

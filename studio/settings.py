@@ -35,6 +35,10 @@ class Settings:
     """Device of the audio codec; unset: the same."""
     dtype: str | None = None
     """float32 or bfloat16; unset: bfloat16 on CUDA, float32 elsewhere."""
+    codec_dtype: str = "float32"
+    """Precision of the codec's decoder: float32, tf32 (on a GPU with graphs) or bfloat16."""
+    memory_budget: int | None = None
+    """GiB that the engine may hold; unset: what is free on the GPU."""
     max_rows: int | None = None
     """Requests spoken at the same time; unset: chosen by device."""
     max_waiting: int = 64
@@ -190,6 +194,8 @@ _READERS: dict[str, Reader] = {
     "device": _device,
     "codec_device": _device,
     "dtype": _one_of("float32", "bfloat16"),
+    "codec_dtype": _one_of("float32", "tf32", "bfloat16"),
+    "memory_budget": _whole(1, 100_000),
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(64, 1_000_000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 import uuid
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from engine import Engine, EngineStats, Reference, Sampling, Utterance
+from engine import Engine, EngineFull, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
@@ -18,7 +19,7 @@ from studio.errors import InvalidClip, InvalidRequest, NotFound
 from studio.host import EngineHost, HostStatus
 from studio.limits import Limits
 from studio.metrics import Metrics
-from studio.performance import Performance
+from studio.performance import PLACE_SECONDS, Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
@@ -131,10 +132,17 @@ class SpeechService:
         """The engine's counters. Raises NotReady, Unavailable."""
         return self.host.engine().stats()
 
-    async def speak(self, request: SpeechRequest, request_id: str | None = None, caller: str = PAGE) -> Speech:
+    async def speak(
+        self,
+        request: SpeechRequest,
+        request_id: str | None = None,
+        caller: str = PAGE,
+        history: list[Reference] | None = None,
+    ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``caller`` is whose share the request counts to. Raises UnknownVoice, InvalidClip, TooManyRequests,
+        ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
+        what is said now is added to it. Raises UnknownVoice, InvalidClip, TooManyRequests,
         NotReady, Unavailable, Cancelled and what Engine.speak raises.
         """
         engine = self.host.engine()
@@ -151,7 +159,8 @@ class SpeechService:
                 sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
             )
             script = read_script(request.text, request.chunk_length)
-            performance = Performance(engine, script, utterance, request.max_frames)
+            turns = [] if history is None else history
+            performance = Performance(engine, script, utterance, request.max_frames, turns)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
         except BaseException as error:
@@ -169,12 +178,43 @@ class SpeechService:
             delivery=delivery,
         )
 
+    def check(self, request: SpeechRequest) -> None:
+        """Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        if request.clip is None:
+            self.voices.find(request.voice)
+
+    async def speak_when_free(
+        self,
+        request: SpeechRequest,
+        request_id: str,
+        caller: str = PAGE,
+        history: list[Reference] | None = None,
+    ) -> Speech:
+        """As `speak`, but a full line is waited for: for what is one piece of something that is under way."""
+        while True:
+            try:
+                return await self.speak(request, request_id, caller, history)
+            except EngineFull:
+                await asyncio.sleep(PLACE_SECONDS)
+
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""
         delivery = self._active.get(request_id)
         if delivery is None:
             raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
         delivery.cancel()
+
+    def cancel_all(self, prefix: str) -> None:
+        """End every request under way whose id begins so."""
+        for request_id, delivery in self._active.items():
+            if request_id.startswith(prefix):
+                delivery.cancel()
+
+    @property
+    def at_a_time(self) -> int:
+        """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
+        rows = self.host.engine().info.max_rows
+        return rows if self._limits.at_a_time is None else min(rows, self._limits.at_a_time)
 
     def active(self, caller: str) -> list[Take]:
         """A caller's requests that wait or speak, oldest first."""

@@ -69,6 +69,17 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
     return tuple(steps)
 
 
+def take_sentences(text: str) -> tuple[list[str], str]:
+    """The complete sentences of a text that is still being written, and what is left of it.
+
+    A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
+    """
+    *sentences, rest = _cut(text, _sentence_ends(text))
+    if rest and not rest.strip() and sentences:
+        rest = ""
+    return [sentence.strip() for sentence in sentences if _speakable(sentence)], rest
+
+
 def _seconds(mark: re.Match[str]) -> float:
     seconds = float(mark[1]) / (1000 if mark[2].lower() == "ms" else 1)
     if seconds > MAX_PAUSE:

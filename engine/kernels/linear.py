@@ -1,11 +1,13 @@
 """Matrix products for a few rows: the weights are read once, at memory speed, with norm, gate and residual fused in.
 
 At one row a product of S2 Pro's is bound by reading its weights; cuBLAS reaches two thirds of an H200's bandwidth
-there. Each program owns a few output columns and walks the whole input dimension in one fixed order, so a row's
-result does not depend on how many other rows there are.
+there. Each program owns a few output columns and walks the whole input dimension in one fixed order, so among up to
+FEW_ROWS rows, and among up to MAX_ROWS, a row's result does not depend on its neighbours.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -16,13 +18,79 @@ from torch import Tensor
 MAX_ROWS = 16
 """Rows that share one tensor-core tile; beyond it cuBLAS reads the weights as well and computes faster."""
 
+FEW_ROWS = 4
+"""Up to here plain multiply-adds keep up with the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How a product is cut up for the GPU."""
+
+    block_n: int
+    block_k: int
+    num_warps: int
+    num_stages: int
+
+
+FEW = Tiles(block_n=4, block_k=1024, num_warps=4, num_stages=2)
+TILE = Tiles(block_n=16, block_k=256, num_warps=4, num_stages=4)
+
 
 @triton.jit
-def _linear(
+def _few(
     x, weight, norm, residual, out, rows, columns, depth, eps,
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     ROWS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
+    """One to four rows: multiply and add, many small programs in flight hide the memory's latency."""
+    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    column_mask = column < columns
+    base = column[:, None].to(tl.int64) * depth + k[None, :]
+    up = columns.to(tl.int64) * depth
+    total = tl.zeros((ROWS, BLOCK_N), tl.float32)
+    total_up = tl.zeros((ROWS, BLOCK_N), tl.float32)
+    squares = tl.zeros((ROWS, 1), tl.float32)
+    row = tl.arange(0, ROWS)[:, None]
+    for start in range(0, depth, BLOCK_K):
+        k_mask = k < depth - start
+        mask = column_mask[:, None] & k_mask[None, :]
+        ws = tl.load(weight + base + start, mask=mask, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        if GATED:
+            ups = tl.load(weight + up + base + start, mask=mask, other=0.0, eviction_policy="evict_first")
+            ups = ups.to(tl.float32)
+        if HAS_NORM:
+            gain = tl.load(norm + start + k, mask=k_mask, other=0.0).to(tl.float32)
+        for i in tl.static_range(ROWS):
+            xs = tl.load(x + i * depth + start + k, mask=k_mask & (i < rows), other=0.0)
+            wide = xs.to(tl.float32)
+            if HAS_NORM:
+                squares += tl.where(row == i, tl.sum(wide * wide, 0), 0.0)
+                wide = (wide * gain).to(xs.dtype).to(tl.float32)
+            total += tl.where(row == i, tl.sum(ws * wide[None, :], 1)[None, :], 0.0)
+            if GATED:
+                total_up += tl.where(row == i, tl.sum(ups * wide[None, :], 1)[None, :], 0.0)
+    if HAS_NORM:
+        scale = tl.rsqrt(squares / depth + eps)
+        total *= scale
+        total_up *= scale
+    if GATED:
+        total = total * tl.sigmoid(total) * total_up
+    at = row * columns + column[None, :]
+    mask = (row < rows) & column_mask[None, :]
+    if HAS_RESIDUAL:
+        total = total.to(out.dtype.element_ty).to(tl.float32)
+        total += tl.load(residual + at, mask=mask, other=0.0).to(tl.float32)
+    tl.store(out + at, total.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _tile(
+    x, weight, norm, residual, out, rows, columns, depth, eps,
+    HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """Up to MAX_ROWS rows: one tensor-core tile of rows against BLOCK_N columns."""
     row = tl.arange(0, ROWS)
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
@@ -68,10 +136,7 @@ def linear(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    block_n: int = 16,
-    block_k: int = 256,
-    num_warps: int = 4,
-    num_stages: int = 4,
+    tiles: Tiles | None = None,
 ) -> Tensor:
     """x (rows ≤ MAX_ROWS, depth) times weight (columns, depth) transposed → (rows, columns).
 
@@ -89,11 +154,51 @@ def linear(
     if not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
-    _linear[(triton.cdiv(columns, block_n),)](
-        x, weight, x if norm is None else norm, x if residual is None else residual, out, rows, columns, depth, eps,
-        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        ROWS=MAX_ROWS, BLOCK_N=block_n, BLOCK_K=block_k, num_warps=num_warps, num_stages=num_stages,
-    )  # fmt: skip
+    tensors = x, weight, x if norm is None else norm, x if residual is None else residual, out
+    tiles = tiles or (FEW if rows <= FEW_ROWS else TILE)
+    fused = {"HAS_NORM": norm is not None, "GATED": gated, "HAS_RESIDUAL": residual is not None}
+    sizes = {"BLOCK_N": tiles.block_n, "BLOCK_K": tiles.block_k}
+    launch = {"num_warps": tiles.num_warps, "num_stages": tiles.num_stages}
+    grid = (triton.cdiv(columns, tiles.block_n),)
+    if rows <= FEW_ROWS:
+        _few[grid](*tensors, rows, columns, depth, eps, ROWS=triton.next_power_of_2(rows), **fused, **sizes, **launch)
+    else:
+        _tile[grid](*tensors, rows, columns, depth, eps, ROWS=MAX_ROWS, **fused, **sizes, **launch)
+    return out
+
+
+def linear_many(
+    x: Tensor,
+    weight: Tensor,
+    norm: Tensor | None = None,
+    eps: float = 0.0,
+    gated: bool = False,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """The same for any number of rows, through cuBLAS."""
+    if norm is not None:
+        x = F.rms_norm(x, x.shape[-1:], norm, eps)
+    if residual is not None:
+        return torch.addmm(residual, x, weight.t())
+    y = F.linear(x, weight)
+    return gate(y) if gated else y
+
+
+@triton.jit
+def _gate(both, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    mask = column < columns
+    a = tl.load(both + row * 2 * columns + column, mask=mask).to(tl.float32)
+    b = tl.load(both + row * 2 * columns + columns + column, mask=mask).to(tl.float32)
+    tl.store(out + row * columns + column, (a * tl.sigmoid(a) * b).to(out.dtype.element_ty), mask=mask)
+
+
+def gate(both: Tensor) -> Tensor:
+    """silu(gate) · up of (rows, gate columns then up columns), contiguous → (rows, columns)."""
+    rows, columns = both.shape[0], both.shape[1] // 2
+    out = torch.empty(rows, columns, device=both.device, dtype=both.dtype)
+    _gate[(rows, triton.cdiv(columns, 1024))](both, out, columns, BLOCK=1024, num_warps=4)
     return out
 
 

@@ -11,10 +11,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 
 from studio.api.access import Access
+from studio.api.batch import batch_routes
 from studio.api.errors import ApiError, install_errors
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
 from studio.api.requests import request_routes
+from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
 from studio.settings import Settings
@@ -28,6 +30,8 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
     install_errors(app)
     routers = [
         speech_routes(service, settings),
+        batch_routes(service),
+        socket_routes(service, settings),
         request_routes(service),
         listing_routes(service),
         system_routes(service),

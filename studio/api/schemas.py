@@ -14,6 +14,7 @@ from studio.errors import InvalidClip, InvalidRequest
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
+MAX_ITEMS = 32
 MAX_SEED = 2**63 - 1
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
@@ -36,16 +37,13 @@ class VoiceRef(BaseModel):
     id: str = Field(max_length=256)
 
 
-class SpeechBody(BaseModel):
-    """Unknown fields are ignored, null means absent; what is known but not supported is refused by name."""
+class SpeechOptions(BaseModel):
+    """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
 
     model_config = ConfigDict(extra="ignore")
 
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
-    )
-    input: str = Field(
-        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
     )
     voice: str | VoiceRef | None = Field(
         None,
@@ -94,7 +92,7 @@ class SpeechBody(BaseModel):
     def wants_events(self) -> bool:
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
 
-    def speech_request(self) -> SpeechRequest:
+    def request_for(self, text: str) -> SpeechRequest:
         """Raises InvalidRequest, InvalidClip."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
         clip = None if self.ref_audio is None else clip_bytes(self.ref_audio)
@@ -110,12 +108,34 @@ class SpeechBody(BaseModel):
             "sample_rate": self.sample_rate,
         }
         return SpeechRequest(
-            text=self.input,
+            text=text,
             voice=None if clip is not None else voice,
             clip=clip,
             clip_text=self.ref_text,
             **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
         )
+
+
+class SpeechBody(SpeechOptions):
+    """One text and how to speak it."""
+
+    input: str = Field(
+        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
+    )
+
+    def speech_request(self) -> SpeechRequest:
+        """Raises InvalidRequest, InvalidClip."""
+        return self.request_for(self.input)
+
+
+class BatchBody(SpeechOptions):
+    """Up to 32 texts; what is not said in an item is taken from the batch."""
+
+    items: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="Each with an input, and with any field that is to differ from the batch's.",
+    )
 
 
 UNSUPPORTED = (

@@ -8,6 +8,9 @@ import httpx
 import numpy as np
 import pytest
 
+from engine import Reference, Sampling, Utterance
+from studio.performance import Performance
+from studio.text import read_script
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
@@ -54,16 +57,21 @@ def test_a_conversation_forgets_its_oldest_turns_when_the_context_is_full(steere
     assert max(positions) < engine.info.max_context // 2
 
 
-def test_a_long_text_with_the_real_engine(studio: Served) -> None:
-    with studio.client() as client:
-        text = " ".join([SENTENCE] * 3)
-        body = {"input": text, "chunk_length": 100, "seed": 2, "response_format": "wav", "max_new_tokens": 400}
-        answer = client.post(SPEECH, json=body)
-        again = client.post(SPEECH, json=body)
-        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
-    assert answer.status_code == 200
-    assert answer.content == again.content
-    assert frames_of(answer.content)[1] == take["frames"] * FRAME
+async def test_the_real_engine_hears_the_parts_before(studio: Served) -> None:
+    engine = studio.app.state.service.host.engine()
+    utterance = Utterance("x", sampling=Sampling(seed=2), max_frames=12)
+
+    async def spoken(history: list[Reference]) -> np.ndarray:
+        script = read_script(f"{SENTENCE} {SENTENCE}", 100)
+        performance = Performance(engine, script, utterance, None, history)
+        return np.concatenate([sound.pcm async for sound in performance.sounds()])
+
+    history: list[Reference] = []
+    whole = await spoken(history)
+    assert len(history) == 2
+    assert len(whole) == sum(turn.frames for turn in history) * FRAME
+    np.testing.assert_array_equal(await spoken([]), whole)
+    assert not np.array_equal(await spoken(history), whole)
 
 
 def test_leaving_amid_a_later_part_frees_the_row(steered: Steer) -> None:
