@@ -94,9 +94,9 @@ export async function health() {
   }
 }
 
-/** The ids of all voices to speak in. */
-export async function voiceIds() {
-  return ((await readJson("/v1/audio/voices"))?.voices ?? []).map((voice) => voice.id);
+/** All voices to speak in: {id, name, bundled, …}. */
+export async function voices() {
+  return (await readJson("/v1/audio/voices"))?.voices ?? [];
 }
 
 async function readJson(path, options) {

@@ -3,7 +3,7 @@
 import { Activity } from "./activity.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
-import { askForSpeech, Refusal } from "./door.js";
+import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { makeTake } from "./maker.js";
@@ -59,7 +59,7 @@ class Studio {
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    for (const button of ["#speak", "#speak-four"]) {
+    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
       (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
@@ -95,35 +95,49 @@ class Studio {
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
-  /** Called by Gradio with the present values of the fields; count takes are made at once, the first is heard. */
-  async speak(values, count) {
+  /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
+  speak(values, count) {
     const fields = this.fields.named(values);
+    const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
+    return this.#speakAll(fields, async (request) =>
+      Array.from({ length: count }, (_, i) => {
+        const isKept = request.seed !== undefined; // the first one's; the others' follow it
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+      }),
+    );
+  }
+
+  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
+  audition(values) {
+    const fields = this.fields.named(values);
+    return this.#speakAll(fields, async (request) =>
+      (await voices())
+        .filter((voice) => voice.bundled)
+        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
+    );
+  }
+
+  /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
+  async #speakAll(fields, plan) {
     this.stop();
     this.card.hidden = true;
     const control = new AbortController();
     this.#making = control;
     document.body.dataset.speaking = "yes";
     this.health.isWatched = true;
-    this.#moveFocus("#actions", "#stop");
+    this.#moveFocus("#desk button", "#stop");
     try {
-      const request = await buildRequest(fields, this.health.frameRate);
+      const wanted = await plan(await buildRequest(fields, this.health.frameRate));
       if (this.health.isStarting) await this.#untilStarted(control.signal);
-      const work = Array.from({ length: count }, (_, i) => this.#make(this.#take(request, fields, i), control.signal, i === 0));
-      const failure = (await Promise.allSettled(work)).find((each) => each.status === "rejected");
+      const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
+      const ends = await Promise.allSettled(takes.map((take, i) => this.#make(take, control.signal, i === 0)));
+      const failure = ends.find((end) => end.status === "rejected");
       if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.#fail(problem);
     } finally {
       if (this.#making === control) this.#rest();
     }
-  }
-
-  /** The i-th of some takes made at once: a kept seed is the first one's, the others' follow it. */
-  #take(request, fields, i) {
-    const wish = request.seed === undefined || i === 0 ? request : { ...request, seed: request.seed + i };
-    const voice = document.querySelector("#voice input")?.value || fields.voice;
-    const voiceName = fields.source === "clip" ? "Your clip" : voice;
-    return new Take({ number: (this.takes += 1), request: wish, voiceName, settings: { ...fields } });
   }
 
   async #make(take, signal, aloud) {
