@@ -17,7 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.bench import Studio
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 SCRIPT = "Hello, it is good to hear you."
 PATIENCE_MS = 120_000
