@@ -1,6 +1,8 @@
 // The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
 
-const [SHORTEST_WAIT, LONGEST_WAIT] = [0.06, 1]; // seconds of sound to have before it starts
+// Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
+const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
+const FAST = 0.25; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
@@ -14,7 +16,7 @@ export class Player extends EventTarget {
   #volume = 1;
   #preparing = null;
   #take = 0;
-  #wait = SHORTEST_WAIT;
+  #wait = USUAL_WAIT;
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -59,9 +61,10 @@ export class Player extends EventTarget {
     return new Sound(port, take, sampleRate);
   }
 
-  /** A take had so many gaps: where the maker is slow, the next one waits longer before it starts. */
-  learn(gaps) {
-    this.#wait = gaps ? Math.min(this.#wait * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.7, SHORTEST_WAIT);
+  /** A take had so many gaps and this real-time factor (null: unknown): the next one waits longer, or less. */
+  learn(gaps, rtf) {
+    const least = rtf !== null && rtf < FAST ? SHORTEST_WAIT : USUAL_WAIT;
+    this.#wait = gaps ? Math.min(Math.max(this.#wait, USUAL_WAIT) * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.6, least);
   }
 
   set volume(value) {

@@ -242,7 +242,7 @@ class Studio {
     take.underruns = Math.max(underruns, take.underruns);
     if (state === "over" && !take.isLearned) {
       take.isLearned = true;
-      this.player.learn(take.underruns);
+      this.player.learn(take.underruns, take.rtf);
     }
     if (firstSampleAt !== undefined && take.isLive) take.heardMs ??= firstSampleAt - this.#pressedAt;
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
