@@ -14,17 +14,16 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
+from studio.api.document import body_doc
 from studio.api.errors import ApiError, describe, envelope
+from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
-from studio.api.listing import check_model
-from studio.api.schemas import BatchBody, SpeechBody, refuse_unsupported
+from studio.api.listing import with_model_as_voice
+from studio.api.schemas import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.speech import SpeechService
 
-BATCH_DOC = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": BatchBody.model_json_schema()}}},
-    "responses": {"200": {"description": "The results.", "content": {"application/x-ndjson": {}}}},
-}
+BATCH_DOC = body_doc(BatchBody, "application/json", "application/x-ndjson")
 
 Result = dict[str, object]
 
@@ -101,10 +100,8 @@ class _Batch:
     async def _result(self, index: int) -> Result:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
-            fields = self._shared | self._items[index]
-            refuse_unsupported(fields)
-            body = as_model(fields, SpeechBody)
-            check_model(self._service, body.model)
+            body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
+            body = with_model_as_voice(self._service, body)
             async with self._places:
                 speech = await self._service.speak_when_free(body.speech_request(), f"{self._id}-{index}", self._caller)
                 async with aclosing(speech):

@@ -24,8 +24,10 @@ from engine import (
 )
 from studio.errors import (
     Cancelled,
+    Changed,
     DegenerateSpeech,
     InvalidRequest,
+    NameTaken,
     NotFound,
     NotReady,
     StudioError,
@@ -61,6 +63,8 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     EngineError: (500, None),
     InvalidRequest: (400, None),
     NotFound: (404, None),
+    Changed: (412, None),
+    NameTaken: (409, None),
     Cancelled: (410, None),
     DegenerateSpeech: (500, None),
     TooManyRequests: (429, None),
@@ -79,6 +83,8 @@ def describe(error: Exception) -> ApiError:
     headers = {}
     if status in (429, 503):
         headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_SECONDS))
+    if status == 409:  # OpenAI's clients would send it again, and again
+        headers["x-should-retry"] = "false"
     return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 

@@ -25,8 +25,9 @@ from starlette.websockets import WebSocketDisconnect
 from engine import EngineError, Reference
 from studio.api.body import as_model, parse_object
 from studio.api.errors import ApiError, describe, envelope
-from studio.api.listing import check_model
-from studio.api.schemas import SpeechOptions, refuse_unsupported
+from studio.api.fields import in_our_words
+from studio.api.listing import with_model_as_voice
+from studio.api.schemas import SpeechOptions
 from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech import MAX_INPUT, Speech, SpeechService, new_request_id
@@ -124,9 +125,8 @@ class _Session:
     def _configure(self, message: dict[str, Any]) -> None:
         if self._configured or self._spoken or self._held:
             raise InvalidRequest("session.config comes once, and before any text", "type")
-        refuse_unsupported(message)
-        options = as_model(DEFAULTS | message, SpeechOptions)
-        check_model(self._service, options.model)
+        options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
+        options = with_model_as_voice(self._service, options)
         self._service.check(options.request_for("a"))  # refuses what makes no sense before there is text
         self._options, self._configured = options, True
 

@@ -8,27 +8,18 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import as_model, read_json
+from studio.api.document import body_doc
+from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
-from studio.api.listing import check_model
-from studio.api.schemas import SpeechBody, refuse_unsupported
+from studio.api.listing import with_model_as_voice
+from studio.api.schemas import SpeechBody
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
 
-SPEECH_DOC = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": SpeechBody.model_json_schema()}},
-    },
-    "responses": {
-        "200": {
-            "description": "The speech, chunked while it is made.",
-            "content": {media_type: {} for media_type in (*MEDIA_TYPES.values(), "text/event-stream")},
-        }
-    },
-}
+SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):
@@ -69,10 +60,8 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
     async def create_speech(request: Request) -> Response:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
-        fields = await read_json(request)
-        refuse_unsupported(fields)
-        body = as_model(fields, SpeechBody)
-        check_model(service, body.model)
+        body = as_model(in_our_words(await read_json(request)), SpeechBody)
+        body = with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), request.state.request_id, request.state.caller)
         speech = await until_hangup(request, work)
         return SpeechResponse(speech, body.wants_events, len(body.input), settings.send_timeout)
