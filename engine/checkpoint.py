@@ -95,7 +95,7 @@ def _load_model(
             for key in file.keys():  # noqa: SIM118  (a safetensors handle is no dictionary)
                 tensors[_our_key(path, key)] = file.get_tensor(key).to(device, dtype)
                 progress("loading weights", len(tensors) / total)
-    check_tensors(folder / "model.safetensors", model, tensors)
+    check_tensors(folder / "model.safetensors", model, tensors, published_key)
     model.load_state_dict(tensors, assign=True)
     return model.eval().requires_grad_(False)
 

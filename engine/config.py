@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, ConfigError
 
 MODEL_TYPE = "fish_qwen3_omni"
+MIN_CONTEXT = 256
+"""Positions below which hardly a sentence fits beside the prompt's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,26 @@ class EngineConfig:
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    prefix_bytes: int = 2**29
+    """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
+    graphs: bool = True
+    """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
+    kv_attention: Literal["auto", "off", "required"] = "auto"
+    """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     threads: int | None = None
-    """CPU threads for torch; None leaves torch's choice."""
+    """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
+
+    def __post_init__(self) -> None:
+        for name, low in (
+            ("max_rows", 1),
+            ("max_waiting", 0),
+            ("prefix_bytes", 0),
+            ("max_context", MIN_CONTEXT),
+            ("threads", 1),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"{name} must be at least {low}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)

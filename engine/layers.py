@@ -45,6 +45,6 @@ def rope_angles(positions: Tensor, head_dim: int, base: float) -> Tensor:
 
 
 def apply_rope(x: Tensor, rotations: Tensor) -> Tensor:
-    """Rotate the pairs (0,1), (2,3) … of x (rows, steps, heads, head_dim) in float32; rotations (rows or 1, steps, ·)."""
+    """Rotate the pairs (0,1), (2,3) … of x (rows, steps, heads, head_dim); rotations (rows or 1, steps, ·)."""
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
     return torch.view_as_real(pairs * rotations[:, :, None]).flatten(-2).to(x.dtype)

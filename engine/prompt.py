@@ -29,6 +29,8 @@ class Prompt:
 
     ids: np.ndarray
     codes: np.ndarray
+    prefix: int = 0
+    """Leading steps that are the same for whatever is said in this voice: the references, up to the text."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,9 +50,11 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
     else:
         writer.text("convert the provided text to speech")
     writer.control(tokenizer.im_end).text("\n")
-    writer.control(tokenizer.im_start).text("user\n").text(utterance.text).control(tokenizer.im_end).text("\n")
+    writer.control(tokenizer.im_start).text("user\n")
+    prefix = writer.steps
+    writer.text(utterance.text).control(tokenizer.im_end).text("\n")
     writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
-    return writer.prompt()
+    return writer.prompt(prefix)
 
 
 def reference_text(references: Sequence[Reference]) -> str:
@@ -100,8 +104,12 @@ class _Writer:
         self._codes.append(codes.astype(np.int64))
         return self
 
-    def prompt(self) -> Prompt:
-        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1))
+    @property
+    def steps(self) -> int:
+        return sum(len(ids) for ids in self._ids)
+
+    def prompt(self, prefix: int) -> Prompt:
+        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix)
 
     def _tokens(self, ids: list[int]) -> _Writer:
         self._ids.append(np.asarray(ids, dtype=np.int64))

@@ -17,9 +17,7 @@ class Tokenizer:
 
     def __init__(self, tokenizer: HubTokenizer, path: Path) -> None:
         self._tokenizer = tokenizer
-        self.im_start, self.im_end, self.voice = (
-            self._resolve(token, path) for token in (IM_START, IM_END, VOICE)
-        )
+        self.im_start, self.im_end, self.voice = (self._resolve(token, path) for token in (IM_START, IM_END, VOICE))
 
     @classmethod
     def read(cls, folder: Path, config: ModelConfig) -> Tokenizer:
@@ -31,7 +29,7 @@ class Tokenizer:
             tokenizer = cls(HubTokenizer.from_file(str(path)), path)
         except CheckpointError:
             raise
-        except Exception as error:  # noqa: BLE001  (the library raises bare Exception for every malformed file)
+        except Exception as error:  # the library raises bare Exception for every malformed file
             raise CheckpointError(f"{path} cannot be read: {error}") from error
         tokenizer._check("<|semantic:0|>", config.semantic_start, "semantic_start_token_id", path)
         last = f"<|semantic:{config.semantic_size - 1}|>"

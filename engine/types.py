@@ -21,7 +21,8 @@ class Sampling:
     """How tokens are drawn, in both autoregressive models.
 
     Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
-    ``temperature=0`` is greedy. The same seed and request give the same codes.
+    ``temperature=0`` always takes the best token (and leaves repetition-aware sampling nothing to choose).
+    The same seed and request give the same codes.
     """
 
     temperature: float = 0.8
@@ -75,11 +76,12 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds since the utterance was handed over, by the engine's clock; None where not reached yet."""
+    """Seconds since the utterance was handed over, by the engine's clock."""
 
     admitted: float
     """When the utterance left the waiting line."""
     first_frame: float
+    """When the take's first frame was drawn."""
     now: float
     """When this chunk was ready."""
 
@@ -122,6 +124,10 @@ class EngineInfo:
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
+    frame_path: str = "plain torch"
+    """How a frame is drawn."""
+    kv_attention: str = "off"
+    """Whether the KV-cache attention kernel is used, and if not, why."""
 
     @property
     def frame_rate(self) -> float:
@@ -141,6 +147,13 @@ class EngineStats:
     """Frames generated since the start."""
     busy_seconds: float
     """Time spent computing since the start."""
+    kv_attention_hits: int = 0
+    """Frames drawn with the KV-cache attention kernel."""
+    kv_attention_fallbacks: int = 0
+    """Frames drawn without it."""
+    prefix_hits: int = 0
+    """Takes whose voice was known: only their text was prefilled."""
+    prefix_misses: int = 0
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -3,6 +3,6 @@
 from engine.codec.config import CodecConfig, TransformerConfig
 from engine.codec.load import fingerprint, load_codec
 from engine.codec.model import Codec
-from engine.codec.stream import StreamState
+from engine.codec.stream import StreamRows, StreamState
 
-__all__ = ["Codec", "CodecConfig", "StreamState", "TransformerConfig", "fingerprint", "load_codec"]
+__all__ = ["Codec", "CodecConfig", "StreamRows", "StreamState", "TransformerConfig", "fingerprint", "load_codec"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -47,14 +48,19 @@ def fingerprint(codec: Codec) -> str:
     return digest.hexdigest()[:16]
 
 
-def check_tensors(path: Path, model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Raise CheckpointError unless tensors has exactly the model's names and shapes."""
-    expected = {key: tuple(value.shape) for key, value in model.state_dict().items()}
-    found = {key: tuple(value.shape) for key, value in tensors.items()}
-    problems = [f"{key}: missing, expected {list(shape)}" for key, shape in expected.items() if key not in found]
-    problems += [f"{key}: unexpected {list(shape)}" for key, shape in found.items() if key not in expected]
+def check_tensors(
+    path: Path, model: nn.Module, tensors: dict[str, Tensor], file_key: Callable[[str], str] = str
+) -> None:
+    """Raise CheckpointError unless tensors has exactly the model's names and shapes.
+
+    file_key: our name of a tensor → the file's, for the message.
+    """
+    expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
+    found = {file_key(key): list(value.shape) for key, value in tensors.items()}
+    problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in found]
+    problems += [f"{key}: unexpected {shape}" for key, shape in found.items() if key not in expected]
     problems += [
-        f"{key}: expected {list(shape)}, found {list(found[key])}"
+        f"{key}: expected {shape}, found {found[key]}"
         for key, shape in expected.items()
         if key in found and found[key] != shape
     ]
@@ -81,8 +87,10 @@ def _read(path: Path) -> dict[str, Tensor]:
     """The codec's own tensors, out of "generator" or "state_dict" nestings and prefixes, without stale buffers."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing: a checkpoint folder needs the codec's weights in codec.pth")
+    if not zipfile.is_zipfile(path):
+        raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short")
     try:
-        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read (damaged or cut short?): {error}") from error
     for nesting in ("state_dict", "generator"):

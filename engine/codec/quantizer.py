@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -38,9 +40,7 @@ class VectorQuantizer(nn.Module):
         vectors = F.normalize(latent.transpose(1, 2).reshape(rows * frames, dim))
         entries = F.normalize(self.codebook.weight)
         distance = (
-            vectors.pow(2).sum(1, keepdim=True)
-            - 2 * vectors @ entries.t()
-            + entries.pow(2).sum(1, keepdim=True).t()
+            vectors.pow(2).sum(1, keepdim=True) - 2 * vectors @ entries.t() + entries.pow(2).sum(1, keepdim=True).t()
         )
         return (-distance).max(1)[1].view(rows, frames)
 
@@ -60,19 +60,23 @@ class ResidualQuantizer(nn.Module):
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """z (rows, dim, frames) → the sum of all stages and the codes (rows, codebooks, frames)."""
         total, codes = torch.zeros_like(z), []
-        for quantizer in self.quantizers:
+        for quantizer in self._stages():
             quantized, code = quantizer(z)
             total, z = total + quantized, z - quantized
             codes.append(code)
         return total, torch.stack(codes, 1)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes (rows, codebooks, frames) → (rows, dim, frames). Codes beyond the table mean its last entry,
+        """Codes (rows, codebooks, frames) → (rows, dim, frames).
 
-        as upstream has it: the fast AR's head may be wider than the residual codebooks.
+        Codes beyond the table mean its last entry, as upstream has it: the fast AR's head may be wider
+        than the residual codebooks.
         """
-        codes = codes.clamp(max=self.size - 1)
-        return sum(q.decode(codes[:, i]) for i, q in enumerate(self.quantizers))  # type: ignore[return-value]
+        stages = codes.clamp(max=self.size - 1).unbind(1)
+        return torch.stack([q.decode(code) for q, code in zip(self._stages(), stages, strict=True)]).sum(0)
+
+    def _stages(self) -> list[VectorQuantizer]:
+        return cast("list[VectorQuantizer]", list(self.quantizers))
 
 
 class Quantizer(nn.Module):
@@ -82,9 +86,7 @@ class Quantizer(nn.Module):
         super().__init__()
         dims = (config.pre_module.input_dim, *config.downsample_dims)
         factors = config.downsample_factor
-        self.semantic_quantizer = ResidualQuantizer(
-            dims[0], 1, config.semantic_codebook_size, config.codebook_dim
-        )
+        self.semantic_quantizer = ResidualQuantizer(dims[0], 1, config.semantic_codebook_size, config.codebook_dim)
         self.quantizer = ResidualQuantizer(
             dims[0], config.residual_codebooks, config.residual_codebook_size, config.codebook_dim
         )

@@ -13,14 +13,14 @@ class Stateful(nn.Module):
 class Stack(nn.Sequential, Stateful):
     """Layers in order, handing the stream's state to those that look back."""
 
-    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:  # type: ignore[override]
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         for layer in self:
             x = layer(x, state) if isinstance(layer, Stateful) else layer(x)
         return x
 
 
 class StreamState:
-    """The left context of every stateful layer for `rows` streams that advance together.
+    """The left context of every stateful layer, for `rows` streams that advance together.
 
     Buffers are made at a layer's first call, zero as a fresh stream's past is, and written in place
     afterwards, so their addresses never change (CUDA graphs rely on it).
@@ -30,13 +30,13 @@ class StreamState:
         self.rows = rows
         self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
 
-    def buffer(self, layer: nn.Module, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """The layer's buffer (rows, *shape) in like's device; zeros on first use."""
-        key = (layer, name)
-        if key not in self._buffers:
-            dtype = torch.int64 if name == "position" else like.dtype
-            self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
-        return self._buffers[key]
+    def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
+        """What this layer kept (rows, *shape), on like's device; zeros on first use."""
+        return self._buffer(layer, name, shape, dtype, like)
+
+    def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
+        """Replace what this layer kept."""
+        self._buffers[layer, name].copy_(value)
 
     def extend(self, layer: nn.Module, name: str, x: Tensor, columns: int, dim: int) -> Tensor:
         """Put the last `columns` of this layer's earlier input in front of x along dim, and remember x's own last."""
@@ -44,9 +44,8 @@ class StreamState:
             return x
         shape = list(x.shape)
         shape[dim] = columns
-        past = self.buffer(layer, name, tuple(shape[1:]), x)
-        joined = torch.cat([past, x], dim)
-        past.copy_(joined.narrow(dim, joined.shape[dim] - columns, columns))
+        joined = torch.cat([self.past(layer, name, tuple(shape[1:]), x.dtype, x), x], dim)
+        self.keep(layer, name, joined.narrow(dim, joined.shape[dim] - columns, columns))
         return joined
 
     def reset(self, row: int) -> None:
@@ -58,3 +57,23 @@ class StreamState:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return sum(buffer.nbytes for buffer in self._buffers.values())
+
+    def _buffer(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
+        key = (layer, name)
+        if key not in self._buffers:
+            self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
+        return self._buffers[key]
+
+
+class StreamRows(StreamState):
+    """Some rows of a larger StreamState, named by a tensor on the device: the others stand still."""
+
+    def __init__(self, whole: StreamState, rows: Tensor) -> None:
+        super().__init__(len(rows))
+        self._whole, self._index = whole, rows
+
+    def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
+        return self._whole._buffer(layer, name, shape, dtype, like)[self._index]
+
+    def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
+        self._whole._buffers[layer, name][self._index] = value

@@ -77,11 +77,9 @@ class WindowTransformer(Stateful):
         x = self.input_proj(x.transpose(1, 2))
         steps = torch.arange(x.shape[1], device=x.device)
         if state is None:
-            start = torch.zeros(1, dtype=torch.int64, device=x.device)
-            past = 0
+            start, past = torch.zeros(1, dtype=torch.int64, device=x.device), 0
         else:
-            start = state.buffer(self, "position", (), x)
-            past = self.config.window - 1
+            start, past = state.past(self, "position", (), torch.int64, x), self.config.window - 1
         queries = start[:, None] + steps  # (rows, steps) absolute positions
         keys = start[:, None] + torch.arange(-past, x.shape[1], device=x.device)
         mask = self._visible(queries[:, :, None], keys[:, None, :])[:, None]
@@ -89,7 +87,7 @@ class WindowTransformer(Stateful):
         for layer in self.layers:
             x = layer(x, rope, mask, state)
         if state is not None:
-            start.add_(x.shape[1])
+            state.keep(self, "position", start + x.shape[1])
         return self.output_proj(self.norm(x)).transpose(1, 2)
 
     def _visible(self, query: Tensor, key: Tensor) -> Tensor:

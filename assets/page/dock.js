@@ -1,0 +1,134 @@
+// The docked player's face: waveform, position, time, figures. It draws what it is told and reports presses.
+
+const BARS_PER_SECOND = 30;
+const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+export function clock(seconds) {
+  const whole = Math.max(0, seconds);
+  return `${Math.floor(whole / 60)}:${(whole % 60).toFixed(1).padStart(4, "0")}`;
+}
+
+/** Loudest sample of each bar of a growing take. */
+export class Outline {
+  #room;
+  #filled = 0;
+
+  constructor(sampleRate) {
+    this.bars = [];
+    this.#room = Math.round(sampleRate / BARS_PER_SECOND);
+  }
+
+  add(pcm) {
+    for (const value of pcm) {
+      if (this.#filled === 0) this.bars.push(0);
+      this.bars[this.bars.length - 1] = Math.max(this.bars.at(-1), Math.abs(value) / 32768);
+      this.#filled = (this.#filled + 1) % this.#room;
+    }
+  }
+}
+
+/** Fires "press" (play or pause), "seek" {seconds}, "volume" {value}. */
+export class Dock extends EventTarget {
+  #drawing = false;
+  #view = { bars: [], seconds: 0, expected: 0, position: 0 };
+
+  constructor(element) {
+    super();
+    this.element = element;
+    const part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.parts = Object.fromEntries(
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures"].map((name) => [name, part(name)]),
+    );
+    const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
+    this.parts.play.addEventListener("click", () => tell("press"));
+    this.parts.seek.addEventListener("input", ({ target }) => tell("seek", { seconds: Number(target.value) }));
+    this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
+    new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
+    new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+  }
+
+  /** state: empty | waiting | playing | paused | over; the words are for people and screen readers. */
+  say(state, words) {
+    this.element.dataset.state = state;
+    if (words !== undefined && this.parts.status.textContent !== words) this.parts.status.textContent = words;
+    const playing = state === "playing" || state === "waiting";
+    this.parts.play.setAttribute("aria-label", playing ? "Pause" : "Play");
+    this.parts.play.disabled = state === "empty";
+  }
+
+  /** Any of bars, seconds (what has come), expected (a guess of the whole), position (seconds). */
+  show(view) {
+    Object.assign(this.#view, view);
+    const { seconds, position } = this.#view;
+    this.parts.time.textContent = `${clock(position)} / ${clock(seconds)}`;
+    this.parts.seek.max = seconds;
+    this.parts.seek.disabled = seconds === 0;
+    this.parts.seek.value = position;
+    this.parts.seek.setAttribute("aria-valuetext", `${clock(position)} of ${clock(seconds)}`);
+    if (!this.#drawing) {
+      this.#drawing = true;
+      requestAnimationFrame(() => {
+        this.#drawing = false;
+        this.#draw();
+      });
+    }
+  }
+
+  /** figures: [label, value, explanation] each; a null value is left out. */
+  figures(figures) {
+    this.parts.figures.replaceChildren(
+      ...figures
+        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .map(([label, value, explanation]) => {
+          const item = document.createElement("div");
+          item.title = explanation;
+          item.dataset.figure = label;
+          const term = document.createElement("dt");
+          term.textContent = label;
+          const detail = document.createElement("dd");
+          detail.textContent = typeof value === "number" ? FORMAT.format(value) : value;
+          item.append(term, detail);
+          return item;
+        }),
+    );
+  }
+
+  /** Offer a file for saving, or none. */
+  offer(url, name) {
+    this.parts.save.toggleAttribute("aria-disabled", !url);
+    if (url) {
+      this.parts.save.href = url;
+      this.parts.save.download = name;
+    } else {
+      this.parts.save.removeAttribute("href");
+    }
+  }
+
+  #draw() {
+    const { canvas } = this.parts;
+    const scale = window.devicePixelRatio || 1;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width) return;
+    canvas.width = width * scale;
+    canvas.height = height * scale;
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    const style = getComputedStyle(this.element);
+    const { bars, seconds, expected, position } = this.#view;
+    const span = Math.max(seconds, expected, 0.5);
+    const step = 4;
+    const count = Math.floor(width / step);
+    const barsAt = (i) => (i * span * BARS_PER_SECOND) / count;
+    for (let i = 0; i < count; i += 1) {
+      const [from, to] = [Math.floor(barsAt(i)), Math.max(Math.floor(barsAt(i)) + 1, Math.floor(barsAt(i + 1)))];
+      const loudest = from < bars.length ? Math.max(...bars.slice(from, to)) : 0;
+      const tall = Math.max(2, Math.sqrt(loudest) * (height - 4));
+      const heard = (i / count) * span < position;
+      const name = from >= bars.length ? "--wave-empty" : heard ? "--wave-heard" : "--wave";
+      pen.fillStyle = style.getPropertyValue(name);
+      pen.beginPath();
+      pen.roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
+      pen.fill();
+    }
+  }
+}

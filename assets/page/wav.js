@@ -1,0 +1,85 @@
+// WAV in both directions: samples out of a growing response, and a finished take into a file.
+
+const HEADER_BYTES = 44;
+
+class NotWav extends Error {}
+
+/** Read a RIFF header: null while it is incomplete, else {sampleRate, start} with start in bytes. */
+function readHeader(bytes) {
+  if (bytes.length < 12) return null;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const tag = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
+  if (tag(0) !== "RIFF" || tag(8) !== "WAVE") throw new NotWav("The studio answered with something that is not a WAV stream.");
+  let sampleRate = 0;
+  for (let at = 12; at + 8 <= bytes.length; ) {
+    const size = view.getUint32(at + 4, true);
+    if (tag(at) === "data") return { sampleRate, start: at + 8 };
+    if (tag(at) === "fmt ") {
+      if (at + 24 > bytes.length) return null;
+      const [coding, channels, bits] = [view.getUint16(at + 8, true), view.getUint16(at + 10, true), view.getUint16(at + 22, true)];
+      if (coding !== 1 || channels !== 1 || bits !== 16) throw new NotWav("The studio answered with a WAV that is not 16-bit mono.");
+      sampleRate = view.getUint32(at + 12, true);
+    }
+    at += 8 + size + (size % 2);
+  }
+  return null;
+}
+
+function joined(first, second) {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}
+
+/**
+ * Yield {sampleRate, pcm: Int16Array} while a WAV response arrives; pieces may be cut anywhere, even inside a sample.
+ */
+export async function* readWav(response) {
+  const reader = response.body.getReader();
+  let header = null;
+  let rest = new Uint8Array(0);
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    let bytes = rest.length ? joined(rest, value) : value;
+    if (!header) {
+      header = readHeader(bytes);
+      if (!header) {
+        rest = bytes;
+        continue;
+      }
+      bytes = bytes.subarray(header.start);
+    }
+    const whole = bytes.length - (bytes.length % 2);
+    rest = bytes.slice(whole);
+    if (whole) yield { sampleRate: header.sampleRate, pcm: new Int16Array(bytes.slice(0, whole).buffer) };
+  }
+}
+
+/** A WAV file of Int16Array pieces. */
+export function wavFile(pieces, sampleRate) {
+  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+  const view = new DataView(new ArrayBuffer(HEADER_BYTES));
+  const put = (at, text) => [...text].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
+  put(0, "RIFF");
+  view.setUint32(4, 36 + bytes, true);
+  put(8, "WAVEfmt ");
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 1, true);
+  view.setUint16(22, 1, true);
+  view.setUint32(24, sampleRate, true);
+  view.setUint32(28, sampleRate * 2, true);
+  view.setUint16(32, 2, true);
+  view.setUint16(34, 16, true);
+  put(36, "data");
+  view.setUint32(40, bytes, true);
+  return new Blob([view, ...pieces], { type: "audio/wav" });
+}
+
+/** Int16 samples as floats in [-1, 1]. */
+export function floats(pcm) {
+  const samples = new Float32Array(pcm.length);
+  for (let i = 0; i < pcm.length; i += 1) samples[i] = pcm[i] / 32768;
+  return samples;
+}

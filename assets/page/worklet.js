@@ -1,0 +1,91 @@
+// Plays one take, sample by sample, while it is still growing, and says what was heard. It knows no network and no page.
+
+const SECONDS_AT_FIRST = 30;
+const REPORT_EVERY = 2048; // samples between two position reports
+
+class TakeSource extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this.open({ take: 0, prebuffer: 0 });
+    const orders = {
+      open: (order) => this.open(order),
+      append: (order) => this.append(order),
+      complete: () => (this.isComplete = true),
+      play: () => this.play(),
+      pause: () => (this.state = "paused"),
+      seek: (order) => this.seek(order),
+    };
+    this.port.onmessage = ({ data }) => {
+      if (data.order === "open" || data.take === this.take) orders[data.order](data);
+    };
+  }
+
+  open({ take, prebuffer }) {
+    this.take = take;
+    this.buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST);
+    this.length = 0;
+    this.position = 0;
+    this.rendered = 0; // samples given to the audio graph
+    this.underruns = 0;
+    this.needed = prebuffer; // samples to have before sound starts, or starts again
+    this.isComplete = false;
+    this.state = "waiting"; // waiting for samples | playing | paused | over
+    this.reported = 0;
+  }
+
+  append({ samples }) {
+    if (this.length + samples.length > this.buffer.length) {
+      const larger = new Float32Array(Math.max(this.buffer.length * 2, this.length + samples.length));
+      larger.set(this.buffer.subarray(0, this.length));
+      this.buffer = larger;
+    }
+    this.buffer.set(samples, this.length);
+    this.length += samples.length;
+  }
+
+  play() {
+    if (this.isComplete && this.position >= this.length) this.position = 0;
+    this.state = "waiting";
+  }
+
+  seek({ sample }) {
+    this.position = Math.max(0, Math.min(sample, this.length));
+    if (this.state === "over") this.state = "paused";
+    this.report();
+  }
+
+  report(more = {}) {
+    this.reported = this.rendered;
+    const { take, position, rendered, underruns, state } = this;
+    this.port.postMessage({ take, position, rendered, underruns, state, ...more });
+  }
+
+  process(_inputs, outputs) {
+    const ahead = this.length - this.position;
+    if (this.state === "waiting" && (this.isComplete || (ahead > 0 && ahead >= this.needed))) this.state = "playing";
+    if (this.state !== "playing") return true;
+
+    const [out] = outputs[0];
+    const count = Math.min(out.length, ahead);
+    out.set(this.buffer.subarray(this.position, this.position + count));
+    const isFirst = this.rendered === 0 && count > 0;
+    this.position += count;
+    this.rendered += count;
+
+    if (isFirst) this.report({ firstSampleAt: currentTime });
+    if (count < out.length && this.isComplete) {
+      this.state = "over";
+      this.report();
+    } else if (count < out.length) {
+      this.underruns += 1;
+      this.needed = Math.min(Math.max(this.needed, 1) * 2, sampleRate); // the maker is slow: wait for more next time
+      this.state = "waiting";
+      this.report();
+    } else if (this.rendered - this.reported >= REPORT_EVERY) {
+      this.report();
+    }
+    return true;
+  }
+}
+
+registerProcessor("take-source", TakeSource);

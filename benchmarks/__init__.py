@@ -1,0 +1,1 @@
+"""Measurements: each prints a table for people and one JSON line last for programs."""

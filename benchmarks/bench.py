@@ -1,0 +1,161 @@
+"""`make bench`: the real studio as a user starts it, on two cores: ready, first audio, real-time factor, memory.
+
+The settings of app.py hold here too (MODEL, DEVICE …); PORT is chosen. Times are taken by this process's clock at
+the far end of HTTP, so they hold the network stack, the server and the engine.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import platform
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CORES = 2
+START_TIMEOUT = 300.0
+SHORT = "Hello, it is good to hear you."
+LONG = (
+    "The morning was quiet, and the harbour lay under a thin mist. One boat after the other came home, "
+    "and the gulls followed them in. By noon the market was full of voices."
+)
+PCM_BYTES_A_SECOND = 2 * 24_000
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One spoken request, as its client saw it."""
+
+    first_audio: float
+    """Seconds from sending the request to the first byte of sound."""
+    total: float
+    """Seconds to the last byte."""
+    audio: float
+    """Seconds of sound."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the JSON line holds."""
+
+    model: str
+    device: str
+    machine: str
+    cores: int
+    ready_s: float
+    first_audio_ms: float
+    first_audio_ms_worst: float
+    rtf: float
+    rtf_worst: float
+    peak_rss_mib: float
+    requests: int
+
+
+class Studio:
+    """app.py in a process of its own."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self._started = time.perf_counter()
+        self._process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=ROOT,
+            env=os.environ | {"HOST": "127.0.0.1", "PORT": str(self.port)},
+            stdout=subprocess.DEVNULL,
+        )
+
+    def wait_until_ready(self) -> tuple[float, dict[str, object]]:
+        """Seconds from the start to the first healthy answer, and what the engine says about itself."""
+        while time.perf_counter() - self._started < START_TIMEOUT:
+            if self._process.poll() is not None:
+                sys.exit(f"app.py ended with code {self._process.returncode}; run `make run` to see why")
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+                connection.request("GET", "/health")
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    return time.perf_counter() - self._started, json.load(answer)["engine"]
+            except OSError:
+                pass  # not listening yet
+            time.sleep(0.02)
+        sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
+
+    def speak(self, text: str, seed: int) -> Exchange:
+        body = json.dumps({"input": text, "seed": seed, "response_format": "pcm"})
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        connection.connect()
+        started = time.perf_counter()
+        connection.request("POST", "/v1/audio/speech", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            sys.exit(f"the studio answered {answer.status}: {answer.read().decode()}")
+        size = len(answer.read(1))
+        first = time.perf_counter() - started
+        size += len(answer.read())
+        return Exchange(first, time.perf_counter() - started, size / PCM_BYTES_A_SECOND)
+
+    def stop(self) -> float:
+        """End the process; its peak resident memory in MiB."""
+        self._process.send_signal(signal.SIGTERM)
+        _, _, usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = 0
+        return usage.ru_maxrss / (2**20 if platform.system() == "Darwin" else 2**10)
+
+
+def use_cores(count: int) -> int:
+    """Keep this process and its children on so many cores; all of them where the system cannot do that."""
+    if not hasattr(os, "sched_setaffinity"):
+        return os.cpu_count() or 1
+    chosen = sorted(os.sched_getaffinity(0))[:count]
+    os.sched_setaffinity(0, chosen)
+    return len(chosen)
+
+
+def main() -> None:
+    cores = use_cores(CORES)
+    studio = Studio()
+    ready, engine = studio.wait_until_ready()
+    studio.speak(SHORT, seed=0)
+    first = [studio.speak(SHORT, seed).first_audio * 1000 for seed in range(1, 11)]
+    rtf = [take.total / take.audio for take in (studio.speak(LONG, seed) for seed in range(1, 6))]
+    report = Report(
+        model=str(engine["model"]),
+        device=f"{engine['device']} {engine['dtype']}",
+        machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        cores=cores,
+        ready_s=round(ready, 2),
+        first_audio_ms=round(statistics.median(first), 1),
+        first_audio_ms_worst=round(max(first), 1),
+        rtf=round(statistics.median(rtf), 3),
+        rtf_worst=round(max(rtf), 3),
+        peak_rss_mib=round(studio.stop(), 0),
+        requests=1 + len(first) + len(rtf),
+    )
+    print(table(report))
+    print(json.dumps(asdict(report)))
+
+
+def table(report: Report) -> str:
+    """The report for people."""
+    rows = [
+        ("ready after start", f"{report.ready_s:.2f} s", ""),
+        ("first audio over HTTP", f"{report.first_audio_ms:.0f} ms", f"worst {report.first_audio_ms_worst:.0f}"),
+        ("real-time factor", f"{report.rtf:.3f}", f"worst {report.rtf_worst:.3f}; below 1 is faster than speech"),
+        ("peak resident memory", f"{report.peak_rss_mib:.0f} MiB", ""),
+    ]
+    head = f"{report.model} on {report.device}, {report.cores} cores, {report.machine}"
+    return "\n".join([head, *(f"  {name:22} {value:>10}  {note}".rstrip() for name, value, note in rows)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""The engine on one GPU with full-size random weights: correctness first, then times beside the physical floor.
+
+python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import queue
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from torch import Tensor
+
+from engine import kernels
+from engine.checkpoint import load
+from engine.codec import Codec, CodecConfig
+from engine.config import ModelConfig, TransformerSizes
+from engine.layers import rope_angles
+from engine.loop import Loop
+from engine.model import DualAR
+from engine.prompt import Prompt
+from engine.row import Row
+from engine.runner import Runner
+from engine.streams import GraphStreams, PlainStreams
+from engine.types import Sampling
+
+DEVICE = torch.device("cuda")
+SLOW = TransformerSizes(155776, 36, 2560, 32, 8, 128, 9728, True, 1e6, 1e-6)
+S2_PRO = ModelConfig(
+    slow=SLOW,
+    fast=replace(SLOW, vocab_size=4096, n_layer=4, qk_norm=False),
+    num_codebooks=10,
+    codebook_size=4096,
+    max_context=32768,
+    tie_word_embeddings=True,
+    eos_token=151645,
+    semantic_start=151678,
+    semantic_end=155773,
+)
+FRAME_SECONDS = 2048 / 44100
+
+
+def median_ms(run: Any, repeat: int = 30, warm: int = 3) -> float:
+    """Median milliseconds by CUDA events."""
+    times = []
+    for i in range(warm + repeat):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        run()
+        end.record()
+        end.synchronize()
+        if i >= warm:
+            times.append(start.elapsed_time(end))
+    return statistics.median(times)
+
+
+def error(a: Tensor, b: Tensor) -> float:
+    return float((a.double() - b.double()).norm() / b.double().norm())
+
+
+def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Sampling | None = None) -> Row:
+    """A row whose prompt is random text and frames."""
+    random = np.random.default_rng(seed)
+    ids = random.integers(0, config.eos_token, steps)
+    codes = np.zeros((config.num_codebooks, steps), np.int64)
+    made = Row(Prompt(ids, codes), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    made.slot = slot
+    return made
+
+
+def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    for each in rows:
+        while not runner.prefill(each):
+            pass
+    return rows
+
+
+def check_kernels() -> dict[str, float]:
+    """bf16 kernels against their twins in float64-ish float32: relative errors."""
+    torch.manual_seed(0)
+    out = {}
+    for rows_, (columns, depth) in itertools.product((1, 5, 16), ((6144, 2560), (2560, 9728))):
+        x = torch.randn(rows_, depth, device=DEVICE).bfloat16()
+        w = (torch.randn(columns, depth, device=DEVICE) / depth**0.5).bfloat16()
+        g = (1 + 0.1 * torch.randn(depth, device=DEVICE)).bfloat16()
+        r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
+        f = [t.float() for t in (x, w, g, r)]
+        key = f"linear {rows_}x{columns}x{depth}"
+        out[key] = error(kernels.linear(x, w), kernels.linear_twin(f[0], f[1]))
+        out[key + " norm"] = error(kernels.linear(x, w, g, 1e-6), kernels.linear_twin(f[0], f[1], f[2], 1e-6))
+        out[key + " residual"] = error(kernels.linear(x, w, residual=r), kernels.linear_twin(f[0], f[1], residual=f[3]))
+        gated = kernels.linear(x, w, g, 1e-6, gated=True)
+        out[key + " gated"] = error(gated, kernels.linear_twin(f[0], f[1], f[2], 1e-6, gated=True))
+        alone = torch.cat([kernels.linear(x[i : i + 1], w, g, 1e-6) for i in range(rows_)])
+        out[key + " alone-batch"] = float((alone != kernels.linear(x, w, g, 1e-6)).sum())
+    keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
+    slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
+    table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
+    qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
+    gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
+    norms = (gains[0], gains[1])
+    k2, v2 = keys.clone(), values.clone()
+    q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
+    out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
+    out["rotate keys"] = error(keys, k2)
+    y = kernels.decode_attention(q, keys, values, slots, positions)
+    out["attention"] = error(
+        y, kernels.decode_attention_twin(q.float(), keys.float(), values.float(), slots, positions)
+    )
+    logits = torch.randn(64, 4097, device=DEVICE) * 3
+    how = (
+        torch.rand(64, device=DEVICE) * 1.5,
+        torch.rand(64, device=DEVICE),
+        torch.randint(1, 200, (64,), device=DEVICE),
+        torch.randint(0, 2**62, (64,), device=DEVICE),
+        torch.randint(0, 2000, (64,), device=DEVICE),
+    )
+    recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
+    out["sample mismatches of 64"] = float(
+        (kernels.sample(logits, *how, 3) != kernels.sample_twin(logits, *how, 3)).sum()
+    )
+    mine, twin = (f(logits, *how, 0, recent) for f in (kernels.sample, kernels.sample_twin))
+    out["semantic mismatches of 64"] = float((mine != twin).sum())
+    return out
+
+
+def check_small(folder: Path) -> dict[str, Any]:
+    """On a small checkpoint in float32: the graph path draws what plain torch draws, and decodes the same sound."""
+    small = load(folder, DEVICE, DEVICE, torch.float32)
+    texts = (Sampling(temperature=0.0), Sampling(seed=7), Sampling(temperature=1.1, top_p=0.95, top_k=60, seed=9))
+    frames: list[np.ndarray] = []
+    for graphs in (False, True):
+        runner = Runner(small.model, 4, 1024)
+        if graphs:
+            runner.use_graphs(True, lambda done: None)
+        prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
+        for each in prompts:
+            each.prompt.ids[:] %= 256
+        rows = join(runner, prompts)
+        frames.append(np.stack([runner.frame(rows)[0] for _ in range(60)]))
+    codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
+    plain, graph = PlainStreams(small.codec), GraphStreams(small.codec, 4)
+    graph.capture(lambda done: None)
+    worst = 0.0
+    cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
+    for a, b in itertools.pairwise(cuts):
+        pieces = [(i, codes[i, :, a:b]) for i in range(3)]
+        for streams in (plain, graph):
+            for name, _ in pieces:
+                streams.open(name)
+        for x, y in zip(plain.decode(pieces), graph.decode(pieces), strict=True):
+            worst = max(worst, float(np.abs(x - y).max()))
+    return {
+        "frames_equal": int((frames[0] == frames[1]).all((1, 2)).sum()),
+        "of_frames": len(frames[0]),
+        "codec_worst": worst,
+    }
+
+
+SHAPES = {
+    "qkv": (6144, 2560, "norm"),
+    "wo": (2560, 4096, "residual"),
+    "gate_up": (9728, 2560, "gated"),
+    "down": (2560, 9728, "residual"),
+    "head": (4097, 2560, "norm"),
+}
+"""Columns, depth and what is fused in, of every product of a frame."""
+
+
+def tune_linear() -> list[dict[str, Any]]:
+    """Every shape of a frame at few rows: cuBLAS and the kernel's variants, in TB/s of weights read."""
+    results = []
+    for name, rows in itertools.product(SHAPES, (1, 8)):
+        for variant in ("cublas", *VARIANTS):
+            try:
+                speed: float | str = product_speed(name, rows, variant)
+            except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
+                speed = str(failure)[:80]
+            results.append({"shape": name, "rows": rows, "variant": variant, "tb_s": speed})
+    return results
+
+
+def product_speed(name: str, rows: int, variant: Any) -> float:
+    """TB/s over copies of the weights that together are far larger than the L2."""
+    columns, depth, kind = SHAPES[name]
+    stored = columns * (2 if kind == "gated" else 1)
+    weights = [
+        (torch.randn(stored, depth, device=DEVICE) * 0.02).bfloat16() for _ in range(2 + int(4e8 / stored / depth / 2))
+    ]
+    x = torch.randn(rows, depth, device=DEVICE).bfloat16()
+    fused: dict[str, Any] = {"norm": torch.ones_like(x[0]), "eps": 1e-6, "gated": kind == "gated"}
+    if kind == "residual":
+        fused = {"residual": torch.randn(rows, columns, device=DEVICE).bfloat16()}
+    if variant == "cublas":
+        ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
+    else:
+        tiles = dict(zip(("block_n", "block_k", "num_warps", "num_stages"), variant, strict=True))
+        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, **tiles) for weight in weights])
+    return sum(weight.nbytes for weight in weights) / ms / 1e9
+
+
+VARIANTS = (
+    (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 4, 4), (16, 256, 8, 4), (16, 512, 4, 3), (16, 512, 8, 3),
+    (32, 128, 4, 4), (32, 256, 4, 3), (32, 256, 8, 4), (16, 128, 2, 6), (16, 256, 2, 4),
+)  # fmt: skip
+
+
+def graphed_ms(run: Any) -> float:
+    """Median milliseconds of a graph of the run."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return median_ms(graph.replay, 12, 2)
+
+
+def random_model() -> DualAR:
+    with torch.device("meta"):
+        model = DualAR(S2_PRO)
+    model = model.to_empty(device=DEVICE).bfloat16()
+    torch.manual_seed(0)
+    for name, parameter in model.named_parameters():
+        if name.endswith("norm.weight"):
+            parameter.data.fill_(1.0)
+        else:
+            parameter.data.normal_(0, 0.02)
+    return model.eval().requires_grad_(False)
+
+
+def floor() -> tuple[float, float]:
+    """GB/s of a large read, and the milliseconds that a frame's weights take at that speed."""
+    big = torch.randn(2**30, device=DEVICE)
+    ms = median_ms(lambda: big.sum(), 10)
+    speed = big.nbytes / ms / 1e6
+    layer = 2560 * 6144 + 4096 * 2560 + 3 * 2560 * 9728
+    weights = 2 * (36 * layer + 4097 * 2560 + 9 * (4 * layer + 4096 * 2560))
+    return speed, weights / speed / 1e6
+
+
+def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str, float]:
+    runner = Runner(model, max(sizes), 1024)
+    started = time.perf_counter()
+    runner.use_graphs(True, lambda done: None)
+    torch.cuda.synchronize()
+    out = {"capture_s": time.perf_counter() - started}
+    rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
+    for size in sizes:
+        batch = rows[:size]
+        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: runner.frame(batch), 30, 5)
+    return out
+
+
+def time_streams(model: DualAR, codec: Codec, rows: int, frames: int) -> dict[str, float]:
+    """The whole loop, codec included: every row draws `frames` frames."""
+    runner = Runner(model, rows, 1024)
+    runner.use_graphs(True, lambda done: None)
+    streams = GraphStreams(codec, rows)
+    streams.capture(lambda done: None)
+    loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    loop.start()
+    for turn in range(2):  # the first is a warm-up
+        started = time.perf_counter()
+        for i in range(rows):
+            made = row(0, 1000 * turn + i, 300, S2_PRO)
+            made.max_frames = frames
+            made.sink = lambda item: done.put(item) if getattr(item, "finish_reason", None) else None
+            loop.submit(made)
+        total = sum(last.first_frame + last.frames for last in (done.get() for _ in range(rows)))
+        seconds = time.perf_counter() - started
+    loop.stop()
+    return {f"xrt_b{rows}_with_codec": total * FRAME_SECONDS / seconds, "frames": total, "seconds": seconds}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("small", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    torch.backends.cudnn.allow_tf32 = False
+    report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+
+    def keep(name: str, value: Any) -> None:
+        report[name] = value
+        print(f"[{time.perf_counter() - began:6.1f} s] {name}: {json.dumps(value)}", flush=True)
+        if arguments.out:
+            arguments.out.write_text(json.dumps(report, indent=1))
+
+    began = time.perf_counter()
+    with torch.inference_mode():
+        keep("kernels", check_kernels())
+        keep("small", check_small(arguments.small))
+        speed, ms = floor()
+        keep("read_gb_s", speed)
+        keep("floor_ms", ms)
+        model = random_model()
+        keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
+        with DEVICE:
+            codec = Codec(CodecConfig()).eval().requires_grad_(False)
+        keep("stream_32", time_streams(model, codec, 32, 100))
+        if not arguments.quick:
+            keep("linear", tune_linear())
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Keys and values: of every row, in slots written in place; and of known voices, kept for the next take."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+
+import torch
+from torch import Tensor
+
+from engine.config import TransformerSizes
+from engine.model import attention
+from engine.prompt import Prompt
+
+
+class KVCache:
+    """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer."""
+
+    def __init__(
+        self, sizes: TransformerSizes, slots: int, context: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        shape = (sizes.n_layer, slots, context, sizes.n_kv_head, sizes.head_dim)
+        self.keys = torch.zeros(shape, device=device, dtype=dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
+
+    def span(self, slots: slice, start: int) -> Span:
+        """Several steps from `start` on, the same for all these slots: a prefill, or a frame of the fast AR."""
+        return Span(self, slots, start)
+
+    def steps(self, slots: list[int], positions: list[int]) -> Steps:
+        """One step for each of these slots, each at its own position."""
+        return Steps(self, slots, positions)
+
+    @staticmethod
+    def bytes_per_position(sizes: TransformerSizes, dtype: torch.dtype) -> int:
+        """What one position of one row costs."""
+        return 2 * sizes.n_layer * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
+
+
+class Span:
+    """KeyValues of consecutive steps that share their start."""
+
+    def __init__(self, cache: KVCache, slots: slice, start: int) -> None:
+        self._cache, self._slots, self._start = cache, slots, start
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        start, end = self._start, self._start + q.shape[1]
+        keys, values = self._cache.keys[layer, self._slots], self._cache.values[layer, self._slots]
+        keys[:, start:end], values[:, start:end] = k, v
+        mask = None
+        if start > 0 and end - start > 1:
+            mask = torch.ones(end - start, end, dtype=torch.bool, device=q.device).tril(start)
+        return attention(q, keys[:, :end], values[:, :end], mask, causal=start == 0 and end > 1)
+
+
+class Steps:
+    """KeyValues of one step a row. Each row attends over its own keys alone, so it reads nothing of its neighbours."""
+
+    def __init__(self, cache: KVCache, slots: list[int], positions: list[int]) -> None:
+        self._cache, self._rows = cache, list(zip(slots, positions, strict=True))
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        outputs = []
+        for row, (slot, position) in enumerate(self._rows):
+            keys, values = self._cache.keys[layer, slot], self._cache.values[layer, slot]
+            keys[position], values[position] = k[row, 0], v[row, 0]
+            end = position + 1
+            outputs.append(attention(q[row : row + 1], keys[None, :end], values[None, :end]))
+        return torch.cat(outputs)
+
+
+class Prefixes:
+    """Keys and values of prompts' prefixes, the least recently used given up first when the budget is spent.
+
+    A prefix is known by its tokens and codes, so an edited transcript or clip is another one and nothing is
+    ever stale. Prompts are prefilled in the same pieces with and without a hit, so the result is the same.
+    """
+
+    def __init__(self, cache: KVCache, budget: int) -> None:
+        self._cache, self._budget = cache, budget
+        self._kept: OrderedDict[bytes, tuple[Tensor, Tensor]] = OrderedDict()
+        self.nbytes = self.hits = self.misses = 0
+
+    def restore(self, prompt: Prompt, slot: int) -> int:
+        """Put the prompt's prefix into the slot if it is known; how many positions that were."""
+        key = _prefix_key(prompt)
+        if key not in self._kept:
+            self.misses += 1
+            return 0
+        self.hits += 1
+        self._kept.move_to_end(key)
+        keys, values = self._kept[key]
+        self._cache.keys[:, slot, : prompt.prefix] = keys
+        self._cache.values[:, slot, : prompt.prefix] = values
+        return prompt.prefix
+
+    def keep(self, prompt: Prompt, slot: int) -> None:
+        """Remember the prompt's prefix, which the slot holds now."""
+        part = (slice(None), slot, slice(prompt.prefix))
+        keys, values = self._cache.keys[part].clone(), self._cache.values[part].clone()
+        if keys.nbytes + values.nbytes > self._budget:
+            return
+        self._kept[_prefix_key(prompt)] = keys, values
+        self.nbytes += keys.nbytes + values.nbytes
+        while self.nbytes > self._budget:
+            _, (keys, values) = self._kept.popitem(last=False)
+            self.nbytes -= keys.nbytes + values.nbytes
+
+
+def _prefix_key(prompt: Prompt) -> bytes:
+    digest = hashlib.sha256(prompt.ids[: prompt.prefix].tobytes())
+    digest.update(prompt.codes[:, : prompt.prefix].tobytes())
+    return digest.digest()

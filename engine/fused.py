@@ -1,0 +1,131 @@
+"""The same model over fused kernels, for one step a row: what the frame graph captures.
+
+A layer is seven kernels: norm+qkv, rotate+store, attention (two), output+residual, norm+gate·up, down+residual.
+Weights are shared with the plain model, except that gate and up rows are laid one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.cache import KVCache
+from engine.kernels import decode_attention, linear, linear_twin, rotate, sample
+from engine.kernels.linear import MAX_ROWS
+from engine.layers import rope_angles
+from engine.model import Block, DualAR, Transformer, attention
+from engine.slots import Slots
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FusedLayer:
+    """One block's weights, ready for the kernels."""
+
+    attention_norm: Tensor
+    qkv: Tensor
+    norms: tuple[Tensor, Tensor] | None
+    output: Tensor
+    ffn_norm: Tensor
+    gate_up: Tensor
+    """(2 · intermediate, dim): w1 over w3"""
+    down: Tensor
+
+    @classmethod
+    def of(cls, block: Block) -> FusedLayer:
+        """Take a block's weights; its w1 and w3 become views of the joined tensor, so nothing is held twice."""
+        attention, ffn = block.attention, block.feed_forward
+        gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight])
+        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        return cls(
+            attention_norm=block.attention_norm.weight,
+            qkv=attention.wqkv.weight,
+            norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
+            output=attention.wo.weight,
+            ffn_norm=block.ffn_norm.weight,
+            gate_up=gate_up,
+            down=ffn.w2.weight,
+        )
+
+
+class FusedTransformer:
+    """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
+
+    def __init__(self, plain: Transformer, context: int, attend: Attend) -> None:
+        self._attend = attend
+        sizes, device = plain.sizes, plain.norm.weight.device
+        self._sizes, self._norm = sizes, plain.norm.weight
+        self._layers = [FusedLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
+        angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
+        self._table = torch.view_as_real(angles).contiguous()
+
+    def __call__(self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+        """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
+        eps = self._sizes.norm_eps
+        product = linear if len(x) <= MAX_ROWS else linear_twin
+        for index, layer in enumerate(self._layers):
+            keys, values = cache.keys[index], cache.values[index]
+            qkv = product(x, layer.qkv, layer.attention_norm, eps)
+            q = rotate(qkv, layer.norms, eps, self._table, slots, positions, keys, values)
+            y = self._attend(q, keys, values, slots, positions)
+            x = product(y.flatten(1), layer.output, residual=x)
+            y = product(x, layer.gate_up, layer.ffn_norm, eps, gated=True)
+            x = product(y, layer.down, residual=x)
+        return x
+
+    def norm(self, x: Tensor) -> Tensor:
+        """The final norm (rows, dim)."""
+        return F.rms_norm(x.float(), x.shape[-1:], None, self._sizes.norm_eps).to(x.dtype) * self._norm
+
+    def head(self, x: Tensor, weight: Tensor) -> Tensor:
+        """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
+        product = linear if len(x) <= MAX_ROWS else linear_twin
+        return product(x, weight, self._norm, self._sizes.norm_eps)
+
+
+class FusedFrame:
+    """One frame for the rows in these slots, without a word from the host: codes (rows, codebooks), ended (rows,)."""
+
+    def __init__(
+        self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int, kernel_attention: bool
+    ) -> None:
+        device, books = cache.keys.device, model.config.num_codebooks
+        self._model, self._cache, self._state = model, cache, slots
+        self._head = model.head().contiguous()
+        attend = decode_attention if kernel_attention else masked_attention
+        self._slow = FusedTransformer(model.slow, context, attend)
+        self._fast = FusedTransformer(model.fast, books, attend)
+        self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
+
+    def __call__(self, slots: Tensor) -> tuple[Tensor, Tensor]:
+        state, books = self._state, self._model.config.num_codebooks
+        how = (*state.how(slots), state.seed[slots], state.frame[slots])
+        hidden = self._slow(state.input[slots], slots, state.position[slots], self._cache)
+        semantic = sample(self._slow.head(hidden, self._head), *how, 0, state.recent[slots])
+        ended = semantic == self._model.config.semantic_size
+        codes = [semantic.masked_fill(ended, 0)]
+        rows = torch.arange(len(slots), device=slots.device)
+        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        first = self._model.fast_project_in(self._slow.norm(hidden))
+        x = torch.cat([first, self._model.fast.embeddings(codes[0])])
+        at, positions = rows.repeat(2), torch.cat([torch.zeros_like(rows), torch.ones_like(rows)])
+        for book in range(1, books):
+            x = self._fast(x, at, positions, self._fast_cache)[-len(slots) :]
+            codes.append(sample(self._fast.head(x, self._model.fast_output.weight), *how, book + 1))
+            x = self._model.fast.embeddings(codes[-1])
+            at, positions = rows, torch.full_like(rows, book + 1)
+        drawn = torch.stack(codes, 1)
+        state.advance(slots, drawn, self._model)
+        return drawn, ended
+
+
+def masked_attention(q: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+    """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
+    seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
+    y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])
+    return y.view_as(q)

@@ -1,0 +1,43 @@
+"""Sample-rate conversion with torchaudio's windowed-sinc kernels, made once a rate pair and device."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+
+import torch
+from torch import Tensor, nn
+
+
+def resample(audio: Tensor, source: int, target: int) -> Tensor:
+    """Audio (…, samples) float32 from source Hz to target Hz, on the device it is on."""
+    return audio if source == target else _resampler(source, target, audio.device)(audio)
+
+
+@functools.lru_cache(maxsize=32)
+def _resampler(source: int, target: int, device: torch.device) -> nn.Module:
+    return _torchaudio_transforms().Resample(source, target).to(device)
+
+
+@functools.cache
+def _torchaudio_transforms() -> types.ModuleType:
+    """torchaudio.transforms, also where its compiled part does not fit this torch (a CPU-only build, say).
+
+    Resampling is pure Python; only the extension's loader fails, so its module is replaced by one that says so.
+    """
+    try:
+        import torchaudio.transforms as transforms
+    except (ImportError, OSError, RuntimeError):
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchaudio"]:
+            del sys.modules[name]
+        stand_in = types.ModuleType("torchaudio._extension")
+        stand_in.__dict__.update(
+            _IS_TORCHAUDIO_EXT_AVAILABLE=False,
+            _IS_ALIGN_AVAILABLE=False,
+            fail_if_no_align=lambda function: function,
+            _check_cuda_version=lambda: None,
+        )
+        sys.modules["torchaudio._extension"] = stand_in
+        import torchaudio.transforms as transforms
+    return transforms

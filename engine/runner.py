@@ -1,0 +1,131 @@
+"""Runs the model for the rows in their slots: prefill, and one frame for all.
+
+`PlainFrame` is readable torch, runs anywhere and is the oracle; on CUDA the frame is a graph over fused kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.cache import KVCache, Prefixes
+from engine.config import ModelConfig
+from engine.model import DualAR
+from engine.prompt import Prompt
+from engine.row import Row
+from engine.sampling import draw, draw_semantic, exponential_noise
+from engine.slots import Slots
+
+PREFILL_POSITIONS = 512
+"""A longer prompt is prefilled in pieces of this size, so that rows already speaking go on between them."""
+
+
+class Runner:
+    """The model's state for `rows` rows. One thread only."""
+
+    def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0) -> None:
+        self.config: ModelConfig = model.config
+        self._model = model
+        weight = model.slow.embeddings.weight
+        self.device = weight.device
+        self.kernel_attention = False
+        # One slot more than rows: graphs fill a batch up with it.
+        self._cache = KVCache(model.config.slow, rows + 1, context, weight.device, weight.dtype)
+        self.prefixes = Prefixes(self._cache, prefix_bytes)
+        self._slots = Slots(model.config, rows + 1, weight.device, weight.dtype)
+        self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
+        self._rows, self._context = rows, context
+
+    @torch.inference_mode()
+    def use_graphs(self, kernel_attention: bool, progress: Callable[[float], None]) -> None:
+        """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds."""
+        from engine.fused import FusedFrame  # needs Triton, which CPU-only machines may lack
+        from engine.graphs import FrameGraphs
+
+        step = FusedFrame(self._model, self._cache, self._slots, self._rows, self._context, kernel_attention)
+        graphs = FrameGraphs(step, self._rows, self._rows, self.device)
+        graphs.capture(progress)
+        self.kernel_attention = kernel_attention
+        self._frame = lambda rows: graphs.replay([row.slot for row in rows])
+
+    @torch.inference_mode()
+    def prefill(self, row: Row) -> bool:
+        """Read one more piece of the row's prompt; whether that was the last.
+
+        A piece ends where the prefix ends, so that it can be kept. The prompt's last token is left to the first frame.
+        """
+        prompt, slot, last = row.prompt, row.slot, len(row.prompt) - 1
+        if row.position == 0:
+            row.position = self.prefixes.restore(prompt, slot)
+        start, end = row.position, min(row.position + PREFILL_POSITIONS, last)
+        if start < prompt.prefix < end:
+            end = prompt.prefix
+        if start < end:
+            positions = torch.arange(start, end, device=self.device)[None]
+            span = self._cache.span(slice(slot, slot + 1), start)
+            self._model.slow(self._embed(prompt, start, end), positions, span)
+            row.position = end
+            if end == prompt.prefix:
+                self.prefixes.keep(prompt, slot)
+        if row.position == last:
+            self._slots.join(slot, row.sampling, self._embed(prompt, last, last + 1)[0, 0], last)
+        return row.position == last
+
+    @torch.inference_mode()
+    def frame(self, rows: tuple[Row, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """One frame a row: codes int16 (rows, codebooks), and ended bool (rows,), where codes mean nothing."""
+        codes, ended = self._frame(rows)
+        for row in rows:
+            row.position += 1
+        drawn = torch.cat([codes, ended[:, None]], 1).to(torch.int16).cpu().numpy()
+        return drawn[:, :-1], drawn[:, -1] != 0
+
+    def _embed(self, prompt: Prompt, start: int, end: int) -> Tensor:
+        ids = torch.from_numpy(prompt.ids[start:end]).to(self.device)
+        codes = torch.from_numpy(prompt.codes[:, start:end]).to(self.device)
+        return self._model.embed(ids[None], codes[None])
+
+
+class PlainFrame:
+    """One frame for the given rows: codes (rows, codebooks) int64 and ended (rows,) bool."""
+
+    def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
+        self._model, self._cache, self._slots = model, cache, slots
+        self._head = model.head()
+        count, books = len(slots.position), model.config.num_codebooks
+        self._fast_cache = KVCache(model.config.fast, count, books, cache.keys.device, cache.keys.dtype)
+        self._positions = torch.arange(books, device=cache.keys.device)[None]
+
+    def __call__(self, rows: tuple[Row, ...]) -> tuple[Tensor, Tensor]:
+        state, model = self._slots, self._model
+        indices, positions = [row.slot for row in rows], [row.position for row in rows]
+        slots = torch.tensor(indices, device=self._positions.device)
+        x, steps = state.input[slots][:, None], state.position[slots][:, None]
+        hidden = model.slow(x, steps, self._cache.steps(indices, positions))[:, 0]
+        books = model.config.num_codebooks
+        ranks = max(row.sampling.top_k for row in rows)
+        noise = exponential_noise(state.seed[slots], state.frame[slots], books + 1, ranks)
+        stop = model.config.semantic_size
+        logits = F.linear(hidden, self._head)
+        semantic = draw_semantic(logits, *state.how(slots), noise[:, :2], state.recent[slots], stop)
+        ended = semantic == stop
+        codes = self._residual(hidden, semantic.masked_fill(ended, 0), state.how(slots), noise[:, 2:])
+        state.advance(slots, codes, model)
+        return codes, ended
+
+    def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
+        """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""
+        model, codes = self._model, [first]
+        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        x = torch.stack([model.fast_project_in(hidden), model.fast.embeddings(first)], 1)
+        for book in range(1, model.config.num_codebooks):
+            start = 0 if book == 1 else book
+            span = self._fast_cache.span(slice(0, len(first)), start)
+            logits = model.fast_logits(x, self._positions[:, start : book + 1], span)[:, -1]
+            codes.append(draw(logits, *how, noise[:, book - 1]))
+            x = model.fast.embeddings(codes[-1])[:, None]
+        return torch.stack(codes, 1)

@@ -1,0 +1,70 @@
+"""Who is in which slot and what happens next: first come first served, prefills in pieces between frames."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from engine.row import Row, State
+
+CHUNK_FRAMES = (1, 2, 4, 8)
+"""Frames in a take's first, second … chunk, the last size repeating.
+
+Sound after one frame, then ever cheaper chunks, each short enough to be ready before the one before it has
+played, as long as the engine is faster than real time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One turn of the loop: at most one piece of prefill, then one frame for every speaking row."""
+
+    prefill: Row | None
+    speaking: tuple[Row, ...]
+
+
+class Scheduler:
+    """Rows wait in one line and hold a slot from admission to end."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = list(reversed(range(slots)))
+        self._waiting: deque[Row] = deque()
+        self._running: list[Row] = []
+
+    def submit(self, row: Row) -> None:
+        self._waiting.append(row)
+
+    def plan(self) -> Plan:
+        """Admit whom a slot is free for, then say what to run."""
+        while self._waiting and self._free:
+            row = self._waiting.popleft()
+            row.slot, row.state, row.admitted = self._free.pop(), State.PREFILL, time.perf_counter()
+            self._running.append(row)
+        prefill = next((row for row in self._running if row.state is State.PREFILL), None)
+        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING))
+
+    def remove(self, row: Row) -> None:
+        """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""
+        if row.state is State.WAITING and row in self._waiting:
+            self._waiting.remove(row)
+        elif row in self._running:
+            self._running.remove(row)
+            self._free.append(row.slot)
+        row.state = State.ENDED
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def rows(self) -> list[Row]:
+        """Everyone, for telling them that the engine has ended."""
+        return [*self._running, *self._waiting]
+
+
+def chunk_frames(chunks: int) -> int:
+    """How many frames the next chunk of a take has after so many chunks."""
+    return CHUNK_FRAMES[min(chunks, len(CHUNK_FRAMES) - 1)]

@@ -1,0 +1,54 @@
+"""Puts the API on an app: routes, errors, middleware, and an envelope for every other /v1 address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import Response
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Match, Route
+
+from studio.api.errors import ApiError, install_errors
+from studio.api.listing import listing_routes
+from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.speech import speech_routes
+from studio.api.system import system_routes
+from studio.settings import Settings
+from studio.speech import SpeechService
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+
+
+def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> None:
+    """Give the app everything but the page; call it before a page is mounted at "/"."""
+    install_errors(app)
+    routers = [speech_routes(service), listing_routes(service), system_routes(service)]
+    for router in routers:
+        app.include_router(router)
+    app.router.routes.append(Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False))
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=list(EXPOSED),
+    )
+    app.add_middleware(RequestIds)
+
+
+def _nothing_here(routers: list[APIRouter]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    """A page mounted at "/" would take every address that no route fits, and answer in HTML."""
+
+    async def nothing_here(request: Request) -> Response:
+        allowed: set[str] = set()
+        for route in (route for router in routers for route in router.routes):
+            if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+                allowed |= route.methods or set()
+        url = f"{request.method} {request.url.path}"
+        if allowed:
+            raise ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
+        raise ApiError(404, f"Invalid URL ({url})")
+
+    return nothing_here

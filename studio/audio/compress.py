@@ -1,0 +1,114 @@
+"""MP3, Ogg Opus, AAC (ADTS) and FLAC while the sound is made: FFmpeg's encoders, muxers told to hold nothing back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import av
+import numpy as np
+from av.audio.stream import AudioStream
+
+from studio.audio.resample import Resampler
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """How a format is written. An option's value is FFmpeg's."""
+
+    media_type: str
+    container: str
+    codec: str
+    sample_format: str
+    bit_rate: int | None = None
+    container_options: dict[str, str] = field(default_factory=dict)
+    codec_options: dict[str, str] = field(default_factory=dict)
+
+
+COMPRESSIONS = {
+    # Neither ID3 nor Xing: players read a stream from its first frame, and files may be joined end to end.
+    # The encoder's quality 7 of 9 (fastest) costs half the time of the default, 5, at the same bit rate.
+    "mp3": Compression(
+        "audio/mpeg",
+        "mp3",
+        "libmp3lame",
+        "s16p",
+        128_000,
+        {"write_xing": "0", "id3v2_version": "0"},
+        {"compression_level": "7"},
+    ),
+    # Pages of 20 ms (in µs): the default page is a second and more, and comes only when it is full.
+    "opus": Compression("audio/ogg", "ogg", "libopus", "flt", 64_000, {"page_duration": "20000"}),
+    "aac": Compression("audio/aac", "adts", "aac", "fltp", 96_000),
+    # Blocks of 1024 samples instead of 4608, so that the first chunk already gives bytes.
+    "flac": Compression("audio/flac", "flac", "flac", "s16", codec_options={"frame_size": "1024"}),
+}
+
+
+class CompressedEncoder:
+    """One mono file. Encoding takes about 1 % of a core in real time."""
+
+    costly = True
+
+    def __init__(self, compression: Compression, source_rate: int, sample_rate: int) -> None:
+        self.media_type = compression.media_type
+        self.sample_rate = sample_rate
+        self._sample_format = compression.sample_format
+        self._resampler = Resampler(source_rate, sample_rate)
+        self._sink = _Sink()
+        # bitexact: the same sound gives the same bytes; Ogg would draw a serial number else.
+        self._file = av.open(
+            self._sink,
+            "w",
+            format=compression.container,
+            container_options=compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"},
+        )
+        stream = self._file.add_stream(compression.codec, rate=sample_rate, layout="mono")
+        assert isinstance(stream, AudioStream)
+        self._stream = stream
+        self._stream.codec_context.format = compression.sample_format
+        self._stream.codec_context.options = compression.codec_options
+        if compression.bit_rate:
+            self._stream.bit_rate = compression.bit_rate
+        self._written = 0
+
+    def write(self, pcm: np.ndarray) -> bytes:
+        self._encode(self._resampler.write(pcm))
+        return self._sink.take()
+
+    def finish(self) -> bytes:
+        self._encode(self._resampler.finish())
+        for packet in self._stream.encode(None):
+            self._file.mux(packet)
+        self._file.close()
+        return self._sink.take()
+
+    def _encode(self, pcm: np.ndarray) -> None:
+        if not len(pcm):
+            return
+        clipped = np.clip(pcm, -1.0, 1.0)[None]
+        if self._sample_format.startswith("s16"):
+            clipped = np.rint(clipped * 32767.0).astype(np.int16)
+        else:
+            clipped = clipped.astype(np.float32, copy=False)
+        frame = av.AudioFrame.from_ndarray(clipped, format=self._sample_format, layout="mono")
+        frame.sample_rate = self.sample_rate
+        frame.pts = self._written
+        self._written += len(pcm)
+        for packet in self._stream.encode(frame):
+            self._file.mux(packet)
+
+
+class _Sink:
+    """What the muxer writes to: it can not seek, so nothing is written that would be changed later."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._bytes += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken = bytes(self._bytes)
+        self._bytes.clear()
+        return taken

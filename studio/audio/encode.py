@@ -1,0 +1,93 @@
+"""Encoding speech while it is made: float32 samples in, bytes of a file out, by `write` and `finish`."""
+
+from __future__ import annotations
+
+import struct
+from typing import Protocol
+
+import numpy as np
+
+from studio.audio.resample import Resampler
+
+PCM_RATE = 24_000
+"""Raw PCM carries no header, and clients of the speech API take it to be 24 kHz."""
+
+
+class Encoder(Protocol):
+    """An incremental file writer: every byte given out is final."""
+
+    media_type: str
+    sample_rate: int
+    """Hz, of the file."""
+    costly: bool
+    """Whether encoding takes long enough to be done in a thread."""
+
+    def write(self, pcm: np.ndarray) -> bytes:
+        """Take (samples,) float32 in [-1, 1] at the source rate; return what is ready, maybe nothing."""
+        ...
+
+    def finish(self) -> bytes:
+        """End the file and return its last bytes."""
+        ...
+
+
+def pcm16(pcm: np.ndarray) -> bytes:
+    """Float32 in [-1, 1] to little-endian 16 bit; louder samples are clipped, never wrapped."""
+    return np.rint(np.clip(pcm, -1.0, 1.0) * 32767.0).astype("<i2").tobytes()
+
+
+class PcmEncoder:
+    """Raw 16-bit little-endian mono."""
+
+    costly = False
+
+    def __init__(self, source_rate: int, sample_rate: int) -> None:
+        self.sample_rate = sample_rate
+        self.media_type = "audio/pcm"
+        if sample_rate != PCM_RATE:
+            self.media_type += f";rate={sample_rate};channels=1"
+        self._resampler = Resampler(source_rate, sample_rate)
+
+    def write(self, pcm: np.ndarray) -> bytes:
+        return pcm16(self._resampler.write(pcm))
+
+    def finish(self) -> bytes:
+        return pcm16(self._resampler.finish())
+
+
+class WavEncoder:
+    """16-bit mono RIFF/WAVE; exact sizes when the length is known, else 0xFFFFFFFF as in any live stream."""
+
+    media_type = "audio/wav"
+    costly = False
+
+    def __init__(self, source_rate: int, sample_rate: int, samples: int | None) -> None:
+        self.sample_rate = sample_rate
+        self._pcm = PcmEncoder(source_rate, sample_rate)
+        if samples is not None:
+            samples = -(-samples * sample_rate // source_rate)
+        self._header = wav_header(sample_rate, samples)
+
+    def write(self, pcm: np.ndarray) -> bytes:
+        header, self._header = self._header, b""
+        return header + self._pcm.write(pcm)
+
+    def finish(self) -> bytes:
+        header, self._header = self._header, b""
+        return header + self._pcm.finish()
+
+
+def wav_header(sample_rate: int, samples: int | None) -> bytes:
+    """The 44 bytes before 16-bit mono samples; ``samples=None`` when their number is not known yet."""
+    data = 0xFFFFFFFF if samples is None else 2 * samples
+    riff = 0xFFFFFFFF if samples is None else 36 + data
+    layout = struct.pack("<HHIIHH", 1, 1, sample_rate, 2 * sample_rate, 2, 16)
+    return (
+        b"RIFF"
+        + struct.pack("<I", riff)
+        + b"WAVEfmt "
+        + struct.pack("<I", 16)
+        + layout
+        + b"data"
+        + struct.pack("<I", data)
+    )

@@ -1,0 +1,47 @@
+"""The formats that speech is delivered in: their media types, their sample rates, and the encoder of each."""
+
+from __future__ import annotations
+
+from studio.audio.compress import COMPRESSIONS, CompressedEncoder
+from studio.audio.encode import PCM_RATE, Encoder, PcmEncoder, WavEncoder
+from studio.errors import InvalidRequest
+
+MEDIA_TYPES = {name: compression.media_type for name, compression in COMPRESSIONS.items()} | {
+    "wav": "audio/wav",
+    "pcm": "audio/pcm",
+}
+FORMATS = tuple(MEDIA_TYPES)
+DEFAULT_FORMAT = "mp3"
+
+SAMPLE_RATES = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
+
+
+def check_format(name: str, sample_rate: int | None) -> None:
+    """Raises InvalidRequest for a format that there is not, or a sample rate that it cannot have."""
+    if name not in MEDIA_TYPES:
+        raise InvalidRequest(
+            f"there is no response_format {name[:80]!r}; there are {', '.join(FORMATS)}", "response_format"
+        )
+    rates = OPUS_RATES if name == "opus" else SAMPLE_RATES
+    if sample_rate is not None and sample_rate not in rates:
+        allowed = ", ".join(map(str, rates))
+        raise InvalidRequest(
+            f"{name} cannot have a sample_rate of {sample_rate} Hz; allowed are {allowed}", "sample_rate"
+        )
+
+
+def open_encoder(name: str, source_rate: int, sample_rate: int | None = None, samples: int | None = None) -> Encoder:
+    """The encoder of a format.
+
+    ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's own, or 44.1 where it is an odd one.
+    ``samples``: the whole length at the source rate when it is known already. Raises InvalidRequest.
+    """
+    check_format(name, sample_rate)
+    own = source_rate if source_rate in SAMPLE_RATES else 44_100
+    rate = sample_rate or {"pcm": PCM_RATE, "opus": 48_000}.get(name, own)
+    if name == "pcm":
+        return PcmEncoder(source_rate, rate)
+    if name == "wav":
+        return WavEncoder(source_rate, rate, samples)
+    return CompressedEncoder(COMPRESSIONS[name], source_rate, rate)

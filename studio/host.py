@@ -1,0 +1,110 @@
+"""The engine's host: starts it in a thread, tells how far it is, hands it out once it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from engine import Engine, EngineConfig, EngineError, EngineInfo
+from studio.errors import NotReady, Unavailable
+
+StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], Engine]
+"""Engine.start, or what stands in for it."""
+
+
+class Reporter(Protocol):
+    """Hears how the start goes, from the thread that starts."""
+
+    def progress(self, doing: str, fraction: float) -> None: ...
+
+    def ready(self, info: EngineInfo) -> None: ...
+
+    def failed(self, reason: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """Where the engine stands: ``doing`` in plain words, ``progress`` from 0 to 1, ``error`` if it failed."""
+
+    state: Literal["starting", "ready", "failed"]
+    doing: str
+    progress: float
+    error: str | None = None
+
+
+class EngineHost:
+    """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
+
+    def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
+        folder = Path(config.model)
+        self.model_id = folder.name if folder.is_absolute() or folder.is_dir() else config.model
+        """What the API calls the model: a folder's name, or the hub id."""
+        self._config = config
+        self._start_engine = start_engine
+        self._reporter = reporter
+        self._status = HostStatus("starting", "waiting to start", 0.0)
+        self._engine: Future[Engine] = Future()
+        self._stopping = threading.Event()
+
+    @property
+    def status(self) -> HostStatus:
+        status = self._status
+        if status.state == "ready" and (cause := self._engine.result(0).failure):
+            return HostStatus("failed", "stopped", 0.0, cause)
+        return status
+
+    def start(self) -> None:
+        """Begin to start the engine; returns at once."""
+        threading.Thread(target=self._run, name="engine-start", daemon=True).start()
+
+    def engine(self) -> Engine:
+        """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
+        status = self.status
+        if status.state == "failed":
+            raise Unavailable(f"the engine is not running: {status.error}")
+        if status.state == "starting":
+            raise NotReady(
+                f"the engine is starting: {status.doing} ({status.progress:.0%}); try again in a moment",
+                retry_after=2,
+            )
+        return self._engine.result(timeout=0)
+
+    async def ready(self) -> Engine:
+        """Wait for the engine; raises EngineError when it cannot start."""
+        return await asyncio.shield(asyncio.wrap_future(self._engine))
+
+    def wait(self, timeout: float | None = None) -> Engine:
+        """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
+        return self._engine.result(timeout)
+
+    def stop(self) -> None:
+        """Stop the engine; one that is still starting stops as soon as it is up. Blocking."""
+        self._stopping.set()
+        if self._engine.done() and self._engine.exception() is None:
+            self._engine.result().stop()
+
+    def _run(self) -> None:
+        try:
+            engine = self._start_engine(self._config, self._progress)
+        except (EngineError, OSError, RuntimeError, MemoryError) as error:
+            self._status = HostStatus("failed", self._status.doing, self._status.progress, str(error))
+            self._engine.set_exception(error)
+            if self._reporter:
+                self._reporter.failed(str(error))
+            return
+        if self._stopping.is_set():
+            engine.stop()
+        self._engine.set_result(engine)
+        self._status = HostStatus("ready", "ready", 1.0)
+        if self._reporter:
+            self._reporter.ready(engine.info)
+
+    def _progress(self, doing: str, fraction: float) -> None:
+        self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
+        if self._reporter:
+            self._reporter.progress(doing, fraction)

@@ -1,0 +1,84 @@
+"""What became of recent requests: a bounded record by request id, with the server's own clock."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Literal
+
+from studio.errors import NotFound
+
+TakeState = Literal["waiting", "speaking", "finished", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """One request's life. Times are counted from the moment the request was understood."""
+
+    id: str
+    state: TakeState
+    voice: str
+    seed: int
+    created: float
+    """Unix time."""
+    finish_reason: str | None = None
+    """stop: the model ended it; length: a limit cut it."""
+    queue_ms: float | None = None
+    first_audio_ms: float | None = None
+    """Until the first encoded bytes were ready."""
+    generation_s: float | None = None
+    """Time the engine worked on it, waiting excluded."""
+    audio_s: float = 0.0
+    frames: int = 0
+    error: str | None = None
+
+    @property
+    def rtf(self) -> float | None:
+        """Seconds of work for a second of sound."""
+        if self.generation_s is None or not self.audio_s:
+            return None
+        return self.generation_s / self.audio_s
+
+    def as_json(self) -> dict[str, object]:
+        """The public form, rounded to what is meaningful."""
+        return {
+            "id": self.id,
+            "object": "audio.take",
+            "state": self.state,
+            "created": int(self.created),
+            "voice": self.voice,
+            "seed": self.seed,
+            "finish_reason": self.finish_reason,
+            "queue_ms": _round(self.queue_ms, 1),
+            "first_audio_ms": _round(self.first_audio_ms, 1),
+            "generation_s": _round(self.generation_s, 3),
+            "audio_s": round(self.audio_s, 3),
+            "rtf": _round(self.rtf, 4),
+            "frames": self.frames,
+            "error": self.error,
+        }
+
+
+class Takes:
+    """The last ``limit`` takes, newest kept."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self._limit = limit
+        self._takes: OrderedDict[str, Take] = OrderedDict()
+
+    def put(self, take: Take) -> None:
+        """Add a take, or replace what was known of it."""
+        self._takes[take.id] = take
+        while len(self._takes) > self._limit:
+            self._takes.popitem(last=False)
+
+    def get(self, take_id: str) -> Take:
+        """Raises NotFound when there is none, or it is too long ago."""
+        take = self._takes.get(take_id)
+        if take is None:
+            raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
+        return take
+
+
+def _round(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,190 @@
+"""The named endpoints for gradio_client, over the same speech door as page and API; names and arguments are frozen."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from pathlib import Path
+
+import gradio as gr
+from anyio import to_thread
+
+from engine import EngineError, Sampling, Utterance
+from studio.errors import StudioError
+from studio.speech import Speech, SpeechRequest, SpeechService
+
+USUAL = Sampling()
+USUAL_FRAMES = Utterance("x").max_frames
+RANDOM_SEED = -1
+"""Means: draw one, and say which."""
+ALL_AT_ONCE = None
+"""The engine keeps its own line; Gradio's queue must not hold anybody back before it."""
+
+
+class SpeechDoors:
+    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+
+    def __init__(self, service: SpeechService) -> None:
+        self._service = service
+
+    async def synthesize(
+        self,
+        text: str = "",
+        voice: str = "default",
+        ref_audio: str | None = None,
+        ref_text: str = "",
+        seed: float = RANDOM_SEED,
+        temperature: float = USUAL.temperature,
+        top_p: float = USUAL.top_p,
+        top_k: float = USUAL.top_k,
+        max_new_tokens: float = USUAL_FRAMES,
+    ) -> tuple[str, dict[str, object]]:
+        """Speak a text and return a WAV file and what is known of the take."""
+        request = await _request(
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, "wav"
+        )
+        speech = await self._speak(request)
+        async with aclosing(speech):
+            wav = b"".join([piece async for piece in speech.body])
+        file = await to_thread.run_sync(_write_wav, wav)
+        return file, _facts(speech)
+
+    async def synthesize_stream(
+        self,
+        text: str = "",
+        voice: str = "default",
+        ref_audio: str | None = None,
+        ref_text: str = "",
+        seed: float = RANDOM_SEED,
+        temperature: float = USUAL.temperature,
+        top_p: float = USUAL.top_p,
+        top_k: float = USUAL.top_k,
+        max_new_tokens: float = USUAL_FRAMES,
+    ) -> AsyncIterator[dict[str, object]]:
+        """Speak a text in pieces while it is made; the last item has no sound but what is known of the take."""
+        request = await _request(
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, "pcm"
+        )
+        speech = await self._speak(request)
+        number = 0
+        async with aclosing(speech):
+            async for piece in speech.body:
+                yield {
+                    "number": number,
+                    "sample_rate": speech.sample_rate,
+                    "pcm": base64.b64encode(piece).decode("ascii"),
+                    "done": False,
+                }
+                number += 1
+        yield {"number": number, "sample_rate": speech.sample_rate, "pcm": "", "done": True} | _facts(speech)
+
+    def voices_list(self) -> list[dict[str, object]]:
+        """The voices to speak in: id, name, and the words of the reference clip."""
+        listed = self._service.voices.listed
+        return [{"id": voice.id, "name": voice.name, "text": voice.text} for voice in listed]
+
+    def health(self) -> dict[str, object]:
+        """The engine's state (starting, ready, failed) and, once ready, its load."""
+        status = asdict(self._service.status)
+        if status["state"] != "ready":
+            return status
+        return status | {"load": asdict(self._service.stats())}
+
+    async def _speak(self, request: SpeechRequest) -> Speech:
+        try:
+            return await self._service.speak(request)
+        except (StudioError, EngineError) as error:
+            raise _refusal(error) from error
+
+
+def add_client_doors(service: SpeechService) -> None:
+    """Add the endpoints to the Blocks being built; their components are never shown."""
+    doors = SpeechDoors(service)
+    with gr.Column(visible=False):
+        inputs = [
+            gr.Textbox("", label="text"),
+            gr.Textbox("default", label="voice"),
+            gr.Audio(label="ref_audio", type="filepath"),
+            gr.Textbox("", label="ref_text"),
+            gr.Number(RANDOM_SEED, label="seed", precision=0),
+            gr.Number(USUAL.temperature, label="temperature"),
+            gr.Number(USUAL.top_p, label="top_p"),
+            gr.Number(USUAL.top_k, label="top_k", precision=0),
+            gr.Number(USUAL_FRAMES, label="max_new_tokens", precision=0),
+        ]
+        file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
+        trigger = gr.Button()
+    trigger.click(
+        doors.synthesize,
+        inputs,
+        [file, facts],
+        api_name="synthesize",
+        api_description="Speak a text: a WAV file, and the take's seed and timings. seed -1 draws one.",
+        concurrency_limit=ALL_AT_ONCE,
+    )
+    trigger.click(
+        doors.synthesize_stream,
+        inputs,
+        facts,
+        api_name="synthesize_stream",
+        api_description="Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`.",
+        concurrency_limit=ALL_AT_ONCE,
+    )
+    trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
+    trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
+
+
+async def _request(
+    text: str,
+    voice: str,
+    ref_audio: str | None,
+    ref_text: str,
+    seed: float,
+    temperature: float,
+    top_p: float,
+    top_k: float,
+    max_new_tokens: float,
+    format_name: str,
+) -> SpeechRequest:
+    clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
+    try:
+        return SpeechRequest(
+            text=text,
+            voice=None if clip is not None else voice,
+            clip=clip,
+            clip_text=ref_text if clip is not None else None,
+            format=format_name,
+            seed=None if seed < 0 else int(seed),
+            temperature=temperature,
+            top_p=top_p,
+            top_k=int(top_k),
+            max_frames=int(max_new_tokens),
+        )
+    except StudioError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: Exception) -> gr.Error:
+    return gr.Error(str(error), title="The studio could not speak this", print_exception=False)
+
+
+def _write_wav(wav: bytes) -> str:
+    """Write the take into a folder of its own; Gradio moves it into its cache and cleans up there."""
+    file = Path(tempfile.mkdtemp(prefix="take-")) / "take.wav"
+    file.write_bytes(_with_sizes(wav))
+    return str(file)
+
+
+def _with_sizes(wav: bytes) -> bytes:
+    """A streamed WAV announces an endless length; a file that is whole says its own."""
+    header = bytearray(wav[:44])
+    header[4:8] = (len(wav) - 8).to_bytes(4, "little")
+    header[40:44] = (len(wav) - 44).to_bytes(4, "little")
+    return bytes(header) + wav[44:]
+
+
+def _facts(speech: Speech) -> dict[str, object]:
+    return {"request_id": speech.request_id} | speech.take.as_json()

@@ -1,0 +1,68 @@
+"""The page's theme: Gradio's colours and sizes, set so that every text has enough contrast in light and dark."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+TEXT_FONT = (gr.themes.LocalFont("Source Sans Pro", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif")
+CODE_FONT = (gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), "ui-monospace", "monospace")
+
+
+def page_theme() -> gr.themes.Base:
+    """Warm paper, dark teal; fonts come with Gradio, so that the page asks no other host for anything."""
+    return gr.themes.Base(
+        primary_hue="teal",
+        neutral_hue="stone",
+        text_size="lg",
+        radius_size="lg",
+        font=TEXT_FONT,
+        font_mono=CODE_FONT,
+    ).set(
+        body_background_fill="#faf9f7",
+        body_background_fill_dark="#101312",
+        body_text_color="#1c1917",
+        body_text_color_dark="#f2f1ef",
+        body_text_color_subdued="#57534e",
+        body_text_color_subdued_dark="#b3aea8",
+        background_fill_primary="#ffffff",
+        background_fill_primary_dark="#181c1b",
+        background_fill_secondary="#faf9f7",
+        background_fill_secondary_dark="#101312",
+        border_color_primary="#e7e5e4",
+        border_color_primary_dark="#2b312f",
+        block_background_fill="transparent",
+        block_background_fill_dark="transparent",
+        block_border_width="0px",
+        block_border_width_dark="0px",
+        block_padding="0px",
+        block_shadow="none",
+        block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent",
+        block_label_border_width="0px",
+        block_label_text_color="#292524",
+        block_label_text_color_dark="#e7e5e4",
+        block_title_text_color="#292524",
+        block_title_text_color_dark="#e7e5e4",
+        block_title_text_weight="600",
+        block_title_text_size="*text_md",
+        block_info_text_color="#57534e",
+        block_info_text_color_dark="#b3aea8",
+        block_info_text_size="*text_sm",
+        input_background_fill="#ffffff",
+        input_background_fill_dark="#181c1b",
+        input_border_width="1px",
+        input_border_color="#e7e5e4",
+        input_border_color_dark="#2b312f",
+        input_border_color_focus="#0f766e",
+        input_border_color_focus_dark="#2dd4bf",
+        input_placeholder_color="#78716c",
+        input_placeholder_color_dark="#a8a29e",
+        input_shadow_focus="none",
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_text_color="#ffffff",
+        slider_color="#0f766e",
+        slider_color_dark="#2dd4bf",
+        panel_border_width="0px",
+        layout_gap="1.1rem",
+    )

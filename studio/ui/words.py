@@ -1,0 +1,40 @@
+"""The words of the page, in one place."""
+
+TITLE = "Voice Studio"
+
+SAMPLE = (
+    "[excited] Hello! I am a voice that is made while you listen. "
+    "Change these words, choose who speaks, and press Speak again."
+)
+
+SCRIPT = "Script"
+SCRIPT_PLACEHOLDER = "Write what shall be said. A tag such as [whispering] sets the tone of what follows."
+
+HINTS = (
+    '<p id="hints"><span><kbd>Ctrl</kbd> <kbd>Enter</kbd> speaks</span>'
+    "<span><kbd>Esc</kbd> stops</span><span><kbd>Space</kbd> plays</span></p>"
+)
+
+SOURCE = "Voice"
+BUNDLED = "Studio voices"
+OWN_CLIP = "Your own clip"
+VOICE = "Choose a voice"
+VOICE_INFO = "Each was recorded once; the model imitates it."
+
+CLIP = "A clip of one person"
+CLIP_ADVICE = (
+    '<p class="quiet">10 to 30 seconds, one speaker, no music. Use only a voice that is yours or that you may use.</p>'
+)
+CLIP_TEXT = "What is said in the clip"
+CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
+
+SAMPLING = (
+    '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">Sampling'
+    '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
+)
+TEMPERATURE = ("Temperature", "Lower is steadier, higher is livelier.")
+TOP_P = ("Top-p", "Draw from the likeliest sounds that make up this share.")
+TOP_K = ("Top-k", "Never draw from more sounds than this.")
+LONGEST = ("Longest take (seconds)", "A take that reaches it is cut, and says so.")
+SEED = ("Seed", "The same seed, script and voice give the same take.")
+KEEP_SEED = "Keep this seed for every take"

@@ -1,0 +1,1 @@
+"""The project's tests, in the shape of the tree: engine, studio, clients, browser."""

@@ -1,0 +1,109 @@
+"""A real Chromium on the real app: served once a file, one fresh browser context a test."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from engine import Engine, EngineConfig
+from studio.settings import Settings
+from tests.browser.screen import PATIENCE_MS, Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/browser" in item.path.as_posix():
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two bundled voices."""
+    folder = tmp_path_factory.mktemp("voices")
+    for name, hertz in (("anna", 300), ("bert", 150)):
+        (folder / f"{name}.wav").write_bytes(wav(tone(1.5, hertz=hertz)))
+        (folder / f"{name}.txt").write_text(f"My name is {name}.\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(tiny_checkpoint: Path, voices_folder: Path) -> Iterator[Served]:
+    """The studio with its page and the real engine on a small random checkpoint."""
+    settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), max_rows=2, threads=1)
+    with serve(settings, Engine.start, page=True) as studio:
+        yield studio
+
+
+@pytest.fixture
+def steered(voices_folder: Path) -> Iterator[Callable[..., Served]]:
+    """Makes a studio with its page whose start and engine the test steers."""
+    with contextlib.ExitStack() as stack:
+
+        def make(engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True) -> Served:
+            def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+                progress("tuning the fork", 0.4)
+                return engine(config)
+
+            settings = Settings(model="test/model", voices=str(voices_folder))
+            return stack.enter_context(serve(settings, start, wait=wait, page=True))  # type: ignore[arg-type]
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The system's Chromium; its microphone hears three seconds of a 440 Hz tone, again and again."""
+    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if program is None:
+        pytest.fail(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}, or run `make test`")
+    heard = tmp_path_factory.mktemp("microphone") / "tone.wav"
+    heard.write_bytes(wav(tone(3.0, rate=48_000, hertz=440, level=0.4), 48_000))
+    flags = [*FLAGS, f"--use-file-for-fake-audio-capture={heard}"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[..., Screen]]:
+    """Opens a studio's page in a context of its own, made with any further arguments; its errors fail the test."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def listen(page: Page) -> None:
+        page.on("pageerror", lambda error: problems.append(str(error)))
+
+    def make(studio: Served, **options: object) -> Screen:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 860}} | options)  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        listen(page)
+        return Screen(page, studio)
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not problems, f"errors on the page: {problems}"

@@ -1,0 +1,76 @@
+"""The page as a test sees it: verbs for what a person does, and what they see and hear."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.studio.server import Served
+
+PATIENCE_MS = 30_000
+"""How long a step may take before it counts as failed; nothing is asserted of speed here."""
+expect.set_options(timeout=PATIENCE_MS)
+
+
+class Screen:
+    """One open page of one studio."""
+
+    def __init__(self, page: Page, studio: Served) -> None:
+        self.page = page
+        self.studio = studio
+        self.requests: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(studio.url)
+        page.wait_for_selector("body[data-studio=ready]")
+
+    @property
+    def speak(self) -> Locator:
+        return self.page.get_by_role("button", name="Speak", exact=True)
+
+    @property
+    def stop(self) -> Locator:
+        return self.page.get_by_role("button", name="Stop", exact=True)
+
+    @property
+    def script(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Script", exact=True)
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator("#dock [data-part=status]")
+
+    @property
+    def takes(self) -> Locator:
+        return self.page.locator("#takes li")
+
+    @property
+    def card(self) -> Locator:
+        return self.page.locator("#card")
+
+    def ready(self) -> Screen:
+        """Wait until the page says that the engine is ready."""
+        expect(self.page.locator("#pill")).to_have_attribute("data-status", "ready")
+        return self
+
+    def longest(self, seconds: float) -> None:
+        """Set the longest take, so that a random model, which never ends by itself, is brief."""
+        self.open_sampling()
+        slider = self.page.get_by_label("range slider for Longest take (seconds)")
+        slider.fill(str(seconds))
+        expect(self.page.get_by_label("number input for Longest take (seconds)")).to_have_value(str(seconds))
+
+    def open_sampling(self) -> None:
+        seed = self.page.locator("#seed input")
+        if not seed.is_visible():
+            self.page.get_by_role("button", name="Sampling").click()
+        expect(seed).to_be_visible()
+
+    def heard(self) -> dict[str, int]:
+        """What the worklet gave to the audio graph for the take in the player: rendered samples and underruns."""
+        return self.page.evaluate("() => window.studio.heard")
+
+    def figure(self, name: str) -> str:
+        return self.page.locator(f"#dock [data-figure={name}] dd").inner_text()
+
+    def until_over(self) -> None:
+        """Wait until the take in the player has been heard to its end."""
+        expect(self.page.locator("#dock")).to_have_attribute("data-state", "over")

@@ -1,0 +1,89 @@
+"""The page for every eye and hand: contrast and labels, small screens, dark rooms, no motion, no third parties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+
+
+def serious_violations(screen: Screen) -> list[str]:
+    found = Axe().run(screen.page).response["violations"]
+    return [
+        f"{each['id']} ({each['impact']}): {node['html'][:160]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(served: Served, open_page: Open, scheme: str) -> None:
+    screen = open_page(served, color_scheme=scheme).ready()
+    screen.longest(2)
+    screen.speak.click()
+    screen.until_over()
+    assert serious_violations(screen) == []
+    screen.script.fill("")
+    screen.speak.click()
+    expect(screen.card).to_be_visible()
+    assert serious_violations(screen) == []
+
+
+def test_dark_follows_the_system(served: Served, open_page: Open) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = open_page(served, color_scheme="light").ready().page.evaluate(paper)
+    dark = open_page(served, color_scheme="dark").ready().page.evaluate(paper)
+    assert (light, dark) == ("rgb(250, 249, 247)", "rgb(16, 19, 18)")
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, open_page: Open) -> None:
+    screen = open_page(served, **PHONE).ready()
+    screen.longest(2)
+    screen.speak.tap()
+    screen.until_over()
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    save = screen.takes.get_by_text("Save", exact=True)
+    save.scroll_into_view_if_needed()
+    box, dock = save.bounding_box(), screen.page.locator("#dock").bounding_box()
+    assert box and dock and box["y"] + box["height"] <= dock["y"]
+
+
+def test_reduced_motion_is_respected(served: Served, open_page: Open) -> None:
+    screen = open_page(served, reduced_motion="reduce").ready()
+    moving = screen.page.evaluate("document.getAnimations().filter((each) => each.playState === 'running').length")
+    assert moving == 0
+
+
+def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.speak.click()
+    screen.until_over()
+    own = urlparse(served.url).netloc
+    assert [
+        url for url in screen.requests if urlparse(url).scheme.startswith("http") and urlparse(url).netloc != own
+    ] == []
+
+
+def test_every_control_of_the_player_can_be_reached_by_keyboard(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.speak.click()
+    screen.until_over()
+    names = []
+    for part in ("play", "seek", "volume", "save"):
+        control = screen.page.locator(f"#dock [data-part={part}]")
+        control.focus()
+        expect(control).to_be_focused()
+        names.append(control.get_attribute("aria-label"))
+    assert names == ["Play", "Position in the take", "Volume", "Save this take as WAV"]

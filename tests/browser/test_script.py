@@ -1,0 +1,111 @@
+"""Writing the script: tags at the caret, the line that tells what it will become, and a draft that outlives the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def put_caret(screen: Screen, start: int, end: int | None = None) -> None:
+    screen.script.evaluate(
+        "(area, [from, to]) => { area.focus(); area.setSelectionRange(from, to); }", [start, end or start]
+    )
+
+
+def test_a_tag_goes_in_at_the_caret_and_is_spoken(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.script.fill("One. Two.")
+    put_caret(screen, 4)
+    screen.page.get_by_role("button", name="Insert the tag whispering").click()
+    expect(screen.script).to_have_value("One. [whispering] Two.")
+    expect(screen.script).to_be_focused()
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.script.press("Control+Enter")
+    assert request.value.post_data_json["input"] == "One. [whispering] Two."
+
+
+def test_a_selection_stays_selected_behind_its_tag(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("One two")
+    put_caret(screen, 4, 7)
+    screen.page.get_by_role("button", name="Insert the tag emphasis").click()
+    expect(screen.script).to_have_value("One [emphasis] two")
+    selected = screen.script.evaluate("(area) => area.value.slice(area.selectionStart, area.selectionEnd)")
+    assert selected == "two"
+
+
+def test_any_tag_is_found_or_written_by_keyboard_alone(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("")
+    screen.page.get_by_role("button", name="All tags").press("Enter")
+    screen.page.keyboard.type("nostal")
+    screen.page.keyboard.press("Enter")
+    expect(screen.script).to_have_value("[nostalgic] ")
+    screen.page.get_by_label("Find a tag, or write one of your own").fill("like a pirate")
+    screen.page.keyboard.press("Enter")
+    expect(screen.script).to_have_value("[nostalgic] [like a pirate] ")
+    screen.page.get_by_label("Find a tag, or write one of your own").press("Escape")
+    expect(screen.page.locator("#tag-panel")).to_be_hidden()
+    expect(screen.page.get_by_role("button", name="All tags")).to_be_focused()
+
+
+def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    line = screen.page.locator("#lint")
+    screen.script.fill("[happy] Fifteen letters a second, so this takes three.")
+    expect(line).to_have_text("54 characters · about 3 s · 1 tag")
+    screen.script.fill("[hapy] Words")
+    expect(line).to_contain_text("[hapy]: not on Fish's list")
+    screen.script.fill("[happy Words")
+    expect(line).to_contain_text("A tag is not closed")
+    screen.script.fill("[happy]")
+    expect(line).to_contain_text("no words to say")
+    screen.script.fill("x" * 4100)
+    expect(line).to_contain_text("4 characters too many")
+    screen.script.fill("word " * 60)
+    screen.longest(5)
+    expect(line).to_contain_text("Likely longer than the longest take (5 s)")
+
+
+def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("My draft")
+    screen.longest(7)
+    screen.page.get_by_label("Choose a voice").click()
+    screen.page.get_by_role("option", name="Bert").click()
+    screen.page.wait_for_function(
+        "() => { const kept = JSON.parse(localStorage['voice-studio-1'] ?? '{}');"
+        " return kept.text === 'My draft' && kept.voice === 'bert' && kept.longest === 7; }"
+    )
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(screen.script).to_have_value("My draft")
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    sent = request.value.post_data_json
+    assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft", "bert", 151)
+
+
+def test_a_kept_voice_that_is_gone_falls_back_to_the_default(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.page.evaluate("localStorage['voice-studio-1'] = JSON.stringify({ voice: 'gone', text: 'My draft' })")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(screen.script).to_have_value("My draft")
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
+
+
+def test_a_second_visitor_sees_nothing_of_the_firsts_draft(served: Served, open_page: Open) -> None:
+    first = open_page(served).ready()
+    first.script.fill("A secret draft")
+    first.page.wait_for_function("() => (localStorage['voice-studio-1'] ?? '').includes('secret')")
+    second = open_page(served).ready()
+    expect(second.script).not_to_have_value("A secret draft")

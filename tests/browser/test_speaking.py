@@ -1,0 +1,148 @@
+"""Pressing Speak on the real app: the sound, its figures, stopping it, keeping it."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+FRAME = 2048
+RATE = 44_100
+Open = Callable[..., Screen]
+
+
+def test_the_whole_take_reaches_the_audio_graph(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(3)
+    with screen.page.expect_response("**/v1/audio/speech") as answer:
+        screen.speak.click()
+    screen.until_over()
+    record = httpx.get(f"{served.url}/v1/takes/{answer.value.headers['x-request-id']}").json()
+    assert record["frames"] == round(3 * RATE / FRAME)
+    assert screen.heard()["rendered"] == record["frames"] * FRAME
+
+
+def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    with screen.page.expect_response("**/v1/audio/speech") as answer:
+        screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    headers = answer.value.headers
+    assert screen.figure("Server") == f"{round(float(headers['x-first-audio-ms']))} ms"
+    assert screen.figure("Seed") == headers["x-seed"]
+    heard = int(screen.figure("Heard").removesuffix(" ms"))
+    assert heard > float(headers["x-first-audio-ms"])
+    record = httpx.get(f"{served.url}/v1/takes/{headers['x-request-id']}").json()
+    assert float(screen.figure("RTF")) == round(record["rtf"], 2)
+    assert screen.figure("Gaps") == str(screen.heard()["underruns"])
+
+
+def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.speak.click()
+    expect(screen.takes).to_contain_text("Cut at the longest take")
+    expect(screen.takes).to_contain_text("raise “Longest take”")
+
+
+def test_stop_frees_the_row_and_keeps_what_was_heard(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    cancelled = served.load()["cancelled"]
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.stop.click()
+    served.until(running=0, cancelled=cancelled + 1)
+    expect(screen.takes).to_contain_text("Stopped by you")
+    expect(screen.speak).to_be_visible()
+    expect(screen.stop).to_be_hidden()
+
+
+def test_keys_speak_and_stop(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("A sentence to be stopped.")
+    screen.script.press("Control+Enter")
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.page.keyboard.press("Escape")
+    served.until(running=0)
+    expect(screen.takes).to_contain_text("A sentence to be stopped.")
+    expect(screen.takes).to_contain_text("Stopped by you")
+
+
+def test_leaving_the_page_frees_the_row(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.page.close()
+    served.until(running=0)
+
+
+def test_a_saved_take_is_the_take(served: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    with screen.page.expect_response("**/v1/audio/speech") as answer:
+        screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_text("Save", exact=True).click()
+    saving.value.save_as(tmp_path / "take.wav")
+    with wave.open(str(tmp_path / "take.wav")) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
+        saved = file.readframes(file.getnframes())
+    body = {
+        "input": screen.script.input_value(),
+        "voice": "anna",
+        "seed": int(answer.value.headers["x-seed"]),
+        "max_new_tokens": round(2 * RATE / FRAME),
+        "response_format": "wav",
+    }
+    again = httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).content
+    with wave.open(io.BytesIO(again)) as file:
+        assert file.readframes(len(again)) == saved
+
+
+def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.speak.click()
+    screen.until_over()
+    whole = screen.heard()["rendered"]
+    screen.page.get_by_label("Position in the take").evaluate(
+        "(slider) => { slider.value = slider.max / 2; slider.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    screen.page.get_by_role("button", name="Play", exact=True).click()
+    screen.until_over()
+    second = screen.heard()["rendered"] - whole
+    assert abs(second - whole / 2) < RATE * 0.02
+    screen.page.get_by_role("button", name="Play take 1").click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.until_over()
+    assert screen.heard()["rendered"] == whole
+
+
+def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.script.fill("The first words.")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    seed = screen.figure("Seed")
+    screen.script.fill("Other words.")
+    screen.takes.first.get_by_role("button", name="Reuse").click()
+    expect(screen.script).to_have_value("The first words.")
+    screen.takes.first.get_by_role("button", name="Keep seed").click()
+    expect(screen.page.locator("#seed input")).to_have_value(seed)
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert request.value.post_data_json["seed"] == int(seed)
+    assert request.value.post_data_json["input"] == "The first words."
+    expect(screen.takes).to_have_count(2)

@@ -1,0 +1,119 @@
+"""What the page says while it warms up, when it is refused, and when the engine or the connection is gone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from engine import EngineConfig
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+def test_an_empty_script_is_explained_without_asking_the_server(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("   ")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("There is nothing to say.")
+    expect(screen.card).to_contain_text("Write a sentence, then press Speak.")
+    assert not [url for url in screen.requests if url.endswith("/v1/audio/speech")]
+
+
+def test_a_refused_request_says_what_why_and_what_to_do(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("word " * 900)
+    screen.speak.click()
+    expect(screen.card).to_contain_text("The studio could not speak this.")
+    expect(screen.card).to_contain_text("4500 characters; at most 4096")
+    expect(screen.card).to_contain_text("Change the script and press Speak again.")
+    expect(screen.script).to_have_value("word " * 900)
+    expect(screen.speak).to_be_visible()
+    screen.card.get_by_role("button", name="Close").click()
+    expect(screen.card).to_be_hidden()
+
+
+def test_speak_during_the_warm_up_waits_and_then_speaks(steered: Steer, open_page: Open) -> None:
+    gate = threading.Event()
+
+    def slow_start(config: EngineConfig) -> FakeEngine:
+        gate.wait(60)
+        return FakeEngine(config)
+
+    screen = open_page(steered(slow_start, wait=False))
+    expect(screen.page.locator("#pill")).to_contain_text("Warming up 40 % · tuning the fork")
+    screen.script.fill("Two words")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("spoken as soon as it is ready")
+    gate.set()
+    screen.until_over()
+    assert screen.heard()["rendered"] == 2 * 6 * 2048
+    expect(screen.takes).to_contain_text("Finished by itself")
+
+
+def test_speak_during_the_warm_up_can_be_stopped(steered: Steer, open_page: Open) -> None:
+    gate = threading.Event()
+
+    def slow_start(config: EngineConfig) -> FakeEngine:
+        gate.wait(60)
+        return FakeEngine(config)
+
+    studio = steered(slow_start, wait=False)
+    screen = open_page(studio)
+    expect(screen.page.locator("#pill")).to_contain_text("Warming up")
+    screen.speak.click()
+    screen.stop.click()
+    expect(screen.speak).to_be_visible()
+    gate.set()
+    screen.ready()
+    assert not [url for url in screen.requests if url.endswith("/v1/audio/speech")]
+
+
+def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    screen = open_page(studio).ready()
+    studio.app.state.service.host.engine().dead = "the device fell off the bus"
+    screen.script.fill("My words")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("the device fell off the bus")
+    expect(screen.card).to_contain_text("start the studio again")
+    expect(screen.script).to_have_value("My words")
+
+
+def test_a_take_that_breaks_off_keeps_what_came(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    screen = open_page(studio).ready()
+    engine = studio.app.state.service.host.engine()
+    engine.later_frames_gate.clear()
+    screen.script.fill("Five words for one take")
+    with screen.page.expect_response("**/v1/audio/speech"):
+        screen.speak.click()
+    screen.page.wait_for_function("window.studio.current.samples > 0")
+    engine.dead = "the device fell off the bus"
+    engine.later_frames_gate.set()
+    expect(screen.card).to_contain_text("The connection was lost.")
+    expect(screen.takes).to_contain_text("Broken off")
+
+
+def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.page.context.set_offline(True)
+    screen.speak.click()
+    expect(screen.card).to_contain_text("The connection was lost.")
+    expect(screen.page.locator("#pill")).to_contain_text("does not answer")
+
+
+def test_what_people_type_is_never_run(served: Served, open_page: Open) -> None:
+    attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\"> [<b>tag</b>]"
+    screen = open_page(served).ready()
+    screen.longest(2)
+    screen.script.fill(attack)
+    screen.speak.click()
+    expect(screen.takes).to_contain_text(attack)
+    screen.until_over()
+    assert screen.page.locator("body").get_attribute("data-hacked") is None

@@ -1,0 +1,109 @@
+"""OpenAI's own Python SDK, unmodified, against the studio."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import httpx
+import openai
+import pytest
+import soundfile
+
+from tests.studio.server import Served
+from tests.studio.sounds import data_url, frames_of, tone, wav
+
+SHORT = {"max_new_tokens": 10, "seed": 5}
+
+
+@pytest.fixture
+def client(studio: Served) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{studio.url}/v1", api_key="any", max_retries=0) as client:
+        yield client
+
+
+def test_speech_is_created_whole(client: openai.OpenAI) -> None:
+    answer = client.audio.speech.create(
+        model="tts-1", voice="alloy", input="Hello.", response_format="wav", extra_body=SHORT
+    )
+    rate, samples = frames_of(answer.content)
+    assert rate == 44_100 and samples > 0
+    assert soundfile.info(io.BytesIO(answer.content)).samplerate == 44_100
+
+
+def test_speech_is_streamed_and_is_the_same(client: openai.OpenAI) -> None:
+    request = {
+        "model": "gpt-4o-mini-tts",
+        "voice": "nova",
+        "input": "Hello.",
+        "response_format": "pcm",
+        "extra_body": SHORT,
+    }
+    with client.audio.speech.with_streaming_response.create(**request) as answer:  # type: ignore[arg-type]
+        streamed = b"".join(answer.iter_bytes(1000))
+        assert answer.request_id and answer.request_id.startswith("req_")
+        assert answer.headers["x-seed"] == "5"
+    assert streamed == client.audio.speech.create(**request).content  # type: ignore[arg-type]
+    assert streamed and len(streamed) % 2 == 0
+
+
+async def test_the_async_client_hears_the_same(studio: Served, client: openai.OpenAI) -> None:
+    request = {
+        "model": "tts-1-hd",
+        "voice": {"id": "anna"},
+        "input": "Hello.",
+        "response_format": "wav",
+        "extra_body": SHORT,
+    }
+    async with openai.AsyncOpenAI(base_url=f"{studio.url}/v1", api_key="any", max_retries=0) as other:
+        answer = await other.audio.speech.create(**request)  # type: ignore[arg-type]
+    assert answer.content == client.audio.speech.create(**request).content  # type: ignore[arg-type]
+
+
+def test_an_own_voice_goes_through_extra_body(client: openai.OpenAI) -> None:
+    clone = {"ref_audio": data_url(wav(tone(2))), "ref_text": "My words."}
+    answer = client.audio.speech.with_raw_response.create(
+        model="tts-1", voice="alloy", input="Hello.", response_format="wav", extra_body=SHORT | clone
+    )
+    assert answer.headers["x-voice"] == "clip"
+
+
+def test_models_are_listed_and_retrieved(client: openai.OpenAI) -> None:
+    ids = [model.id for model in client.models.list()]
+    assert "tts-1" in ids
+    assert client.models.retrieve(ids[0]).id == ids[0]
+
+
+def test_refusals_arrive_as_the_sdks_own_errors(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.audio.speech.create(model="tts-1", voice="nobody", input="Hello.", response_format="wav")
+    assert (refused.value.code, refused.value.param) == ("voice_not_found", "voice")
+    assert "nobody" in refused.value.message
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.audio.speech.create(model="dall-e", voice="alloy", input="Hello.", response_format="wav")
+    assert missing.value.code == "model_not_found"
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("dall-e")
+    with pytest.raises(openai.BadRequestError, match="blank"):
+        client.audio.speech.create(model="tts-1", voice="alloy", input="", response_format="wav")
+
+
+def test_leaving_a_stream_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
+    with client.audio.speech.with_streaming_response.create(
+        model="tts-1", voice="alloy", input="A long story.", response_format="wav", extra_body={"max_new_tokens": 1500}
+    ) as answer:
+        next(answer.iter_bytes(4000))
+    studio.until(running=0, waiting=0)
+
+
+def test_a_client_that_times_out_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
+    with pytest.raises((openai.APITimeoutError, httpx.TimeoutException)):
+        client.audio.speech.create(
+            model="tts-1",
+            voice="alloy",
+            input="A long story.",
+            response_format="wav",
+            extra_body={"max_new_tokens": 1500},
+            timeout=httpx.Timeout(0.001, connect=5),
+        )
+    studio.until(running=0, waiting=0)

@@ -1,0 +1,51 @@
+"""Shared fixtures, and the rule that nothing is skipped silently: with CI=true a skip is a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.tiny import write_checkpoint
+
+torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what drives a browser by its folder, and leave out what needs a GPU where there is none."""
+    for item in items:
+        if Path(__file__).parent / "browser" in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+    if not torch.cuda.is_available():
+        needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=needs_gpu)
+        items[:] = [item for item in items if item not in needs_gpu]
+
+
+def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid} was skipped, and a full run may skip nothing: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_when_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_when_skipped(report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random checkpoint of the default tiny sizes."""
+    return write_checkpoint(tmp_path_factory.mktemp("tiny"))

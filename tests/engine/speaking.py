@@ -1,0 +1,69 @@
+"""What the engine's tests share: start an engine, hear a take whole, wait for a state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine import AudioChunk, Engine, EngineConfig, Sampling, Utterance
+
+
+@dataclass(frozen=True, eq=False)
+class Take:
+    """A whole take."""
+
+    chunks: list[AudioChunk]
+
+    @property
+    def codes(self) -> np.ndarray:
+        return np.concatenate([chunk.codes for chunk in self.chunks], axis=1)
+
+    @property
+    def pcm(self) -> np.ndarray:
+        return np.concatenate([chunk.pcm for chunk in self.chunks])
+
+    @property
+    def reason(self) -> str | None:
+        return self.chunks[-1].finish_reason
+
+
+@contextmanager
+def running_engine(folder: Path, **settings: Any) -> Iterator[Engine]:
+    """An engine on the CPU, stopped at the end."""
+    engine = Engine.start(EngineConfig(str(folder), device="cpu", **settings))
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+async def hear(engine: Engine, utterance: Utterance) -> Take:
+    return Take([chunk async for chunk in engine.speak(utterance)])
+
+
+async def first_chunk(engine: Engine, utterance: Utterance) -> tuple[AsyncIterator[AudioChunk], AudioChunk]:
+    """A take that is being spoken, and its first chunk."""
+    chunks = engine.speak(utterance)
+    return chunks, await anext(chunks)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Return as soon as the condition holds; fail when it has not by the deadline."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, "the awaited state never came"
+        await asyncio.sleep(0.001)
+
+
+def greedy(text: str = "Hello there.", frames: int = 12, **more: Any) -> Utterance:
+    return Utterance(text, sampling=Sampling(temperature=0.0), max_frames=frames, **more)
+
+
+def seeded(text: str, seed: int, frames: int = 12, references: tuple[Any, ...] = (), **how: Any) -> Utterance:
+    return Utterance(text, references, Sampling(seed=seed, **how), max_frames=frames)

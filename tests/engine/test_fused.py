@@ -1,0 +1,52 @@
+"""The fused frame, which a GPU runs as one graph, draws what plain torch draws: on a CPU under Triton's interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoint import load
+from engine.prompt import build_prompt
+from engine.row import Row
+from engine.runner import Runner
+from engine.types import Sampling, Utterance
+from tests.engine.test_kernels import DEVICE
+from tests.tiny import TinyModel, write_checkpoint
+
+fused = pytest.importorskip("engine.fused")
+
+TEXTS = (
+    ("Hello there.", Sampling(seed=5)),
+    ("A second row, longer than the first one.", Sampling(temperature=0.0, seed=1)),
+    ("Third", Sampling(temperature=1.2, top_p=0.95, top_k=50, seed=9)),
+)
+
+
+@pytest.mark.parametrize("fast_dim", [64, 32])
+@pytest.mark.parametrize("kernel_attention", [True, False])
+@torch.inference_mode()
+def test_a_fused_frame_draws_what_the_plain_one_draws(tmp_path: Path, fast_dim: int, kernel_attention: bool) -> None:
+    folder = write_checkpoint(tmp_path, model=TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
+    device = torch.device(DEVICE)
+    checkpoint = load(folder, device, device, torch.float32)
+    frames = []
+    for path in ("plain", "fused"):
+        rows = tuple(
+            Row(build_prompt(Utterance(text), checkpoint.tokenizer, checkpoint.config), how, 99, print)
+            for text, how in TEXTS
+        )
+        runner = Runner(checkpoint.model, len(rows), 256)
+        for slot, row in enumerate(rows):
+            row.slot = slot
+            while not runner.prefill(row):
+                pass
+        if path == "plain":
+            frames.append(np.stack([runner.frame(rows)[0] for _ in range(2)]))
+        else:
+            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention)
+            slots = torch.arange(3, device=device)
+            frames.append(np.stack([step(slots)[0].cpu().numpy() for _ in range(2)]))
+    assert np.array_equal(*frames)

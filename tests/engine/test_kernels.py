@@ -1,0 +1,96 @@
+"""Every fused kernel against its plain twin: under Triton's interpreter in float32, on a GPU in bfloat16 too."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.layers import rope_angles
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported
+kernels = pytest.importorskip("engine.kernels")
+
+DTYPES = [torch.float32] + ([torch.bfloat16] if DEVICE == "cuda" else [])  # interpreted bfloat16 dots are not real
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Within the rounding of the type, as a relative error of the whole."""
+    limit = 1e-5 if a.dtype == torch.float32 else 1e-2
+    return bool((a.double() - b.double()).norm() <= limit * b.double().norm())
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(*shape, generator=generator) * scale).to(DEVICE, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(1, 48, 96), (5, 40, 320), (16, 17, 256)])
+def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
+    rows: int, columns: int, depth: int, dtype: torch.dtype
+) -> None:
+    x = random(rows, depth, dtype=dtype, seed=1)
+    weight = random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=2)
+    double = random(2 * columns, depth, dtype=dtype, scale=depth**-0.5, seed=3)
+    gains = (1 + random(depth, scale=0.1, seed=4)).to(dtype)
+    residual = random(rows, columns, dtype=dtype, seed=5)
+    assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
+    assert close(kernels.linear(x, weight, gains, 1e-6), kernels.linear_twin(x, weight, gains, 1e-6))
+    assert close(kernels.linear(x, weight, residual=residual), kernels.linear_twin(x, weight, residual=residual))
+    gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
+    assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_of_a_product_does_not_depend_on_its_neighbours(dtype: torch.dtype) -> None:
+    x, weight = random(7, 320, dtype=dtype), random(40, 320, dtype=dtype, scale=0.06, seed=1)
+    together = kernels.linear(x, weight)
+    assert all(torch.equal(kernels.linear(x[i : i + 1], weight)[0], together[i]) for i in range(7))
+
+
+def test_a_product_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="1 to 16 rows, not 17"):
+        kernels.linear(random(17, 8), random(4, 8))
+    with pytest.raises(ValueError, match="does not fit"):
+        kernels.linear(random(1, 8), random(4, 16))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("normed", [True, False])
+@pytest.mark.parametrize(("heads", "kv_heads", "head_dim"), [(8, 2, 32), (4, 4, 16), (6, 2, 64)])
+def test_rotation_and_attention_over_slots_are_the_plain_ones(
+    heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
+) -> None:
+    context, layers, slots = 300, 2, 4
+    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    gains = tuple((1 + random(head_dim, scale=0.1, seed=s)).to(dtype) for s in (1, 2)) if normed else None
+    qkv = random(3, (heads + 2 * kv_heads) * head_dim, dtype=dtype)
+    keys, values = (random(layers, slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
+    plain_keys, plain_values = keys.clone(), values.clone()
+    where = torch.tensor([2, 0, 3], device=DEVICE), torch.tensor([0, 131, 299], device=DEVICE)
+    q = kernels.rotate(qkv, gains, 1e-6, table, *where, keys[1], values[1])
+    plain = kernels.rotate_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
+    assert close(q, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
+    y = kernels.decode_attention(q, keys[1], values[1], *where)
+    assert close(y, kernels.decode_attention_twin(q, keys[1], values[1], *where))
+
+
+def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
+    rows, columns = 8, 41
+    temperature = torch.tensor([0.0, 0.7, 1.0, 0.8, 1.5, 0.3, 0.0, 2.0], device=DEVICE)
+    top_p = torch.tensor([0.9, 0.8, 1.0, 0.95, 0.5, 0.9, 0.0, 0.99], device=DEVICE)
+    top_k = torch.tensor([30, 5, 41, 30, 1, 200, 3, 1000], device=DEVICE)
+    generator = torch.Generator().manual_seed(0)
+    for trial in range(4):
+        logits = random(rows, columns, scale=3.0, seed=trial)
+        seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
+        frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
+        recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
+        how = temperature, top_p, top_k, seed, frame
+        assert torch.equal(kernels.sample(logits, *how, 3), kernels.sample_twin(logits, *how, 3))
+        assert torch.equal(kernels.sample(logits, *how, 0, recent), kernels.sample_twin(logits, *how, 0, recent))

@@ -1,0 +1,56 @@
+"""The studio on a wire: once with the real engine for a whole run, and with a steerable one for a test."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import Engine, EngineConfig
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+Steered = tuple[Served, FakeEngine]
+
+
+@pytest.fixture(scope="session")
+def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two bundled voices, and files that are not."""
+    folder = tmp_path_factory.mktemp("voices")
+    for name, hertz in (("anna", 300), ("bert", 150)):
+        (folder / f"{name}.wav").write_bytes(wav(tone(1.5, hertz=hertz)))
+        (folder / f"{name}.txt").write_text(f"My name is {name}.\n")
+    (folder / "wordless.wav").write_bytes(wav(tone(1.5)))
+    (folder / "README.md").write_text("voices")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def studio(tiny_checkpoint: Path, voices_folder: Path) -> Iterator[Served]:
+    """The real engine on a small random checkpoint."""
+    settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), max_rows=2, max_waiting=2)
+    with serve(settings, Engine.start) as served:
+        yield served
+
+
+@pytest.fixture
+def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
+    """Makes a studio whose engine the test steers: ``steered(max_rows=1, …)`` takes settings."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**settings: object) -> Steered:
+            engines: list[FakeEngine] = []
+
+            def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+                engines.append(FakeEngine.start(config, progress))
+                return engines[0]
+
+            options = {"model": "test/model", "voices": str(voices_folder)} | settings
+            served = stack.enter_context(serve(Settings(**options), start))  # type: ignore[arg-type]
+            return served, engines[0]
+
+        yield make

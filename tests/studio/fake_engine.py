@@ -1,0 +1,138 @@
+"""A stand-in for the engine where the real one cannot show the case: a full line, a slow start, a death.
+
+It keeps the contract of engine.Engine and makes a tone whose pitch is told by the seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+
+import numpy as np
+
+from engine import (
+    AudioChunk,
+    EngineConfig,
+    EngineFull,
+    EngineInfo,
+    EngineStats,
+    EngineStopped,
+    InvalidReference,
+    Reference,
+    Timing,
+    Utterance,
+)
+
+RATE = 44_100
+FRAME = 2048
+
+
+class FakeEngine:
+    """Speaks six frames a word. The public attributes steer it, from any thread, while it runs."""
+
+    def __init__(self, config: EngineConfig, rows: int = 2) -> None:
+        self.config = config
+        self.rows = config.max_rows or rows
+        self.info = EngineInfo(
+            model=config.model,
+            device="cpu",
+            dtype="float32",
+            sample_rate=RATE,
+            frame_samples=FRAME,
+            num_codebooks=10,
+            max_context=4096,
+            max_rows=self.rows,
+            max_waiting=config.max_waiting,
+            codec_fingerprint="fake",
+            parameters=0,
+        )
+        self.first_frame_gate = threading.Event()
+        """Cleared: takes wait for their first frame."""
+        self.first_frame_gate.set()
+        self.later_frames_gate = threading.Event()
+        """Cleared: takes wait after their first frame."""
+        self.later_frames_gate.set()
+        self.dead: str | None = None
+        self.utterances: list[Utterance] = []
+        self.encoded: list[tuple[int, int, str]] = []
+        self.running = self.waiting = self.finished = self.cancelled = 0
+        self.stopped = False
+
+    @classmethod
+    def start(cls, config: EngineConfig, progress: Callable[[str, float], None] | None = None) -> FakeEngine:
+        if progress:
+            progress("tuning the fork", 0.5)
+        return cls(config)
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        self._check()
+        handed_over = time.perf_counter()
+        if self.running >= self.rows:
+            if self.waiting >= self.config.max_waiting:
+                raise EngineFull(f"all {self.rows} rows speak and {self.waiting} utterances wait")
+            self.waiting += 1
+            try:
+                await self._until(lambda: self.running < self.rows)
+            finally:
+                self.waiting -= 1
+        self.running += 1
+        self.utterances.append(utterance)
+        ended = False
+        try:
+            admitted = time.perf_counter() - handed_over
+            await self._until(self.first_frame_gate.is_set)
+            first = time.perf_counter() - handed_over
+            wanted = 6 * len(utterance.text.split())
+            frames = min(wanted, utterance.max_frames)
+            for frame in range(frames):
+                if frame:
+                    await self._until(self.later_frames_gate.is_set)
+                self._check()
+                reason = None if frame + 1 < frames else "stop" if frames == wanted else "length"
+                yield AudioChunk(
+                    pcm=tone(utterance.sampling.seed, frame),
+                    codes=np.full((10, 1), frame % 1024, np.int16),
+                    first_frame=frame,
+                    timing=Timing(admitted, first, time.perf_counter() - handed_over),
+                    finish_reason=reason,
+                )
+            ended = True
+        finally:
+            self.running -= 1
+            self.finished += ended
+            self.cancelled += not ended
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        self._check()
+        if not len(pcm):
+            raise InvalidReference("the clip is empty")
+        self.encoded.append((pcm.shape[-1], sample_rate, text))
+        await asyncio.sleep(0)
+        return Reference(np.zeros((10, 5), np.int16), text)
+
+    def stats(self) -> EngineStats:
+        return EngineStats(self.running, self.waiting, self.finished, self.cancelled, 0, 0.0)
+
+    @property
+    def failure(self) -> str | None:
+        return "the engine is shut down" if self.stopped else self.dead
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def _check(self) -> None:
+        if self.failure:
+            raise EngineStopped(self.failure)
+
+    async def _until(self, true: Callable[[], bool]) -> None:
+        while not true():
+            self._check()
+            await asyncio.sleep(0.002)
+
+
+def tone(seed: int, frame: int) -> np.ndarray:
+    """One frame of a tone at 200 to 999 Hz, its phase running on from frame to frame."""
+    time_axis = np.arange(frame * FRAME, (frame + 1) * FRAME) / RATE
+    return (0.5 * np.sin(2 * np.pi * (200 + seed % 800) * time_axis)).astype(np.float32)

@@ -1,0 +1,67 @@
+"""A real uvicorn on a free loopback port, serving the real app, for tests that need a wire."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from app import create_app
+from studio.host import StartEngine
+from studio.settings import Settings
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+    app: FastAPI
+
+    def client(self, **options: object) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=60, **options)  # type: ignore[arg-type]
+
+    def load(self) -> dict[str, int]:
+        """The engine's counters, as the health check tells them."""
+        return httpx.get(f"{self.url}/health").json()["load"]
+
+    def until(self, **wanted: int) -> None:
+        """Wait until the engine's counters are so; fails after ten seconds."""
+        deadline = time.monotonic() + 10
+        while (load := self.load()) | wanted != load:
+            assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
+
+
+@contextlib.contextmanager
+def serve(
+    settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False
+) -> Iterator[Served]:
+    """The studio, without its page unless asked; ``wait`` until the engine is ready."""
+    app = create_app(settings, start_engine, page=page)
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    started = threading.Event()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started.set()
+
+    server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=grace))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    assert started.wait(30)
+    try:
+        if wait:
+            app.state.service.host.wait(120)
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listener.close()
+        assert not thread.is_alive()

@@ -1,0 +1,136 @@
+"""Clips are read safely, streams resampled without a seam, files written while they are made."""
+
+from __future__ import annotations
+
+import io
+import math
+import wave
+
+import numpy as np
+import pytest
+import soundfile
+
+from studio.audio.encode import pcm16
+from studio.audio.formats import open_encoder
+from studio.audio.read import read_clip
+from studio.audio.resample import Resampler
+from studio.errors import InvalidClip
+from tests.studio.sounds import container, tone, wav
+
+RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)
+
+
+def resampled(pcm: np.ndarray, from_rate: int, to_rate: int, cuts: list[int]) -> np.ndarray:
+    resampler = Resampler(from_rate, to_rate)
+    pieces = [resampler.write(piece) for piece in np.split(pcm, cuts)]
+    return np.concatenate([*pieces, resampler.finish()])
+
+
+@pytest.mark.parametrize("to_rate", RATES)
+@pytest.mark.parametrize("samples", [0, 1, 5, 100, 2048, 44_101])
+def test_resampling_is_the_same_for_every_cut_and_of_exact_length(samples: int, to_rate: int) -> None:
+    random = np.random.default_rng(samples)
+    pcm = random.uniform(-1, 1, samples).astype(np.float32)
+    whole = resampled(pcm, 44_100, to_rate, [])
+    assert len(whole) == math.ceil(samples * to_rate / 44_100)
+    cuts = sorted(random.integers(0, samples + 1, 12).tolist())
+    np.testing.assert_allclose(resampled(pcm, 44_100, to_rate, cuts), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("to_rate", RATES)
+def test_a_tone_keeps_its_pitch_and_level(to_rate: int) -> None:
+    out = resampled(tone(1, 44_100, 1000), 44_100, to_rate, [10_000, 10_001])
+    np.testing.assert_allclose(out[200:-200], tone(1, to_rate, 1000)[200:-200], atol=1e-4)
+
+
+def test_what_the_lower_rate_cannot_hold_is_gone() -> None:
+    assert np.abs(resampled(tone(1, 44_100, 14_000), 44_100, 24_000, [])[200:-200]).max() < 1e-4
+
+
+def test_loud_samples_are_clipped_and_never_wrap() -> None:
+    assert np.frombuffer(pcm16(np.array([0, 1, 1.5, -1, -9], np.float32)), "<i2").tolist() == [
+        0,
+        32767,
+        32767,
+        -32767,
+        -32767,
+    ]
+
+
+def test_a_wav_of_known_length_has_exact_sizes_and_a_stream_has_the_marker() -> None:
+    pcm = tone(0.5)
+    known = open_encoder("wav", 44_100, samples=len(pcm))
+    data = known.write(pcm) + known.finish()
+    assert int.from_bytes(data[4:8], "little") == len(data) - 8
+    assert int.from_bytes(data[40:44], "little") == len(data) - 44
+    unknown = open_encoder("wav", 44_100)
+    streamed = unknown.write(pcm[:100]) + unknown.write(pcm[100:]) + unknown.finish()
+    assert streamed[4:8] == streamed[40:44] == b"\xff" * 4
+    assert streamed[44:] == data[44:]
+    for file in (data, streamed):
+        decoded, rate = soundfile.read(io.BytesIO(file), dtype="float32")
+        assert rate == 44_100
+        np.testing.assert_allclose(decoded[: len(pcm)], pcm, atol=1e-4)
+        with wave.open(io.BytesIO(file)) as opened:
+            assert opened.getframerate() == 44_100
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("wav", "pcm_s16le"),
+        ("flac", "flac"),
+        ("ogg", "libopus"),
+        ("mp3", "libmp3lame"),
+        ("adts", "aac"),
+        ("ipod", "aac"),
+        ("webm", "libopus"),
+        ("aiff", "pcm_s16be"),
+        ("caf", "pcm_s16le"),
+    ],
+)
+def test_the_containers_that_people_have_are_read(name: str, codec: str) -> None:
+    clip = read_clip(container(tone(2, 48_000), name, codec))
+    assert clip.sample_rate == 48_000
+    assert clip.seconds == pytest.approx(2, abs=0.1)
+    assert clip.pcm.dtype == np.float32 and clip.pcm.ndim == 1
+    assert 0.3 < np.sqrt(np.mean(clip.pcm[9_600:-9_600] ** 2)) < 0.4
+
+
+def test_channels_are_mixed_to_one() -> None:
+    stereo = np.stack([tone(1.5), np.zeros(66_150, np.float32)], axis=1)
+    file = io.BytesIO()
+    soundfile.write(file, stereo, 44_100, format="WAV", subtype="FLOAT")
+    np.testing.assert_allclose(read_clip(file.getvalue()).pcm, tone(1.5) / 2, atol=1e-6)
+
+
+def sound_file(pcm: np.ndarray, rate: int = 44_100) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, pcm, rate, format="WAV", subtype="FLOAT")
+    return file.getvalue()
+
+
+NOT_A_NUMBER = np.where(np.arange(66_150) == 40_000, np.nan, tone(1.5)).astype(np.float32)
+
+BAD_CLIPS = {
+    "empty": (b"", "empty"),
+    "no audio": (b"MZ" + bytes(3000), "no audio file"),
+    "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "no audio file"),
+    "a WAV header alone": (wav(tone(1.5))[:44], "no sound"),
+    "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
+    "too short": (wav(tone(0.5)), "at least 1 s"),
+    "too long": (wav(tone(31, 8_000), 8_000), "longer than 30 s"),
+    "silent": (wav(np.zeros(66_150, np.float32)), "silent"),
+    "not a number": (sound_file(NOT_A_NUMBER), "not numbers"),
+    "1 Hz": (wav(tone(1.5), 1), "sample rate"),
+    "64 channels": (sound_file(np.zeros((66_150, 16), np.float32) + 0.1), "channels"),
+    "too many bytes": (bytes(10 * 1024 * 1024 + 1), "at most"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CLIPS)
+def test_a_clip_that_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
+    data, reason = BAD_CLIPS[name]
+    with pytest.raises(InvalidClip, match=reason) as refused:
+        read_clip(data, "ref_audio")
+    assert refused.value.param == "ref_audio"

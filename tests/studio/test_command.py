@@ -1,0 +1,86 @@
+"""`python app.py` as a person or a service runs it: what it says, when it gives up, how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from studio.settings import ROOT
+
+
+@contextmanager
+def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "app.py")],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+def said_until(process: subprocess.Popen[str], word: str) -> str:
+    """Everything printed up to the line with this word; fails at the end of the output."""
+    assert process.stdout
+    said = ""
+    for line in process.stdout:
+        said += line
+        if word in line:
+            return said
+    pytest.fail(f"it ended without {word!r}:\n{said}")
+
+
+def free_port() -> str:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def test_a_bad_setting_stops_the_start_with_its_name() -> None:
+    with command(PORT="eighty") as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert "PORT='eighty'" in said and "allowed" in said and "Traceback" not in said
+
+
+def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port()) as process:
+        said = process.communicate(timeout=120)[0]
+    assert process.returncode == 1
+    assert "could not start" in said and "empty" in said and "Traceback" not in said
+
+
+def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
+    tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
+) -> None:
+    port = free_port()
+    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port) as process:
+        said = said_until(process, "curl ")
+        assert f"http://127.0.0.1:{port}" in said and "Ready" in said
+        line = said.strip().splitlines()[-1]
+        subprocess.run(["bash", "-c", f"{line} -s"], cwd=tmp_path, check=True, timeout=120)
+        assert (tmp_path / "hello.mp3").read_bytes()[:2] in (b"\xff\xfb", b"\xff\xf3")
+        page = httpx.get(f"http://127.0.0.1:{port}/", timeout=60)
+        assert page.status_code == 200 and re.search("<html", page.text)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode in (0, -signal.SIGTERM)

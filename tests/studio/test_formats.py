@@ -1,0 +1,178 @@
+"""Every format is a file that others can read, arrives while it is made, and is the same as events."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from studio.audio.formats import FORMATS, MEDIA_TYPES, SAMPLE_RATES, open_encoder
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import decoded, tone
+
+SPEECH = "/v1/audio/speech"
+DEMUXERS = {"mp3": "mp3", "opus": "ogg", "aac": "aac", "flac": "flac", "wav": "wav"}
+MAGIC = {"mp3": b"\xff\xfb", "opus": b"OggS", "aac": b"\xff\xf1", "flac": b"fLaC", "wav": b"RIFF"}
+PADDING = {"mp3": 2400, "opus": 1000, "aac": 3100}
+"""Samples that a codec may add before and after the sound."""
+
+Steer = Callable[..., Steered]
+
+
+def encoded(name: str, pcm: np.ndarray, **options: int) -> list[bytes]:
+    encoder = open_encoder(name, 44_100, **options)
+    return [*(encoder.write(pcm[at : at + 2048]) for at in range(0, len(pcm), 2048)), encoder.finish()]
+
+
+@pytest.mark.parametrize("name", DEMUXERS)
+def test_a_file_is_what_its_name_says_and_holds_the_sound(name: str) -> None:
+    pieces = encoded(name, tone(2))
+    data = b"".join(pieces)
+    assert data.startswith(MAGIC[name])
+    rate, pcm = decoded(data, DEMUXERS[name])
+    assert rate == (48_000 if name == "opus" else 44_100)
+    assert 0 <= len(pcm) - 2 * rate <= PADDING.get(name, 0)
+    middle = pcm[rate // 2 : rate * 3 // 2]
+    assert np.sqrt(np.mean(middle**2)) == pytest.approx(0.5 / np.sqrt(2), rel=0.06)  # LAME lowers by 0.45 dB
+    strongest = np.argmax(np.abs(np.fft.rfft(middle)))
+    assert strongest * rate / len(middle) == pytest.approx(440, abs=2)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_bytes_come_with_the_sound_and_not_at_its_end(name: str) -> None:
+    pieces = encoded(name, tone(3))
+    whole = sum(map(len, pieces))
+    assert len(pieces[0]) + len(pieces[1]) > 0
+    assert sum(map(len, pieces[: len(pieces) // 2])) > 0.4 * whole
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_sound_at_all_is_still_a_file(name: str) -> None:
+    data = b"".join(encoded(name, np.zeros(0, np.float32)))
+    assert isinstance(data, bytes)
+
+
+@pytest.mark.parametrize("rate", SAMPLE_RATES)
+def test_the_asked_sample_rate_is_the_files(rate: int) -> None:
+    for name in ("wav", "flac", "mp3"):
+        got, pcm = decoded(b"".join(encoded(name, tone(1), sample_rate=rate)), DEMUXERS[name])
+        assert got == rate
+        assert 0 <= len(pcm) - rate <= PADDING.get(name, 0)
+
+
+def test_an_mp3_begins_with_sound_and_two_can_be_joined() -> None:
+    one, two = (b"".join(encoded("mp3", tone(2, hertz=hertz))) for hertz in (300, 600))
+    assert not one.startswith(b"ID3") and b"Xing" not in one and b"Info" not in one[:200]
+    rate, pcm = decoded(one + two, "mp3")
+    assert len(pcm) / rate == pytest.approx(4, abs=0.15)
+
+
+def test_soundfile_reads_what_it_can() -> None:
+    for name in ("wav", "mp3", "opus"):
+        pcm, rate = soundfile.read(io.BytesIO(b"".join(encoded(name, tone(1)))))
+        assert len(pcm) >= rate
+
+
+def test_a_stranges_models_rate_becomes_one_that_players_know() -> None:
+    encoder = open_encoder("mp3", 20_000)
+    data = encoder.write(tone(1, 20_000)) + encoder.finish()
+    assert decoded(data, "mp3")[0] == 44_100
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_answer_names_its_type(studio: Served, name: str) -> None:
+    with studio.client() as client:
+        answer = client.post(SPEECH, json={"input": "Hi.", "max_new_tokens": 8, "seed": 1, "response_format": name})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == MEDIA_TYPES[name]
+    assert answer.content
+
+
+def test_mp3_is_what_who_names_no_format_gets(studio: Served) -> None:
+    with studio.client() as client:
+        answer = client.post(SPEECH, json={"input": "Hi.", "max_new_tokens": 8})
+    assert answer.headers["content-type"] == "audio/mpeg"
+
+
+def test_pcm_of_another_rate_says_so(studio: Served) -> None:
+    request = {"input": "Hi.", "max_new_tokens": 8, "seed": 1, "response_format": "pcm"}
+    with studio.client() as client:
+        native = client.post(SPEECH, json=request | {"sample_rate": 44_100})
+        phone = client.post(SPEECH, json=request | {"sample_rate": 8_000})
+    assert native.headers["content-type"] == "audio/pcm;rate=44100;channels=1"
+    assert native.headers["x-sample-rate"] == "44100"
+    assert len(phone.content) // 2 == -(-(len(native.content) // 2) * 8_000 // 44_100)
+
+
+def events_of(answer: httpx.Response) -> list[dict[str, object]]:
+    """The events of a stream, which must be nothing but event and data lines."""
+    blocks = answer.content.decode().split("\n\n")
+    assert blocks.pop() == ""
+    events = []
+    for block in blocks:
+        name, data = block.split("\n")
+        events.append(json.loads(data.removeprefix("data: ")))
+        assert name == f"event: {events[-1]['type']}"
+    return events
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_events_carry_the_same_file(studio: Served, name: str) -> None:
+    request = {"input": "Hi there.", "max_new_tokens": 8, "seed": 1, "response_format": name}
+    with studio.client() as client:
+        whole = client.post(SPEECH, json=request).content
+        answer = client.post(SPEECH, json=request | {"stream_format": "sse"})
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    *deltas, done = events_of(answer)
+    assert len(deltas) > 1
+    assert b"".join(base64.b64decode(str(delta["audio"])) for delta in deltas) == whole
+    assert done["type"] == "speech.audio.done"
+    assert done["usage"]["input_tokens"] == len("Hi there.")  # type: ignore[index]
+    assert done["usage"]["total_tokens"] == done["usage"]["input_tokens"] + done["usage"]["output_tokens"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("asked", "events"),
+    [
+        ({"stream": True}, True),
+        ({"stream": False}, False),
+        ({"stream": True, "stream_format": "audio"}, False),
+        ({"stream": False, "stream_format": "sse"}, True),
+    ],
+)
+def test_stream_format_wins_over_stream(steered: Steer, asked: dict[str, object], events: bool) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "a", **asked})
+    assert answer.headers["content-type"].startswith("text/event-stream") == events
+
+
+def test_a_failure_amid_events_is_an_event_and_nothing_follows(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    body = {"input": "a b", "response_format": "wav", "stream_format": "sse"}
+    with served.client() as client, client.stream("POST", SPEECH, json=body) as answer:
+        seen = b""
+        for piece in answer.iter_raw():
+            seen += piece
+            engine.dead = "the device fell off the bus"
+    last = seen.decode().strip().split("\n\n")[-1]
+    assert last.startswith("event: error\n")
+    error = json.loads(last.split("data: ")[1])["error"]
+    assert "fell off" in error["message"] and error["type"] == "server_error"
+    assert b"speech.audio.done" not in seen
+
+
+def test_instructions_are_never_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        for instructions in ("Speak like a pirate.", "None", None):
+            assert client.post(SPEECH, json={"input": "a", "instructions": instructions}).status_code == 200
+    assert {utterance.text for utterance in engine.utterances} == {"a"}

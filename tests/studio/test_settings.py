@@ -1,0 +1,110 @@
+"""Settings come from the environment, and what cannot be meant stops the start with the reason."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import studio.settings
+from studio.settings import Settings, SettingsError
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert Settings.from_environment({}) == Settings()
+    assert Settings.from_environment({"PORT": "", "MODEL": "  "}) == Settings()
+
+
+def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
+    written = {
+        "HOST": "0.0.0.0",
+        "PORT": "8000",
+        "MODEL": "fishaudio/s2-pro",
+        "VOICES": str(tmp_path),
+        "DEVICE": "cuda:1",
+        "CODEC_DEVICE": "cpu",
+        "DTYPE": "BFLOAT16",
+        "MAX_ROWS": "16",
+        "MAX_WAITING": "0",
+        "MAX_CONTEXT": "2048",
+        "THREADS": "4",
+        "LOG_LEVEL": "INFO",
+        "ROOT_PATH": "/studio/",
+        "CORS_ORIGINS": "https://a.example, http://localhost:3000/",
+    }
+    assert Settings.from_environment(written) == Settings(
+        host="0.0.0.0",
+        port=8000,
+        model="fishaudio/s2-pro",
+        voices=str(tmp_path),
+        device="cuda:1",
+        codec_device="cpu",
+        dtype="bfloat16",
+        max_rows=16,
+        max_waiting=0,
+        max_context=2048,
+        threads=4,
+        log_level="info",
+        root_path="/studio",
+        cors_origins=("https://a.example", "http://localhost:3000"),
+    )
+
+
+def test_every_setting_has_a_reader() -> None:
+    assert set(studio.settings._READERS) == {field.name for field in dataclasses.fields(Settings)}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PORT", "eighty"),
+        ("PORT", "70000"),
+        ("PORT", "-1"),
+        ("HOST", "http://localhost"),
+        ("DEVICE", "gpu"),
+        ("DTYPE", "float16"),
+        ("MAX_ROWS", "0"),
+        ("MAX_WAITING", "1.5"),
+        ("THREADS", "٣"),
+        ("LOG_LEVEL", "loud"),
+        ("ROOT_PATH", "studio"),
+        ("CORS_ORIGINS", "example.org"),
+        ("VOICES", "/no/such/folder"),
+    ],
+)
+def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_environment({variable: value})
+    assert variable in str(refused.value) and value in str(refused.value) and "allowed" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "mistyped", ["MAX_ROW", "MAXROWS", "MODLE", "DEVISE", "max_rows", "MAX-ROWS", "CORS_ORIGIN", "THREAD"]
+)
+def test_a_mistyped_variable_is_refused(mistyped: str) -> None:
+    with pytest.raises(SettingsError, match="did you mean"):
+        Settings.from_environment({mistyped: "1"})
+
+
+def test_variables_of_others_are_left_alone() -> None:
+    others = ("PATH", "HOSTNAME", "HOME", "POST", "TERM", "LANG", "SHELL", "USER", "OMP_NUM_THREADS", "HF_HOME")
+    assert Settings.from_environment(dict.fromkeys(others, "x")) == Settings()
+
+
+def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
+    assert Settings.from_environment({"SPACE_ID": "me/studio"}).host == "0.0.0.0"
+    assert Settings.from_environment({"SPACE_ID": "me/studio", "HOST": "127.0.0.1"}).host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        (Settings(), "http://127.0.0.1:7860"),
+        (Settings(host="0.0.0.0", port=80), "http://127.0.0.1:80"),
+        (Settings(host="::"), "http://[::1]:7860"),
+        (Settings(host="fe80::1", root_path="/studio"), "http://[fe80::1]:7860/studio"),
+    ],
+)
+def test_the_address_to_open_can_be_opened(settings: Settings, address: str) -> None:
+    assert settings.address == address

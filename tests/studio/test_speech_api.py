@@ -1,0 +1,354 @@
+"""POST /v1/audio/speech over a real connection: what is spoken, what is told, what is refused, who is let go."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import data_url, frames_of, tone, wav
+
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+
+
+def test_a_wav_has_the_models_rate_and_as_many_samples_as_frames_were_made(studio: Served) -> None:
+    with studio.client() as client:
+        answer = client.post(
+            SPEECH, json={"input": "Hello.", "max_new_tokens": 12, "seed": 7, "response_format": "wav"}
+        )
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "audio/wav"
+    assert answer.headers["x-seed"] == "7"
+    assert answer.headers["x-voice"] == "anna"
+    assert answer.headers["cache-control"] == "no-store"
+    assert frames_of(answer.content) == (44_100, 2048 * take["frames"])
+    assert take["state"] == "finished" and take["finish_reason"] in ("stop", "length")
+    assert (
+        take["rtf"] > 0
+        and take["first_audio_ms"] > 0
+        and take["audio_s"] == pytest.approx(take["frames"] * 2048 / 44_100, abs=1e-3)
+    )
+
+
+def test_pcm_is_24_khz_16_bit_of_the_same_sound(studio: Served) -> None:
+    request = {"input": "Hello.", "max_new_tokens": 12, "seed": 7}
+    with studio.client() as client:
+        file = client.post(SPEECH, json=request | {"response_format": "wav"}).content
+        pcm = client.post(SPEECH, json=request | {"response_format": "pcm"})
+    assert pcm.headers["content-type"] == "audio/pcm"
+    assert pcm.headers["x-sample-rate"] == "24000"
+    samples = frames_of(file)[1]
+    assert len(pcm.content) == 2 * -(-samples * 24_000 // 44_100)
+    native, lower = (np.frombuffer(data, "<i2").astype(float) for data in (file[44:], pcm.content))
+    assert np.sqrt(np.mean(lower**2)) == pytest.approx(np.sqrt(np.mean(native**2)), rel=0.25)
+
+
+def test_the_same_request_and_seed_give_the_same_bytes_and_no_seed_gives_another(studio: Served) -> None:
+    request = {"input": "Say it again.", "max_new_tokens": 10, "response_format": "wav"}
+    with studio.client() as client:
+        drawn = client.post(SPEECH, json=request)
+        again = client.post(SPEECH, json=request | {"seed": int(drawn.headers["x-seed"])})
+        other = client.post(SPEECH, json=request)
+    assert drawn.content == again.content
+    assert drawn.headers["x-seed"] != other.headers["x-seed"]
+
+
+def test_an_own_clip_is_the_voice_and_is_encoded_once(steered: Steer) -> None:
+    served, engine = steered()
+    clip = data_url(wav(tone(2, 24_000), 24_000))
+    with served.client() as client:
+        for _ in range(2):
+            answer = client.post(SPEECH, json={"input": "Hi.", "ref_audio": clip, "ref_text": "My own words."})
+            assert answer.status_code == 200, answer.text
+            assert answer.headers["x-voice"] == "clip"
+    assert [entry for entry in engine.encoded if entry[2] == "My own words."] == [(48_000, 24_000, "My own words.")]
+    assert engine.utterances[-1].references[0].text == "My own words."
+
+
+def test_a_real_clip_changes_what_is_said(studio: Served) -> None:
+    request = {"input": "Hello.", "max_new_tokens": 8, "seed": 3, "response_format": "wav"}
+    with studio.client() as client:
+        own = client.post(SPEECH, json=request | {"ref_audio": data_url(wav(tone(2))), "ref_text": "Words."})
+        bundled = client.post(SPEECH, json=request)
+    assert own.status_code == bundled.status_code == 200
+    assert own.content != bundled.content
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken"),
+    [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
+     ("alloy", "anna"), ("ash", "bert"), ("marin", "bert"), ({"id": "bert"}, "bert")],
+)  # fmt: skip
+def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, asked: object, spoken: str) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "Hi.", "voice": asked})
+    assert answer.headers["x-voice"] == spoken
+    texts = [reference.text for reference in engine.utterances[-1].references]
+    assert texts == ([] if spoken == "random" else [f"My name is {spoken}."])
+
+
+def test_every_sampling_field_reaches_the_engine(steered: Steer) -> None:
+    served, engine = steered()
+    asked = {"temperature": 0.5, "top_p": 0.7, "top_k": 11, "seed": 2**63 - 1, "max_new_tokens": 3}
+    with served.client() as client:
+        assert client.post(SPEECH, json={"input": "One two.", **asked}).status_code == 200
+    utterance = engine.utterances[-1]
+    assert (utterance.sampling.temperature, utterance.sampling.top_p, utterance.sampling.top_k) == (0.5, 0.7, 11)
+    assert (utterance.sampling.seed, utterance.max_frames, utterance.text) == (2**63 - 1, 3, "One two.")
+
+
+def test_unknown_fields_and_nulls_are_ignored(steered: Steer) -> None:
+    served, _ = steered()
+    nulls = dict.fromkeys(
+        ("voice", "response_format", "speed", "seed", "ref_audio", "ref_text", "stream_format", "top_p")
+    )
+    with served.client() as client:
+        assert client.post(SPEECH, json={"input": "Hi.", "backend": "x", "lang_code": "a", **nulls}).status_code == 200
+
+
+def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with (
+        served.client() as client,
+        client.stream("POST", SPEECH, json={"input": "one two", "response_format": "wav"}) as answer,
+    ):
+        pieces = answer.iter_raw()
+        data = b""
+        while len(data) < 44 + 2 * 2048:
+            data += next(pieces)
+        assert len(data) == 44 + 2 * 2048
+        engine.later_frames_gate.set()
+        data += b"".join(pieces)
+    assert frames_of(data) == (44_100, 12 * 2048)
+
+
+BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
+    "no input": ({}, 400, "input"),
+    "blank input": ({"input": " \n\t"}, 400, "input"),
+    "input of another type": ({"input": 5}, 400, "input"),
+    "input too long": ({"input": "a" * 4097}, 400, "input"),
+    "a NUL": ({"input": "a\0b"}, 400, "input"),
+    "unknown voice": ({"input": "a", "voice": "nobody"}, 400, "voice"),
+    "a voice that is a path": ({"input": "a", "voice": "../../etc/passwd"}, 400, "voice"),
+    "a voice of another type": ({"input": "a", "voice": 3}, 400, "voice"),
+    "unknown model": ({"input": "a", "model": "whisper-1"}, 404, "model"),
+    "unknown format": ({"input": "a", "response_format": "midi"}, 400, "response_format"),
+    "a rate that opus has not": ({"input": "a", "response_format": "opus", "sample_rate": 44_100}, 400, "sample_rate"),
+    "a rate that nothing has": ({"input": "a", "sample_rate": 12_345}, 400, "sample_rate"),
+    "a stream format": ({"input": "a", "stream_format": "ogg"}, 400, "stream_format"),
+    "instructions too long": ({"input": "a", "instructions": "a" * 4097}, 400, "instructions"),
+    "speed": ({"input": "a", "speed": 9}, 400, "speed"),
+    "a boolean for a number": ({"input": "a", "temperature": True}, 400, "temperature"),
+    "temperature": ({"input": "a", "temperature": 2.1}, 400, "temperature"),
+    "top_p": ({"input": "a", "top_p": -0.1}, 400, "top_p"),
+    "top_k": ({"input": "a", "top_k": 0}, 400, "top_k"),
+    "a seed below zero": ({"input": "a", "seed": -1}, 400, "seed"),
+    "a huge seed": ({"input": "a", "seed": 2**63}, 400, "seed"),
+    "max_new_tokens": ({"input": "a", "max_new_tokens": 0}, 400, "max_new_tokens"),
+    "a clip without words": ({"input": "a", "ref_audio": data_url(wav(tone(2)))}, 400, "ref_text"),
+    "a clip with blank words": ({"input": "a", "ref_audio": data_url(wav(tone(2))), "ref_text": " "}, 400, "ref_text"),
+    "words without a clip": ({"input": "a", "ref_text": "b"}, 400, "ref_audio"),
+    "a clip by file name": ({"input": "a", "ref_audio": "file:///etc/passwd", "ref_text": "b"}, 400, "ref_audio"),
+    "a clip that is no base64": (
+        {"input": "a", "ref_audio": "data:audio/wav;base64,§", "ref_text": "b"},
+        400,
+        "ref_audio",
+    ),
+    "a clip that is no audio": ({"input": "a", "ref_audio": data_url(b"abc"), "ref_text": "b"}, 400, "ref_audio"),
+    "an unsupported field": ({"input": "a", "word_timestamps": True}, 400, "word_timestamps"),
+    "an array": ([], 400, None),
+    "a string": ("a", 400, None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_a_bad_field_is_refused_by_name_and_the_engine_never_asked(steered: Steer, name: str) -> None:
+    body, status, param = BAD_BODIES[name]
+    served, engine = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, json=body)
+    assert_envelope(answer, status, param)
+    assert not engine.utterances
+
+
+BAD_JSON = {
+    "empty": b"",
+    "malformed": b'{"input": "a"',
+    "not a number": b'{"input": "a", "temperature": NaN}',
+    "infinity": b'{"input": "a", "temperature": Infinity}',
+    "deeply nested": b'{"input": "a", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "not UTF-8": b'{"input": "\xff\xfe"}',
+    "half a surrogate pair": b'{"input": "a \\ud800 b"}',
+    "a number without end": b'{"input": "a", "seed": ' + b"9" * 5000 + b"}",
+    "1e999": b'{"input": "a", "temperature": 1e999}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_bytes_that_are_no_good_json_are_refused(steered: Steer, name: str) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, content=BAD_JSON[name], headers={"Content-Type": "application/json"})
+    assert_envelope(answer, 400)
+    assert not engine.utterances
+
+
+def assert_envelope(answer: httpx.Response, status: int, param: str | None = None) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-request-id"].startswith("req_")
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["message"] and error["type"]
+    if param:
+        assert error["param"] == param
+
+
+def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert_envelope(client.get("/v1/"), 404)
+        assert_envelope(client.post("/v1/nothing/here"), 404)
+        assert_envelope(client.get("/v1/takes/req_none"), 404)
+        assert_envelope(client.post(SPEECH, content=b"input=a"), 415)
+        assert_envelope(client.post(SPEECH, data={"input": "a"}), 415)
+        assert_envelope(client.post(SPEECH, json={"input": "a" * 17_000_000}), 413)
+        wrong = client.get(SPEECH)
+        assert_envelope(wrong, 405)
+        assert wrong.headers["allow"] == "POST"
+        assert client.put("/v1/models/some/model").headers["allow"] == "GET"
+
+
+def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None:
+    served, _ = steered()
+
+    def endless() -> object:
+        for _ in range(1000):
+            yield b'{"input": "' + b"a" * 100_000
+
+    with served.client() as client:
+        try:
+            answer = client.post(SPEECH, content=endless(), headers={"Content-Type": "application/json"})  # type: ignore[arg-type]
+        except httpx.WriteError:
+            return  # the server closed while we still sent
+    assert_envelope(answer, 413)
+
+
+def test_a_full_line_is_answered_429_with_a_time_to_come_back(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=1)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        first = pool.submit(client.post, SPEECH, json={"input": "a"})
+        served.until(running=1)
+        second = pool.submit(client.post, SPEECH, json={"input": "b"})
+        served.until(running=1, waiting=1)
+        third = client.post(SPEECH, json={"input": "c"})
+        assert_envelope(third, 429)
+        assert 1 <= int(third.headers["retry-after"]) <= 30
+        engine.first_frame_gate.set()
+        assert first.result().status_code == second.result().status_code == 200
+
+
+def hang_up_after(served: Served, body: dict[str, object], read: int) -> None:
+    """Send a request on a bare socket, read so many bytes of the answer, and break the connection."""
+    payload = json.dumps(body).encode()
+    host, port = served.url.removeprefix("http://").split(":")
+    head = (
+        f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(payload)}\r\n\r\n"
+    )
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(head.encode() + payload)
+        got = 0
+        while got < read:
+            got += len(connection.recv(4096))
+        if not read:
+            served.until(running=1)
+
+
+@pytest.mark.parametrize("read", [0, 4000])
+def test_who_hangs_up_before_or_amid_the_sound_frees_the_row(steered: Steer, read: int) -> None:
+    served, engine = steered(max_rows=1)
+    (engine.later_frames_gate if read else engine.first_frame_gate).clear()
+    hang_up_after(served, {"input": "a b c", "response_format": "wav"}, read)
+    served.until(running=0, cancelled=1)
+
+
+def test_who_hangs_up_in_the_line_leaves_it(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=4)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(1) as pool, served.client() as client:
+        speaking = pool.submit(client.post, SPEECH, json={"input": "a"})
+        served.until(running=1)
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(SPEECH, json={"input": "b"}, timeout=0.3)
+        served.until(running=1, waiting=0)
+        engine.first_frame_gate.set()
+        assert speaking.result().status_code == 200
+
+
+def test_the_real_engine_frees_the_row_of_who_hangs_up(studio: Served) -> None:
+    before = studio.load()
+    hang_up_after(studio, {"input": "A long story.", "max_new_tokens": 1500, "response_format": "wav"}, 9000)
+    studio.until(running=0, waiting=0)
+    after = studio.load()
+    assert after["cancelled"] + after["finished"] == before["cancelled"] + before["finished"] + 1
+
+
+def test_the_record_of_a_take_that_was_left_says_so(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        with client.stream("POST", SPEECH, json={"input": "a b", "response_format": "wav"}) as answer:
+            pieces = answer.iter_raw()
+            next(pieces)
+            take_id = answer.headers["x-request-id"]
+            assert client.get(f"/v1/takes/{take_id}").json()["state"] == "speaking"
+        served.until(cancelled=1)
+        assert client.get(f"/v1/takes/{take_id}").json()["state"] == "cancelled"
+
+
+def test_an_engine_that_dies_breaks_the_stream_and_then_says_503(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        with (
+            pytest.raises(httpx.RemoteProtocolError),
+            client.stream("POST", SPEECH, json={"input": "a b", "response_format": "pcm"}) as answer,
+        ):
+            for _ in answer.iter_raw():
+                engine.dead = "the device fell off the bus"
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+        assert take["state"] == "failed" and "fell off" in take["error"]
+        later = client.post(SPEECH, json={"input": "a"})
+        assert_envelope(later, 503)
+        assert "retry-after" in later.headers
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "failed")
+        assert "fell off" in health.json()["error"]
+
+
+def test_while_many_speak_the_server_answers_others(steered: Steer) -> None:
+    served, engine = steered(max_rows=20)
+    engine.later_frames_gate.clear()
+
+    def listen() -> int:
+        with served.client() as client:
+            return len(client.post(SPEECH, json={"input": "a", "response_format": "wav"}).content)
+
+    with ThreadPoolExecutor(20) as pool:
+        takes = [pool.submit(listen) for _ in range(20)]
+        served.until(running=20)
+        assert httpx.get(f"{served.url}/v1/models").status_code == 200
+        engine.later_frames_gate.set()
+        assert {take.result() for take in takes} == {44 + 2 * 6 * 2048}

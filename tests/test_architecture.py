@@ -1,0 +1,163 @@
+"""The house rules that a program can check: who may import whom, sizes, first lines, and no swallowed errors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "studio", "training", "benchmarks", "tests")
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqlite3", "sqlite_utils", "studio"}
+BROAD_EXCEPT_ALLOWED = {
+    "engine/loop.py": "whatever kills the engine's thread is told to every caller",
+    "engine/vocoder.py": "whatever kills the codec's thread is told to every caller",
+    "engine/tokenizer.py": "the tokenizer library raises bare Exception for every malformed file",
+}
+
+
+def sources(*packages: str) -> list[Path]:
+    found = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+    return [*found, ROOT / "app.py"] if "app" in packages and (ROOT / "app.py").exists() else found
+
+
+ALL = sources(*PACKAGES, "app")
+PRODUCT = sources("engine", "studio", "app")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, top_level_only: bool = False) -> Iterator[tuple[str, str | None]]:
+    """(module, name) for every import: name is None for `import module`; type-checking blocks count too."""
+    nodes = tree_of(path).body if top_level_only else ast.walk(tree_of(path))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)}: imports are written in full, not relative"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Our own modules that a file imports at its top, submodules in the place of names where they are modules."""
+    known = {module_of(other) for other in PRODUCT}
+    found = set()
+    for module, name in imports(path, top_level_only=True):
+        full = f"{module}.{name}" if name else module
+        found |= {full if full in known else module} & known
+    return found
+
+
+@pytest.mark.parametrize("path", sources("engine"), ids=name_of)
+def test_the_engine_knows_no_web_no_page_and_no_database(path: Path) -> None:
+    assert not {module.partition(".")[0] for module, _ in imports(path)} & ENGINE_MAY_NOT
+
+
+@pytest.mark.parametrize("path", sources("studio", "app"), ids=name_of)
+def test_the_studio_uses_only_the_engines_public_names(path: Path) -> None:
+    for module, name in imports(path):
+        assert not module.startswith("engine."), f"{module}: import from engine itself"
+        if module == "engine":
+            assert name in engine.__all__
+
+
+@pytest.mark.parametrize("path", sources("studio"), ids=name_of)
+def test_page_and_api_do_not_know_each_other(path: Path) -> None:
+    folder = path.relative_to(ROOT).parts[1]
+    other = {"ui": "studio.api", "api": "studio.ui"}.get(folder)
+    for module, _ in imports(path):
+        assert other is None or not f"{module}.".startswith(f"{other}.")
+        if folder not in ("ui", "api"):
+            assert not module.startswith(("studio.ui", "studio.api"))
+
+
+@pytest.mark.parametrize("path", sources("engine", "studio", "training"), ids=name_of)
+def test_nothing_imports_app_or_tests(path: Path) -> None:
+    assert not {module.partition(".")[0] for module, _ in imports(path)} & {"app", "tests", "benchmarks"}
+
+
+def test_imports_have_no_cycles() -> None:
+    graph = {module_of(path): imported_modules(path) for path in PRODUCT}
+    packages = {module_of(path) for path in PRODUCT if path.name == "__init__.py"}
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join([*way[way.index(module) :], module])
+        if module in done:
+            return
+        for other in sorted(graph[module]):
+            if not (other in packages and module.startswith(f"{other}.")):
+                visit(other, (*way, module))
+        done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_a_file_says_its_duty_in_its_first_line(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if path.name == "__init__.py" and not lines:
+        return
+    assert ast.get_docstring(tree_of(path)), "no module docstring"
+    assert lines[0].startswith('"""'), "the docstring starts on the first line"
+    assert len(lines[0]) > 20
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_files_and_functions_stay_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=name_of)
+def test_no_error_is_swallowed_blindly(path: Path) -> None:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ExceptHandler) and name_of(path) not in BROAD_EXCEPT_ALLOWED:
+            assert not _is_broad(node.type) or _raises_again(node), f"line {node.lineno} catches everything"
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    if isinstance(caught, ast.Tuple):
+        return any(_is_broad(part) for part in caught.elts)
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in ("Exception", "BaseException"))
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_the_list_of_broad_excepts_is_not_longer_than_needed() -> None:
+    for name in BROAD_EXCEPT_ALLOWED:
+        handlers = [node for node in ast.walk(tree_of(ROOT / name)) if isinstance(node, ast.ExceptHandler)]
+        assert sum(_is_broad(node.type) for node in handlers) == 1, name
+
+
+def test_the_public_names_are_listed_once_in_order_and_exist() -> None:
+    assert list(engine.__all__) == sorted(set(engine.__all__))
+    for name in engine.__all__:
+        assert hasattr(engine, name)
