@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +43,7 @@ class Sequence:
 
 
 class Speech:
-    """The encoded corpus: one utterance = (voice, text, codes); one in 150 is kept for validation."""
+    """The encoded corpus: one utterance = (voice, text, codes); one text in a hundred is kept for validation."""
 
     def __init__(self, folder: Path) -> None:
         self.codes = np.load(folder / "speech.npz")["codes"]  # (frames, codebooks) int16
@@ -56,9 +58,14 @@ class Speech:
         return self.codes[self.starts[index] : self.starts[index + 1]].T
 
     def split(self) -> tuple[list[int], list[int]]:
-        """Indices for training and for validation."""
-        held = [i for i in range(len(self.texts)) if i % 150 == 7]
-        return [i for i in range(len(self.texts)) if i % 150 != 7], held
+        """Indices for training and for validation: by text without tags, so that no voice gives a sentence away."""
+        held = [_is_for_validation(text) for text in self.texts]
+        return [i for i, h in enumerate(held) if not h], [i for i, h in enumerate(held) if h]
+
+
+def _is_for_validation(text: str) -> bool:
+    words = re.sub(r"\[[^]]*\] ?", "", text)
+    return int(hashlib.md5(words.encode(), usedforsecurity=False).hexdigest(), 16) % 100 == 7
 
 
 class Composer:

@@ -2,7 +2,7 @@
 
     python -m training.train_speech SPEECH_FOLDER OUT --seconds 1000
 
-Writes OUT/speech.pt (averaged weights, bfloat16) every minute; started again with OUT/speech.pt there, it goes
+Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation is better than before; started again with OUT/speech.pt there, it goes
 on from it.
 """
 
@@ -54,6 +54,7 @@ class Trainer:
             torch.optim.AdamW(others, lr=3e-3, betas=(0.9, 0.95), weight_decay=0.0, fused=device.type == "cuda"),
         ]
         self.average = Average(self.parameters, decay=0.998)
+        self.best = float("inf")
         # One compiled function serves every block: blocks differ in weights only.
         self._block = torch.compile(_run_block, dynamic=False) if compiled else _run_block
 
@@ -103,8 +104,8 @@ class Trainer:
         return torch.stack([slow, fast.mean(), stopped]).detach()
 
     @torch.no_grad()
-    def validate(self, batches: list[Batch]) -> str:
-        """Losses of the averaged weights on unheard utterances."""
+    def validate(self, batches: list[Batch]) -> float:
+        """Print the averaged weights' losses on unheard sentences; returns slow + fast."""
         self.average.swap()
         compiled, self._block = self._block, _run_block  # other shapes: not worth compiling for
         found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
@@ -113,7 +114,15 @@ class Trainer:
         slow, stop = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2))
         fast = torch.stack([f[1] for f in found]).mean(0)
         books = " ".join(f"{v:.2f}" for v in fast.tolist())
-        return f"VALID slow {slow:.4f} stop {stop:.4f} fast {fast.mean().item():.4f} [{books}]"
+        print(f"VALID slow {slow:.4f} stop {stop:.4f} fast {fast.mean().item():.4f} [{books}]", flush=True)
+        return slow + fast.mean().item()
+
+    def save_if_better(self, batches: list[Batch], out: Path) -> None:
+        """Validate, and keep these weights when no earlier ones were better."""
+        loss = self.validate(batches)
+        if loss < self.best:
+            self.best = loss
+            self.save(out)
 
     def save(self, out: Path) -> None:
         self.average.swap()
@@ -197,12 +206,10 @@ def train(
             recent = []
         if clock.elapsed >= saved:
             saved = clock.elapsed + max(60.0, seconds / 12)
-            print(trainer.validate(validation), flush=True)
-            trainer.save(out)
+            trainer.save_if_better(validation, out)
         if clock.elapsed >= seconds:
             break
-    print(trainer.validate(validation), flush=True)
-    trainer.save(out)
+    trainer.save_if_better(validation, out)
 
 
 if __name__ == "__main__":
