@@ -16,8 +16,11 @@ from fastapi import FastAPI
 
 from engine import Engine, EngineConfig, EngineError
 from studio.api import install_api
+from studio.bundled import import_bundled
 from studio.errors import InvalidClip
+from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
+from studio.library import Library
 from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
@@ -62,7 +65,10 @@ def create_app(
     )
     host = EngineHost(config, start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    service = SpeechService(host, VoiceShelf(Path(settings.voices)), limits)
+    library = Library(Path(settings.studio_home))
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    import_bundled(library, Path(settings.voices))
+    service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

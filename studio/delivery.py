@@ -23,6 +23,7 @@ from studio.performance import Sound
 from studio.takes import Take, Takes
 
 Result = TypeVar("Result")
+Keep = Callable[[Take, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,11 @@ class DeliveredAs:
 class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
-    def __init__(self, take: Take, takes: Takes, on_end: Callable[[Take], None]) -> None:
-        """Must be made in the event loop; ``on_end`` is called once, with the take as it ended."""
+    def __init__(self, take: Take, takes: Takes, on_end: Callable[[Take], None], keep: Keep | None = None) -> None:
+        """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
+
+        ``keep`` then gets the take and its file, if any of it was heard; it may block.
+        """
         self._started = time.perf_counter()
         self._takes = takes
         self._on_end = on_end
@@ -51,6 +55,8 @@ class Delivery:
         self._cancelled = asyncio.get_running_loop().create_future()
         self._closed = False
         self._take = take
+        self._keep = keep
+        self._heard: list[bytes] = []
         takes.put(take)
 
     @property
@@ -101,12 +107,15 @@ class Delivery:
         """The file's bytes while they are made; leaving the iteration cancels the take."""
         try:
             if self._first:
+                self._hear(self._first)
                 yield self._first
             while (sound := await self._pull()) is not None:
                 self._account(sound)
                 if piece := await self._encode(sound.pcm):
+                    self._hear(piece)
                     yield piece
             if piece := await self._encode(None):
+                self._hear(piece)
                 yield piece
             self._record(replace(self._take, state="finished"))
         except BaseException as error:
@@ -127,6 +136,14 @@ class Delivery:
         elif not self._take.ended:
             self._record(replace(self._take, state="cancelled"))
         self._on_end(self._take)
+        if self._keep is not None and self._heard:
+            keep, file, self._heard = self._keep, b"".join(self._heard), []
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(keep, self._take, file)
+
+    def _hear(self, piece: bytes) -> None:
+        if self._keep is not None:
+            self._heard.append(piece)
 
     async def _pull(self) -> Sound | None:
         assert self._source is not None

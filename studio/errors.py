@@ -3,8 +3,11 @@
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
-│   └── InvalidClip      a reference clip that cannot be used
+│   ├── NameTaken        another voice has that name
+│   ├── InvalidClip      a reference clip that cannot be used
+│   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
+├── Changed              somebody else changed it since it was read
 ├── Cancelled            somebody asked for the end of this request while it was under way
 ├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
@@ -40,6 +43,18 @@ class InvalidClip(InvalidRequest):
 
 class NotFound(StudioError):
     code = "not_found"
+
+
+class InvalidPack(InvalidRequest):
+    code = "invalid_pack"
+
+
+class NameTaken(InvalidRequest):
+    code = "voice_exists"
+
+
+class Changed(StudioError):
+    code = "changed"
 
 
 class Cancelled(StudioError):

@@ -6,12 +6,29 @@ import hashlib
 import ipaddress
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root, whatever the working directory is."""
+
+
+def default_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Where programs of this system keep a user's data, and there our own folder."""
+    environment = os.environ if environment is None else environment
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "fish-voice-studio"
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class SettingsError(ValueError):
@@ -27,8 +44,16 @@ class Settings:
     port: int = 7860
     model: str = str(ROOT / "assets" / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
+    studio_home: str = field(default_factory=lambda: str(default_home()))
+    """The folder of the voice library: voices, takes and their audio."""
+    ref_folder: str | None = None
+    """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
+    ref_networks: tuple[Network, ...] = ()
+    """Private networks, such as 192.168.1.0/24, separated by commas, from which ref_audio may be fetched too."""
+    keep_takes: int = 1000
+    """So many takes stay in the library with their audio, the newest; 0 keeps none."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
-    """A folder with NAME.wav and NAME.txt for every bundled voice."""
+    """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
     """cpu, cuda, cuda:1 …; unset takes a GPU when there is one."""
     codec_device: str | None = None
@@ -76,7 +101,7 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Read the settings; raises SettingsError for a bad value or a mistyped name."""
         environment = os.environ if environment is None else environment
-        known = {field.name.upper(): field.name for field in fields(cls)}
+        known = {each.name.upper(): each.name for each in fields(cls)}
         _refuse_mistyped(environment, known)
         values: dict[str, object] = {}
         if environment.get("SPACE_ID"):
@@ -160,6 +185,21 @@ def _folder(text: str) -> str:
     return text
 
 
+def _writable(text: str) -> str:
+    folder = Path(text).expanduser().absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ValueError("allowed is a folder that can be written to")
+    return str(folder)
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("allowed are networks such as 192.168.1.0/24, separated by commas") from None
+
+
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
@@ -190,6 +230,10 @@ _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
     "model": _text,
+    "studio_home": _writable,
+    "ref_folder": _folder,
+    "ref_networks": _networks,
+    "keep_takes": _whole(0, 1_000_000),
     "voices": _folder,
     "device": _device,
     "codec_device": _device,

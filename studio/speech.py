@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import secrets
+import sqlite3
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from anyio import to_thread
 
-from engine import Engine, EngineFull, EngineStats, Reference, Sampling, Utterance
-from studio.audio.formats import DEFAULT_FORMAT, check_format
+from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
+from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
 from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
+from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
+from studio.library import StoredTake, Voice
+from studio.library.records import Scalar
 from studio.limits import Limits
 from studio.metrics import Metrics
 from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
-from studio.voices import Voice, VoiceShelf
+from studio.voices import RANDOM, Progress, VoiceShelf
+
+log = logging.getLogger(__name__)
 
 MAX_INPUT = 16_384
 """Characters of text in one request; OpenAI allows 4096."""
@@ -46,18 +54,22 @@ class SpeechRequest:
 
     text: str
     voice: str | None = None
-    """An id, name or alias of a bundled voice; must be None when there is a clip."""
+    """An id, slug, name or alias of a voice, with @REVISION if wanted; must be None when there is a clip."""
     clip: bytes | None = field(default=None, repr=False)
     """A recording of the voice to speak in, in any readable container, 1 to 30 s."""
+    clip_url: str | None = field(default=None, repr=False)
+    """In the place of clip: where it is, a data:, https:, http: or file: address."""
     clip_text: str | None = None
     """The words spoken in the clip."""
     format: str = DEFAULT_FORMAT
     sample_rate: int | None = None
     """Hz, of the file; None is the format's own: 24 kHz for pcm, 48 for opus, the model's for all others."""
     seed: int | None = None
-    temperature: float = DEFAULT_SAMPLING.temperature
-    top_p: float = DEFAULT_SAMPLING.top_p
-    top_k: int = DEFAULT_SAMPLING.top_k
+    """None takes the voice's default, and draws one where it has none."""
+    temperature: float | None = None
+    """None takes the voice's default, and Sampling's where it has none; top_p and top_k too."""
+    top_p: float | None = None
+    top_k: int | None = None
     max_frames: int | None = None
     """The take ends here at the latest (21.5 frames a second for S2 Pro); None: when all is said."""
     speed: float = 1.0
@@ -75,14 +87,19 @@ class SpeechRequest:
         if not MIN_PART <= self.chunk_length <= MAX_PART:
             raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
         read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
-        if self.clip is None and self.clip_text is not None:
+        if not self.has_clip and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
-        if self.clip is not None:
+        if self.has_clip:
             if self.voice is not None:
                 raise InvalidRequest("give either a voice or a clip of your own, not both", "voice")
             if self.clip_text is None:
                 raise InvalidClip("a clip needs the words spoken in it: ref_text is missing", "ref_text")
             _check_text("ref_text", self.clip_text, MAX_CLIP_TEXT)
+
+    @property
+    def has_clip(self) -> bool:
+        """Whether it brings its own voice."""
+        return self.clip is not None or self.clip_url is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +143,23 @@ class Speech:
 class SpeechService:
     """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
 
-    def __init__(self, host: EngineHost, voices: VoiceShelf, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        host: EngineHost,
+        voices: VoiceShelf,
+        limits: Limits | None = None,
+        keep_takes: int = 0,
+        fetcher: Fetcher | None = None,
+    ) -> None:
+        """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
         self.host = host
+        self._keep_takes = keep_takes
         self.voices = voices
         self.takes = Takes()
         self.metrics = Metrics(host)
         self._limits = limits or Limits(None, None)
         self._references = References()
+        self._fetcher = fetcher or Fetcher()
         self._active: dict[str, Delivery] = {}
 
     @property
@@ -154,18 +181,16 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        voice = OWN_CLIP if request.clip is not None else self.voices.find(request.voice).id
-        seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        take = Take(origin.request_id, "waiting", voice, seed, time.time(), origin.caller)
+        voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
+        label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
+        sampling = _sampling(request, voice.defaults if voice else {})
+        take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
+        keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
         self._limits.enter(origin.caller)
-        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended)
+        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
         try:
-            references = await delivery.unless_cancelled(self._whose(engine, request))
-            utterance = Utterance(
-                text=request.text,
-                references=references,
-                sampling=Sampling(request.temperature, request.top_p, request.top_k, seed),
-            )
+            references = await delivery.unless_cancelled(self._whose(engine, request, voice))
+            utterance = Utterance(request.text, references, sampling)
             script = read_script(request.text, request.chunk_length)
             turns = [] if history is None else history
             performance = Performance(engine, script, utterance, request.max_frames, turns, origin.patient)
@@ -182,17 +207,31 @@ class SpeechService:
             request_id=take.id,
             media_type=encoder.media_type,
             sample_rate=encoder.sample_rate,
-            seed=seed,
-            voice=voice,
+            seed=sampling.seed,
+            voice=label,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
             delivery=delivery,
         )
 
+    async def save_voice(self, save: Callable[[], Voice], progress: Progress | None = None) -> Voice:
+        """What ``save`` makes of the library, its codes with it if the engine is up, else at the first use of them.
+
+        ``save`` may block. Raises what it raises.
+        """
+        voice = await to_thread.run_sync(save)
+        if self.status.state == "ready":
+            try:
+                await self.voices.references(self.host.engine(), voice, progress)
+            except (EngineError, InvalidClip) as error:
+                # It is saved all the same; whoever speaks in it is told what is wrong.
+                log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
+        return voice
+
     def check(self, request: SpeechRequest) -> None:
         """Raises UnknownVoice for a request that could not be spoken whatever its text."""
-        if request.clip is None:
+        if not request.has_clip:
             self.voices.find(request.voice)
 
     def cancel(self, request_id: str) -> None:
@@ -231,24 +270,65 @@ class SpeechService:
         self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
-        """Wait for the engine, then encode the bundled voices, so that their first speaker does not wait.
+        """Wait for the engine, then make the voices most likely wanted ready, so that nobody waits for that.
 
         Raises EngineError when the engine cannot start or stops, InvalidClip for a bad bundled clip.
         """
         engine = await self.host.ready()
-        for voice in self.voices.bundled:
-            await self._reference(engine, voice)
+        await self.voices.warm(engine)
+        for voice in await to_thread.run_sync(partial(self.voices.library.voices.page, favourite=True, limit=16)):
+            # One frame of each favourite: the engine then remembers its state after the reference.
+            references = await self.voices.references(engine, voice)
+            async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                pass
 
-    async def _whose(self, engine: Engine, request: SpeechRequest) -> tuple[Reference, ...]:
-        if request.clip is None or request.clip_text is None:
-            return await self._reference(engine, self.voices.find(request.voice))
-        return (await self._references.encode(engine, request.clip, request.clip_text, "ref_audio"),)
+    def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | None, take: Take, file: bytes) -> None:
+        stored = StoredTake(
+            id=take.id,
+            created=take.created,
+            text=request.text,
+            voice_id=voice.id if voice else None,
+            voice=voice.address if voice else take.voice,
+            seed=sampling.seed,
+            parameters={
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "top_k": sampling.top_k,
+                "max_frames": request.max_frames,
+                "format": request.format,
+                "sample_rate": request.sample_rate,
+                "speed": request.speed,
+                "chunk_length": request.chunk_length,
+            },
+            state=take.state,
+            finish_reason=take.finish_reason,
+            error=take.error,
+            timings={name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "rtf")},
+            frames=take.frames,
+            seconds=take.audio_s,
+            media_type=MEDIA_TYPES[request.format],
+        )
+        takes = self.voices.library.takes
+        try:
+            takes.add(stored, file)
+            takes.keep_newest(self._keep_takes)
+        except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
+            log.warning("the take %s could not be kept: %s", take.id, error)
 
-    async def _reference(self, engine: Engine, voice: Voice) -> tuple[Reference, ...]:
-        if voice.clip is None:
-            return ()
-        clip = await to_thread.run_sync(voice.clip.read_bytes)
-        return (await self._references.encode(engine, clip, voice.text, "voice"),)
+    async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
+        clip = request.clip
+        if request.clip_url is not None:
+            clip = await self._fetcher.fetch(request.clip_url)
+        if clip is not None and request.clip_text is not None:
+            return (await self._references.encode(engine, clip, request.clip_text, "ref_audio"),)
+        return () if voice is None else await self.voices.references(engine, voice)
+
+
+def _sampling(request: SpeechRequest, defaults: dict[str, Scalar]) -> Sampling:
+    """The request's wishes, then the voice's defaults, then Sampling's own; a seed is drawn where there is none."""
+    chosen = {"seed": secrets.randbelow(2**31)} | defaults
+    asked = {name: getattr(request, name) for name in ("seed", "temperature", "top_p", "top_k")}
+    return Sampling(**chosen | {name: value for name, value in asked.items() if value is not None})
 
 
 def new_request_id() -> str:

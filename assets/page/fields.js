@@ -1,6 +1,6 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
-import { voiceIds } from "./door.js";
+import { voices } from "./door.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
 const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
@@ -52,7 +52,7 @@ export class Fields extends EventTarget {
   /** Bring back what this browser kept; a voice that is gone is left at the default. */
   async restore() {
     const kept = readStore();
-    if (kept.voice && !(await voiceIds()).includes(kept.voice)) delete kept.voice;
+    if (kept.voice && !(await voices()).some((voice) => voice.id === kept.voice)) delete kept.voice;
     this.fill(kept);
   }
 }

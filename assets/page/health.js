@@ -17,12 +17,16 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
   return words[status] ?? "Connecting …";
 }
 
-export class Health {
+/** Fires "change" with {health} after every look. */
+export class Health extends EventTarget {
   #last = { status: "connecting" };
   #waiting = new Set();
   #timer = 0;
 
+  isWatched = false; // somebody waits for the engine: look often
+
   constructor(pill) {
+    super();
     this.pill = pill;
     this.words = pill.querySelector("[data-part=words]");
     this.look();
@@ -49,8 +53,10 @@ export class Health {
       for (const go of this.#waiting) go();
       this.#waiting.clear();
     }
+    this.dispatchEvent(new CustomEvent("change", { detail: { health: now } }));
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.look(), this.isStarting || now.load?.running ? POLL_BUSY : POLL_IDLE);
+    const isBusy = this.isWatched || this.isStarting || now.load?.running;
+    this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);
   }
 
   /** Resolves when the engine is no longer starting; rejects with AbortError after signal.abort(). */

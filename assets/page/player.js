@@ -1,6 +1,8 @@
 // The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
 
-const PREBUFFER_SECONDS = 0.06;
+// Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
+const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
+const FAST = 0.25; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
@@ -14,6 +16,7 @@ export class Player extends EventTarget {
   #volume = 1;
   #preparing = null;
   #take = 0;
+  #wait = USUAL_WAIT;
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -54,8 +57,14 @@ export class Player extends EventTarget {
     await this.prepare(sampleRate);
     this.wake();
     const port = this.#node.port;
-    port.postMessage({ order: "open", take, prebuffer: Math.round(PREBUFFER_SECONDS * sampleRate) });
+    port.postMessage({ order: "open", take, prebuffer: Math.round(this.#wait * sampleRate) });
     return new Sound(port, take, sampleRate);
+  }
+
+  /** A take had so many gaps and this real-time factor (null: unknown): the next one waits longer, or less. */
+  learn(gaps, rtf) {
+    const least = rtf !== null && rtf < FAST ? SHORTEST_WAIT : USUAL_WAIT;
+    this.#wait = gaps ? Math.min(Math.max(this.#wait, USUAL_WAIT) * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.6, least);
   }
 
   set volume(value) {

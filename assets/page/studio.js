@@ -1,8 +1,9 @@
 // The page's conductor: presses and keys in, takes made, sound to the player, words to the dock. Nothing goes through Gradio.
 
+import { Activity } from "./activity.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
-import { Refusal } from "./door.js";
+import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { makeTake } from "./maker.js";
@@ -29,6 +30,12 @@ function drawn(selector) {
   });
 }
 
+function saveFile(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it after the press
+}
+
 class Studio {
   player = new Player();
   fields = new Fields();
@@ -47,15 +54,18 @@ class Studio {
     this.#listenToDock(new Dock(await drawn("#dock")));
     this.#listenToTakes(new TakeList(await drawn("#takes")));
     this.health = new Health(await drawn("#pill"));
+    this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    for (const button of ["#speak", "#speak-four"]) {
+    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
       (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
     (await drawn("#open-code")).addEventListener("click", () => this.#showCode());
+    const activity = new Activity(await drawn("#activity"));
+    (await drawn("#open-activity")).addEventListener("click", () => activity.open());
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.fields.addEventListener("change", ({ detail }) => {
@@ -81,23 +91,47 @@ class Studio {
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
     on("reuse", (take) => this.fields.fill(take.settings));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("mp3", (take) => this.#saveAsMp3(take));
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
-  /** Called by Gradio with the present values of the fields; count takes are made at once, the first is heard. */
-  async speak(values, count) {
+  /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
+  speak(values, count) {
     const fields = this.fields.named(values);
+    const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
+    return this.#speakAll(fields, async (request) =>
+      Array.from({ length: count }, (_, i) => {
+        const isKept = request.seed !== undefined; // the first one's; the others' follow it
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+      }),
+    );
+  }
+
+  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
+  audition(values) {
+    const fields = this.fields.named(values);
+    return this.#speakAll(fields, async (request) =>
+      (await voices())
+        .filter((voice) => voice.bundled)
+        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
+    );
+  }
+
+  /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
+  async #speakAll(fields, plan) {
     this.stop();
     this.card.hidden = true;
     const control = new AbortController();
     this.#making = control;
     document.body.dataset.speaking = "yes";
-    this.#moveFocus("#actions", "#stop");
+    this.health.isWatched = true;
+    this.#moveFocus("#desk button", "#stop");
     try {
-      const request = await buildRequest(fields, this.health.frameRate);
+      const wanted = await plan(await buildRequest(fields, this.health.frameRate));
       if (this.health.isStarting) await this.#untilStarted(control.signal);
-      const work = Array.from({ length: count }, (_, i) => this.#make(this.#take(request, fields, i), control.signal, i === 0));
-      const failure = (await Promise.allSettled(work)).find((each) => each.status === "rejected");
+      const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
+      const ends = await Promise.allSettled(takes.map((take, i) => this.#make(take, control.signal, i === 0)));
+      const failure = ends.find((end) => end.status === "rejected");
       if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.#fail(problem);
@@ -106,22 +140,16 @@ class Studio {
     }
   }
 
-  /** The i-th of some takes made at once: a kept seed is the first one's, the others' follow it. */
-  #take(request, fields, i) {
-    const wish = request.seed === undefined || i === 0 ? request : { ...request, seed: request.seed + i };
-    const voice = document.querySelector("#voice input")?.value || fields.voice;
-    const voiceName = fields.source === "clip" ? "Your clip" : voice;
-    return new Take({ number: (this.takes += 1), request: wish, voiceName, settings: { ...fields } });
-  }
-
   async #make(take, signal, aloud) {
     let sound = null;
     if (aloud) {
+      take.isLive = true;
       this.#show(take);
       this.dock.say("waiting", "Asking the engine …");
+      this.health.look();
     }
     await makeTake(take, signal, {
-      begun: () => this.health.look(),
+      begun: () => aloud && this.health.look(),
       heard: async (pcm) => {
         if (!aloud) return;
         if (!sound) sound = this.sound = await this.player.open(take.sampleRate);
@@ -158,6 +186,7 @@ class Studio {
   #rest() {
     this.#making = null;
     delete document.body.dataset.speaking;
+    this.health.isWatched = false;
     this.#moveFocus("#stop", "#speak");
     this.health.look();
   }
@@ -186,6 +215,12 @@ class Studio {
     this.#showFigures(take);
   }
 
+  /** While the take that shall be heard waits for a free place, say how many wait. */
+  #showLine(load) {
+    if (!this.#making || !this.current || this.current.id !== null || !load?.waiting) return;
+    this.dock.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
+  }
+
   #showFigures(take) {
     const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
     this.dock.figures([
@@ -205,7 +240,11 @@ class Studio {
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
-    if (firstSampleAt !== undefined && !take.file) take.heardMs ??= firstSampleAt - this.#pressedAt;
+    if (state === "over" && !take.isLearned) {
+      take.isLearned = true;
+      this.player.learn(take.underruns, take.rtf);
+    }
+    if (firstSampleAt !== undefined && take.isLive) take.heardMs ??= firstSampleAt - this.#pressedAt;
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
     this.dock.show({ position: this.position });
     const words = {
@@ -231,6 +270,7 @@ class Studio {
   /** Play a finished take from a second on. */
   async #replay(take, from = 0) {
     this.stop();
+    take.isLive = false;
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();
@@ -239,6 +279,16 @@ class Studio {
     sound.seek(from < take.seconds ? from : 0);
     sound.play();
     if (this.current === take) this.sound = sound;
+  }
+
+  /** The same seed gives the same speech: ask for it once more, as MP3. */
+  async #saveAsMp3(take) {
+    try {
+      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
+      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
+    } catch (problem) {
+      this.#fail(problem);
+    }
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */

@@ -25,7 +25,7 @@ function labelled(button, label) {
   return button;
 }
 
-/** Fires "play", "reuse", "keepSeed", "code" and "switch" (play the other one, at the same place), each with {take}. */
+/** Fires "play", "reuse", "keepSeed", "code", "mp3" and "switch" (play the other one, at the same place), each with {take}. */
 export class TakeList extends EventTarget {
   #takes = [];
   #compared = [];
@@ -156,6 +156,7 @@ export class TakeList extends EventTarget {
       chooses,
       does("Code", "Show this take as a program", () => this.#tell("code", take)),
       save,
+      ...(["stop", "length"].includes(take.ending) ? [does("MP3", "Speak it again with the same seed, into an MP3 file", () => this.#tell("mp3", take))] : []),
       labelled(star, `Star take ${take.number}: keep it however many follow`),
       labelled(bin, `Delete take ${take.number}`),
     ]);

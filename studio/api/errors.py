@@ -24,9 +24,11 @@ from engine import (
 )
 from studio.errors import (
     Cancelled,
+    Changed,
     DegenerateSpeech,
     InvalidRequest,
     LineFull,
+    NameTaken,
     NotFound,
     NotReady,
     StudioError,
@@ -62,6 +64,8 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     EngineError: (500, None),
     InvalidRequest: (400, None),
     NotFound: (404, None),
+    Changed: (412, None),
+    NameTaken: (409, None),
     Cancelled: (410, None),
     DegenerateSpeech: (500, None),
     LineFull: (429, None),
@@ -81,6 +85,8 @@ def describe(error: Exception) -> ApiError:
     headers = {}
     if status in (429, 503):
         headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_SECONDS))
+    if status == 409:  # OpenAI's clients would send it again, and again
+        headers["x-should-retry"] = "false"
     return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 

@@ -14,12 +14,14 @@ from studio.api.access import Access
 from studio.api.batch import batch_routes
 from studio.api.document import install_document
 from studio.api.errors import ApiError, install_errors
+from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
 from studio.api.requests import request_routes
 from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
+from studio.api.voices import AudioVoices
 from studio.settings import Settings
 from studio.speech import SpeechService
 
@@ -36,6 +38,8 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
         socket_routes(service, settings),
         request_routes(service),
         listing_routes(service),
+        AudioVoices(service).router(),
+        LibraryRoutes(service).router(),
         system_routes(service),
     ]
     for router in routers:
@@ -45,7 +49,7 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )

@@ -11,7 +11,6 @@ from fastapi.responses import JSONResponse
 from studio.api.errors import ApiError
 from studio.api.schemas import MODEL_ALIASES, SpeechOptions
 from studio.speech import SpeechService
-from studio.voices import Voice
 
 Options = TypeVar("Options", bound=SpeechOptions)
 STARTED = int(time.time())
@@ -60,24 +59,6 @@ def listing_routes(service: SpeechService) -> APIRouter:
         check_model(service, model_id)
         return JSONResponse(_model(service, model_id))
 
-    @routes.get("/v1/audio/voices")
-    async def list_voices(legacy: bool = False) -> JSONResponse:
-        """The voices to speak in; ``legacy=true`` lists bare names, as some servers do."""
-        voices = service.voices.listed
-        if legacy:
-            return JSONResponse({"voices": [voice.id for voice in voices], "uploaded_voices": []})
-        data = [_voice(voice) for voice in voices]
-        return JSONResponse(
-            {
-                "object": "list",
-                "voices": data,
-                "data": data,
-                "aliases": service.voices.aliases,
-                "uploaded_voices": [],
-                "has_more": False,
-            }
-        )
-
     return routes
 
 
@@ -89,14 +70,4 @@ def _model(service: SpeechService, model_id: str) -> dict[str, object]:
         "owned_by": "fish-voice-studio",
         "task": "text-to-speech",
         "voices": [{"name": voice.id, "language": None} for voice in service.voices.listed],
-    }
-
-
-def _voice(voice: Voice) -> dict[str, object]:
-    return {
-        "id": voice.id,
-        "object": "audio.voice",
-        "name": voice.name,
-        "text": voice.text,
-        "bundled": voice.clip is not None,
     }

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from studio.audio.read import MAX_BYTES
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.errors import InvalidClip
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
@@ -67,7 +63,8 @@ class SpeechOptions(BaseModel):
     )
     ref_audio: str | None = Field(
         None,
-        description="A clip of the voice to speak in, 1 to 30 s, as a data: URL in base64; needs ref_text.",
+        description="A clip of the voice to speak in, 1 to 30 s, with its words as ref_text: a data: URL in base64, a "
+        "public https: or http: address, or a file: address in the folder that the settings allow.",
     )
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
     seed: Annotated[Whole, Field(ge=0, le=MAX_SEED)] | None = Field(
@@ -93,9 +90,8 @@ class SpeechOptions(BaseModel):
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
 
     def request_for(self, text: str) -> SpeechRequest:
-        """Raises InvalidRequest, InvalidClip."""
+        """Raises InvalidRequest."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
-        clip = None if self.ref_audio is None else clip_bytes(self.ref_audio)
         chosen = {
             "seed": self.seed,
             "temperature": self.temperature,
@@ -109,8 +105,8 @@ class SpeechOptions(BaseModel):
         }
         return SpeechRequest(
             text=text,
-            voice=None if clip is not None else voice,
-            clip=clip,
+            voice=None if self.ref_audio is not None else voice,
+            clip_url=self.ref_audio,
             clip_text=self.ref_text,
             **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
         )
@@ -136,19 +132,3 @@ class BatchBody(SpeechOptions):
         max_length=MAX_ITEMS,
         description="Each with an input, and with any field that is to differ from the batch's.",
     )
-
-
-def clip_bytes(url: str) -> bytes:
-    """The bytes of a base64 data: URL. Raises InvalidClip."""
-    scheme, _, rest = url.partition(":")
-    if scheme.strip().lower() != "data":
-        raise InvalidClip("ref_audio must be a data: URL with the clip in base64", "ref_audio")
-    kind, comma, payload = rest.partition(",")
-    if not comma or not kind.lower().endswith(";base64"):
-        raise InvalidClip("ref_audio must be written as data:audio/…;base64,…", "ref_audio")
-    if len(payload) > MAX_BYTES * 4 // 3 + 4:
-        raise InvalidClip(f"the clip is larger than {MAX_BYTES} bytes", "ref_audio")
-    try:
-        return base64.b64decode(payload, validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidClip("ref_audio is no valid base64", "ref_audio") from None

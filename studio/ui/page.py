@@ -95,19 +95,20 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     _html(words.HINTS)
                 _html(_part("card"))
             with gr.Column(scale=4, min_width=300, elem_id="side"):
-                source, voice, clip, clip_text = _voice_fields(speech)
+                source, voice, clip, clip_text, every = _voice_fields(speech)
                 sampling = _sampling_fields()
         _html(_part("takes"))
         _html(_part("dock"))
         _html(_part("code"))
+        _html(_part("activity"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
-        _wire(fields, {1: speak, 4: four}, stop, refill)
+        _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
     return page
 
 
-def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox]:
+def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
     choices = [(voice.name, voice.id) for voice in speech.voices.listed]
     source = gr.Radio(
         [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
@@ -118,6 +119,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
+    every = gr.Button("Hear the script in every voice", elem_id="every-voice")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -134,7 +136,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
-    return source, voice, clip, clip_text
+    return source, voice, clip, clip_text, every
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
@@ -158,7 +160,7 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
-def _wire(fields: Fields, speak: dict[int, gr.Button], stop: gr.Button, refill: gr.Button) -> None:
+def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
     """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
     for count, button in speak.items():
         button.click(
@@ -167,6 +169,12 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], stop: gr.Button, refill: 
             js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
             api_visibility="private",
         )
+    every.click(
+        None,
+        fields.all,
+        js="(...values) => { window.studio.audition(values); }",
+        api_visibility="private",
+    )
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")
     refill.click(
         None,

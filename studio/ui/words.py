@@ -3,8 +3,7 @@
 TITLE = "Voice Studio"
 
 SAMPLE = (
-    "[excited] Hello! I am a voice that is made while you listen. "
-    "Change these words, choose who speaks, and press Speak again."
+    "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
 
 SCRIPT = "Script"

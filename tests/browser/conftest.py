@@ -17,7 +17,7 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

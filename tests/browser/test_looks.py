@@ -36,7 +36,19 @@ def test_axe_finds_nothing_serious(served: Served, open_page: Open, scheme: str)
     screen.script.fill("")
     screen.speak.click()
     expect(screen.card).to_be_visible()
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    screen.page.get_by_role("button", name="All tags").click()
     assert serious_violations(screen) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_dialogs(served: Served, open_page: Open, scheme: str) -> None:
+    screen = open_page(served, color_scheme=scheme).ready()
+    for opener in ("Activity", "Use the API"):
+        screen.page.get_by_role("button", name=opener).click()
+        expect(screen.page.get_by_role("dialog")).to_be_visible()
+        assert serious_violations(screen) == []
+        screen.page.keyboard.press("Escape")
 
 
 def test_dark_follows_the_system(served: Served, open_page: Open) -> None:

@@ -74,6 +74,25 @@ def test_speak_during_the_warm_up_can_be_stopped(steered: Steer, open_page: Open
     assert not [url for url in screen.requests if url.endswith("/v1/audio/speech")]
 
 
+def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.service.host.engine()
+    engine.later_frames_gate.clear()
+    screens = [open_page(studio).ready() for _ in range(engine.rows)]
+    for screen in screens:
+        screen.script.fill("Two words")
+        screen.speak.click()
+    studio.until(running=engine.rows)
+    last = open_page(studio).ready()
+    last.script.fill("Two words")
+    last.speak.click()
+    expect(last.status).to_contain_text("Every place is taken; in line: 1")
+    engine.later_frames_gate.set()
+    last.until_over()
+    assert last.heard()["rendered"] == 2 * 6 * 2048
+    assert last.figure("Waited").endswith(" ms")
+
+
 def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import av
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.screen import Screen
@@ -37,6 +40,18 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
     assert screen.page.evaluate("window.studio.current.number") == 1
     seeds = {row.locator(".take-facts span").nth(3).inner_text() for row in screen.takes.all()}
     assert len(seeds) == 4
+
+
+def test_the_script_is_heard_in_every_voice(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.page.get_by_role("button", name="Hear the script in every voice").click()
+    expect(screen.takes).to_have_count(2)
+    assert {row.locator(".take-facts span").nth(1).inner_text() for row in screen.takes.all()} == {"Anna", "Bert"}
+    screen.until_over()
+    assert screen.heard()["rendered"] == TWO_SECONDS
+    screen.page.locator("#takes li", has_text="Bert").get_by_role("button", name="Reuse").click()
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
 
 
 def test_stop_ends_all_four(served: Served, open_page: Open) -> None:
@@ -118,6 +133,21 @@ def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> 
     assert urls == list(range(2, 11))
     expect(screen.takes).to_have_count(31)
     assert 1 in numbers(screen)
+
+
+def test_a_take_is_saved_as_mp3_too(served: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_role("button", name="MP3").click()
+    assert saving.value.suggested_filename.endswith(".mp3")
+    saving.value.save_as(tmp_path / "take.mp3")
+    with av.open(str(tmp_path / "take.mp3")) as file:
+        assert file.streams.audio[0].codec.name.startswith("mp3")
+        samples = sum(frame.samples for frame in file.decode(audio=0))
+    assert samples == pytest.approx(TWO_SECONDS, abs=3 * 1152)  # whole MP3 frames, and the encoder's delay
 
 
 def test_a_delivery_sets_the_sampling_and_is_marked_while_it_holds(served: Served, open_page: Open) -> None:
