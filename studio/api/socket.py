@@ -187,7 +187,8 @@ def _same_origin(websocket: WebSocket, allowed: tuple[str, ...]) -> bool:
     origin = websocket.headers.get("origin")
     if origin is None or "*" in allowed or origin in allowed:
         return True
-    return origin.partition("://")[2] == websocket.headers.get("host")
+    host = websocket.headers.get("x-forwarded-host") or websocket.headers.get("host")
+    return origin.partition("://")[2] == host
 
 
 def _start(speech: Speech, index: int, sentence: str, format_name: str) -> dict[str, object]:
