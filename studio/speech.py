@@ -29,6 +29,7 @@ from studio.performance import Performance
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
+from studio.transcript import Transcriber
 from studio.voices import RANDOM, Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
@@ -150,8 +151,11 @@ class SpeechService:
         limits: Limits | None = None,
         keep_takes: int = 0,
         fetcher: Fetcher | None = None,
+        transcriber: Transcriber | None = None,
     ) -> None:
         """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
+        self.transcriber = transcriber
+        """Knows what is said in a clip; None where nothing is installed for it."""
         self.host = host
         self._keep_takes = keep_takes
         self.voices = voices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 
 from anyio import to_thread
@@ -21,6 +22,7 @@ from studio.library import Voice
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
 from studio.speech import SpeechService
+from studio.transcript import differences
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
@@ -151,7 +153,8 @@ class LibraryRoutes:
     async def advise(self, request: Request) -> JSONResponse:
         """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
 
-        For a file that is too long and no cut, the cut that is suggested is judged.
+        For a file that is too long and no cut, the cut that is suggested is judged. Where speech recognition is
+        installed, ``heard`` is what it hears, and ``differences`` where that is not what ref_text says.
         """
         form = await read_form(request, FORM_LIMIT)
         data, text, cut = form.file("audio_sample", "file"), form.text("ref_text", "transcript"), cut_of(form)
@@ -159,7 +162,12 @@ class LibraryRoutes:
             span = await to_thread.run_sync(suggest_span, data, "audio_sample")
             cut = type(cut)(span.start, span.end, cut.gain_db, cut.channel)
         intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
-        return JSONResponse({"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json())
+        told = {"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json()
+        transcriber = self._service.transcriber
+        if transcriber is not None:
+            heard = await to_thread.run_sync(transcriber.transcribe, intake.clip, form.text("language"))
+            told |= {"heard": heard, "differences": [asdict(each) for each in differences(text, heard)] if text else []}
+        return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
         """The voice as a pack: one file with its clips, words, codes, licence and consent."""

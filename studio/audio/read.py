@@ -16,6 +16,11 @@ MAX_BYTES = 10 * 1024 * 1024
 MIN_SECONDS = 1.0
 MAX_SECONDS = 30.0
 MIN_RATE, MAX_RATE = 8_000, 192_000
+USUAL_RATES = frozenset(
+    (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000)
+)
+OTHER_RATE = 44_100
+"""Clips of unusual rates become this one: from 44,101 to 44,100 Hz, a filter of exact phases would fill gigabytes."""
 MAX_CHANNELS = 8
 SILENCE = 1e-3
 """A clip whose peak stays under -60 dB carries no voice."""
@@ -41,7 +46,7 @@ MEDIA_TYPES = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Clip:
-    """Decoded sound: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz."""
+    """Decoded sound: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz, one of USUAL_RATES."""
 
     pcm: np.ndarray
     sample_rate: int
@@ -155,20 +160,24 @@ def _container(head: bytes) -> str | None:
 
 
 def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
-    """The file's sound frame by frame: float32 (channels, samples) and its rate, which stays the same."""
+    """The file's sound frame by frame: float32 (channels, samples) and the rate, which stays the same."""
     container = container_of(data, param)
     try:
         with av.open(io.BytesIO(data), "r", format=container) as source:
             if not source.streams.audio:
                 raise InvalidClip("the file has no audio track", param)
             # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
-            resampler = av.AudioResampler(format="flt")
-            rate = 0
+            rate, resampler = 0, av.AudioResampler(format="flt")
             for frame in source.decode(audio=0):
-                rate = rate or frame.sample_rate
+                if not rate:
+                    rate = frame.sample_rate
+                    target = rate if rate in USUAL_RATES else OTHER_RATE
+                    resampler = av.AudioResampler(format="flt", rate=target)
                 _check_frame(frame, rate, param)
                 for part in resampler.resample(frame):
-                    yield part.to_ndarray().reshape(part.samples, -1).T, rate
+                    yield part.to_ndarray().reshape(part.samples, -1).T, target
+            for part in resampler.resample(None) if rate else ():
+                yield part.to_ndarray().reshape(part.samples, -1).T, target
     except (FFmpegError, ValueError) as error:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
 

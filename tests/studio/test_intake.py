@@ -162,6 +162,15 @@ def test_every_usual_container_is_taken_in(name: str, codec: str) -> None:
     assert not codes(intake) - {"bandwidth"}
 
 
+@pytest.mark.parametrize("rate", [44_101, 8_003, 47_999, 191_999])
+def test_an_unusual_rate_becomes_a_usual_one(rate: int) -> None:
+    time = np.arange(2 * rate) / rate
+    clip = sound_of(file_of(np.sin(2 * np.pi * 440 * time).astype(np.float32), rate), Cut())
+    assert clip.sample_rate == 44_100 and abs(clip.seconds - 2) < 0.001
+    ideal = np.sin(2 * np.pi * 440 * np.arange(len(clip.pcm)) / 44_100)
+    assert np.abs(clip.pcm - ideal)[500:-500].max() < 0.01
+
+
 NO_SPEECH: dict[str, Change] = {
     "white noise": lambda pcm, rate: noise(0 * pcm, 0.1),
     "one click": lambda pcm, rate: np.eye(1, len(pcm), 5000, dtype=np.float32)[0],
