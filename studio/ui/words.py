@@ -3,8 +3,7 @@
 TITLE = "Voice Studio"
 
 SAMPLE = (
-    "Hello! I am a voice that is made while you listen. "
-    "Change these words, choose who speaks, and press Speak again."
+    "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
 
 SCRIPT = "Script"
@@ -16,7 +15,7 @@ HINTS = (
 )
 
 SOURCE = "Voice"
-BUNDLED = "Studio voices"
+BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
 VOICE_INFO = "Each was recorded once; the model imitates it."
