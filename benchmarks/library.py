@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
 import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
 from studio.host import EngineHost
 from studio.intake import take_in
-from studio.library import Library, NewSample, StoredTake, Voice, VoiceDraft
+from studio.library import Library, NewSample, StoredTake, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
 from studio.speech import SpeechRequest, SpeechService
 from studio.voices import VoiceShelf
@@ -123,28 +124,40 @@ def fill(home: Path, voices: int, takes: int) -> None:
 
 async def measure_references(home: Path, model: str) -> dict[str, float]:
     """First audio in milliseconds, by how the reference comes: a library voice, inline and new, inline and known."""
+    library = Library(home)
+    async with studio(library, model) as service:
+        figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
+        for seconds in (3, 10, 30):
+            clip = speechlike(seconds, 0)
+            began = time.perf_counter()
+            voice = await service.save_voice(_saver(library, f"voice of {seconds}", clip))
+            figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
+            known, new = as_url(clip), [as_url(speechlike(seconds, number + 1)) for number in range(5)]
+            kinds = {
+                "uploaded voice": [{"voice": voice.slug}] * 9,
+                "inline, known": [{"clip_url": known, "clip_text": "The words."}] * 9,
+                "inline, new": [{"clip_url": url, "clip_text": "The words."} for url in new],
+            }
+            for kind, requests in kinds.items():
+                figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
+    library.voices.edit("voice of 10", VoiceChanges(favourite=True))
+    async with studio(library, model) as service:
+        await service.warm_voices()
+        figures["favourite of 10 s, restarted: its first"] = await first_audio(service, [{"voice": "voice-of-10"}])
+        figures["favourite of 10 s, later ones"] = await first_audio(service, [{"voice": "voice-of-10"}] * 9)
+    return figures
+
+
+@contextlib.asynccontextmanager
+async def studio(library: Library, model: str) -> AsyncIterator[SpeechService]:
+    """An engine of its own on the library, stopped at the end."""
     host = EngineHost(EngineConfig(model=model), Engine.start)
     host.start()
     engine = await host.ready()
-    library = Library(home)
-    service = SpeechService(host, VoiceShelf(library))
-    figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
-    for seconds in (3, 10, 30):
-        clip = speechlike(seconds, 0)
-        save = _saver(library, f"voice of {seconds}", clip)
-        began = time.perf_counter()
-        voice = await service.save_voice(save)
-        figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
-        known, new = as_url(clip), [as_url(speechlike(seconds, number + 1)) for number in range(5)]
-        kinds = {
-            "uploaded voice": [{"voice": voice.slug}] * 9,
-            "inline, known": [{"clip_url": known, "clip_text": "The words."}] * 9,
-            "inline, new": [{"clip_url": url, "clip_text": "The words."} for url in new],
-        }
-        for kind, requests in kinds.items():
-            figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
-    engine.stop()
-    return figures
+    try:
+        yield SpeechService(host, VoiceShelf(library))
+    finally:
+        engine.stop()
 
 
 async def first_audio(service: SpeechService, requests: Sequence[dict[str, str]]) -> float:

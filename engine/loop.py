@@ -91,7 +91,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            with own_stream(self._runner.device, priority=-1):
+            with own_stream(self._runner.device):
                 while self.death is None:
                     self._obey()
                     started = time.perf_counter()

@@ -9,6 +9,7 @@ StudioError
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
 ├── Cancelled            somebody asked for the end of this request while it was under way
+├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
@@ -58,6 +59,14 @@ class Changed(StudioError):
 
 class Cancelled(StudioError):
     code = "request_cancelled"
+
+
+class LineFull(StudioError):
+    code = "queue_full"
+
+    def __init__(self, message: str, retry_after: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class DegenerateSpeech(StudioError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
 import sqlite3
 import time
@@ -18,7 +19,7 @@ from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Samp
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
-from studio.errors import InvalidClip, InvalidRequest, NotFound
+from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
@@ -169,8 +170,8 @@ class SpeechService:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
         ``caller`` is whose share the request counts to. ``history`` is what was said before in a conversation;
-        what is said now is added to it. Raises UnknownVoice, InvalidClip, TooManyRequests,
-        NotReady, Unavailable, Cancelled and what Engine.speak raises.
+        what is said now is added to it. Raises UnknownVoice, InvalidClip, LineFull,
+        TooManyRequests, NotReady, Unavailable, Cancelled, DegenerateSpeech and what Engine.speak raises.
         """
         engine = self.host.engine()
         voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
@@ -188,6 +189,10 @@ class SpeechService:
             performance = Performance(engine, script, utterance, request.max_frames, turns)
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
+        except EngineFull as error:
+            refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            await delivery.aclose(refusal)
+            raise refusal from error
         except BaseException as error:
             await delivery.aclose(error)
             raise
@@ -233,7 +238,7 @@ class SpeechService:
         while True:
             try:
                 return await self.speak(request, request_id, caller, history)
-            except EngineFull:
+            except LineFull:
                 await asyncio.sleep(PLACE_SECONDS)
 
     def cancel(self, request_id: str) -> None:
@@ -258,6 +263,13 @@ class SpeechService:
     def active(self, caller: str) -> list[Take]:
         """A caller's requests that wait or speak, oldest first."""
         return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def _seconds_to_wait(self, engine: Engine) -> int:
+        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(latest) / len(latest) if latest else 1.0
+        line = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * line), 1), 30)
 
     def _ended(self, take: Take) -> None:
         self._active.pop(take.id, None)

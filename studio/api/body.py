@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn, TypeVar
 
+import anyio
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +14,7 @@ from studio.errors import InvalidRequest
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
+BODY_SECONDS = 60
 MAX_DRAIN = 8 * MAX_BODY
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -31,20 +33,25 @@ async def read_json(request: Request) -> dict[str, Any]:
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body, at most MAX_BODY bytes whatever its Content-Length says. Raises ApiError (413).
+    """The whole body, at most MAX_BODY bytes whatever its Content-Length says. Raises ApiError (408, 413).
 
     What is too much is still received, up to MAX_DRAIN, and thrown away: a connection that is closed
     while the caller sends would take the answer with it.
     """
     body, received = bytearray(), 0
-    async for piece in request.stream():
-        received += len(piece)
-        if received <= MAX_BODY:
-            body += piece
-        elif received > MAX_DRAIN:
-            break
-        else:
-            body.clear()
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            async for piece in request.stream():
+                received += len(piece)
+                if received <= MAX_BODY:
+                    body += piece
+                elif received > MAX_DRAIN:
+                    break
+                else:
+                    body.clear()
+    except TimeoutError:
+        message = f"The request's body did not arrive within {BODY_SECONDS} seconds."
+        raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
     if received > MAX_BODY:
         headers = {"Connection": "close"} if received > MAX_DRAIN else {}
         raise ApiError(413, f"The request is larger than {MAX_BODY} bytes.", code="request_too_large", headers=headers)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from engine import EngineError
 from studio.api.body import as_model, read_json
 from studio.api.document import body_doc
 from studio.api.fields import in_our_words
@@ -16,8 +19,11 @@ from studio.api.schemas import SpeechBody
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
+from studio.errors import StudioError
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
+
+log = logging.getLogger(__name__)
 
 SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
 
@@ -49,6 +55,9 @@ class SpeechResponse(StreamingResponse):
 
         try:
             await super().__call__(scope, receive, send_in_time)
+        except (EngineError, StudioError, TimeoutError) as error:
+            # The body is left without its end, and the server closes the connection: so the listener can tell.
+            log.warning("request %s broke off: %s", self._speech.request_id, str(error) or "the listener took nothing")
         finally:
             await self._speech.aclose()
 

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from studio.errors import TooManyRequests
 from studio.limits import Limits
 from studio.settings import Settings, SettingsError
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
-from tests.studio.test_speech_api import assert_envelope
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
-from tests.studio.test_speech_api import assert_envelope
 
 BATCH = "/v1/audio/speech/batch"
 Steer = Callable[..., Steered]

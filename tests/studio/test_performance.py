@@ -11,10 +11,10 @@ import pytest
 from engine import Reference, Sampling, Utterance
 from studio.performance import Performance
 from studio.text import read_script
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
-from tests.studio.test_speech_api import assert_envelope
 
 SPEECH = "/v1/audio/speech"
 FRAME = 2048
