@@ -9,6 +9,7 @@ from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from studio.api.body import read_body
 from studio.api.errors import ApiError
 from studio.errors import InvalidRequest
 
@@ -16,6 +17,7 @@ MAX_FIELD = 64 * 1024
 """Bytes of one text field."""
 MAX_FIELDS = 32
 MAX_FILES = 4
+PIECE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +55,13 @@ class Form:
 
 
 async def read_form(request: Request, limit: int) -> Form:
-    """The whole form, refused as soon as it is larger than ``limit`` bytes. Raises ApiError (400, 413, 415)."""
+    """The whole form, at most ``limit`` bytes. Raises ApiError (400, 408, 413, 415)."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise ApiError(415, "Send the request as multipart/form-data.", code="unsupported_media_type")
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
-        raise too_large(limit)
+    body = await read_body(request, limit)
     parser = MultiPartParser(
-        request.headers,
-        _bounded(request, limit),
-        max_files=MAX_FILES,
-        max_fields=MAX_FIELDS,
-        max_part_size=MAX_FIELD,
+        request.headers, _pieces(body), max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD
     )
     try:
         form = await parser.parse()
@@ -75,19 +71,10 @@ async def read_form(request: Request, limit: int) -> Form:
     return await _contents(form)
 
 
-def too_large(limit: int) -> ApiError:
-    """What is still on its way is not read: the connection ends with this answer."""
-    headers = {"Connection": "close"}
-    return ApiError(413, f"The request is larger than {limit} bytes.", code="request_too_large", headers=headers)
-
-
-async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
-    size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise too_large(limit)
-        yield piece
+async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(body), PIECE):
+        yield body[start : start + PIECE]
+    yield b""
 
 
 async def _contents(form: FormData) -> Form:
