@@ -6,6 +6,7 @@ import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
+import { KeepVoice } from "./keep.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
@@ -13,6 +14,7 @@ import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
+import { Voices } from "./voices.js";
 import { floats } from "./wav.js";
 
 /** Wait for an element that Gradio has yet to draw. */
@@ -72,9 +74,20 @@ class Studio {
       script.cutAfter = detail.values.cutAfter;
       document.body.dataset.source = detail.values.source;
     });
+    await this.#openLibrary();
     await drawn("#refill");
     await this.fields.restore();
     document.body.dataset.studio = "ready";
+  }
+
+  async #openLibrary() {
+    const keep = new KeepVoice(await drawn("#keep"));
+    this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
+    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
+    const library = new Voices(await drawn("#voices"));
+    (await drawn("#open-voices")).addEventListener("click", () => library.open());
+    library.addEventListener("choose", ({ detail }) => this.fields.fill({ voice: detail.id, source: "bundled" }));
+    library.addEventListener("changed", () => this.fields.offerVoices());
   }
 
   #listenToDock(dock) {

@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,6 +15,7 @@ from studio.api.errors import ApiError, error_response
 from studio.settings import Settings
 
 OPEN = frozenset({"/health", "/ready"})
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
@@ -27,10 +29,17 @@ class Access:
         self._app = app
         self._digests = settings.api_keys
         self._public_listing = settings.public_listing
+        self._origins = settings.cors_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
+            return
+        if self._is_forged(scope):
+            told = ApiError(
+                403, "Pages of other origins may not do this; see CORS_ORIGINS.", None, "origin_not_allowed"
+            )
+            await error_response(told)(scope, receive, send)
             return
         caller = self._caller(scope)
         if caller is None:
@@ -38,6 +47,16 @@ class Access:
             return
         scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
+
+    def _is_forged(self, scope: Scope) -> bool:
+        """Whether somebody else's page makes a browser change something here, with the login of who looks at it.
+
+        CORS alone lets forms through: they are sent first and only their answer is withheld.
+        """
+        if scope.get("method") not in CHANGING or "*" in self._origins:
+            return False
+        headers = Headers(scope=scope)
+        return headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in self._origins
 
     def _caller(self, scope: Scope) -> str | None:
         address = (scope.get("client") or ("unknown", 0))[0]

@@ -70,6 +70,7 @@ class _Session:
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
         self._history: list[Reference] = []
         self._spoken = 0
+        self._cancels = 0
 
     async def run(self) -> None:
         """Until the session is done, refused or left. Raises WebSocketDisconnect, TimeoutError."""
@@ -151,16 +152,20 @@ class _Session:
             self._sentences.get_nowait()
         if self._done:
             self._sentences.put_nowait(None)
+        self._cancels += 1
         self._service.cancel_all(f"{self._id}-")
 
     async def _speak(self) -> None:
         while (sentence := await self._sentences.get()) is not None:
             index, self._spoken = self._spoken, self._spoken + 1
+            cancels = self._cancels
             try:
                 request = self._options.request_for(sentence)
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
                 speech = await self._service.speak(request, origin, self._history)
                 async with aclosing(speech):
+                    if cancels != self._cancels:  # it came before the request was under way
+                        raise Cancelled("the sentence was cancelled")
                     await self._send(_start(speech, index, sentence, request.format))
                     async for piece in speech.body:
                         await self._send(piece)
@@ -182,7 +187,8 @@ def _same_origin(websocket: WebSocket, allowed: tuple[str, ...]) -> bool:
     origin = websocket.headers.get("origin")
     if origin is None or "*" in allowed or origin in allowed:
         return True
-    return origin.partition("://")[2] == websocket.headers.get("host")
+    host = websocket.headers.get("x-forwarded-host") or websocket.headers.get("host")
+    return origin.partition("://")[2] == host
 
 
 def _start(speech: Speech, index: int, sentence: str, format_name: str) -> dict[str, object]:

@@ -101,6 +101,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         _html(_part("dock"))
         _html(_part("code"))
         _html(_part("activity"))
+        _html(_part("voices"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
@@ -136,6 +137,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
+        _html(_part("keep"))
     return source, voice, clip, clip_text, every
 
 

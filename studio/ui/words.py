@@ -15,7 +15,7 @@ HINTS = (
 )
 
 SOURCE = "Voice"
-BUNDLED = "Studio voices"
+BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
 VOICE_INFO = "Each was recorded once; the model imitates it."

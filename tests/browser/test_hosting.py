@@ -38,9 +38,9 @@ class StrippingProxy:
         await self._app(scope, receive, send)
 
 
-def test_the_page_speaks_behind_a_key(voices_folder: Path, open_page: Open) -> None:
+def test_the_page_speaks_behind_a_key(voices_folder: Path, open_page: Open, tmp_path: Path) -> None:
     digest = hashlib.sha256(b"secret").digest()
-    settings = Settings(model="test/model", voices=str(voices_folder), api_keys=(digest,))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
     with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
         assert httpx.get(studio.url).status_code == 401
         screen = open_page(studio, http_credentials={"username": "me", "password": "secret"}).ready()
@@ -51,13 +51,13 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, open_page: Open) -> N
 
 
 def test_the_page_speaks_under_a_path_of_a_proxy(
-    voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+    voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def behind_proxy(*args: object, **options: object) -> StrippingProxy:
         return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
 
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
-    settings = Settings(model="test/model", voices=str(voices_folder), root_path=PREFIX)
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), root_path=PREFIX)
     with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
         screen = open_page(Served(f"{studio.url}{PREFIX}/", studio.app)).ready()
         screen.script.fill("Two words")

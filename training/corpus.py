@@ -1,0 +1,72 @@
+"""The synthesised corpus on the training device: one long int16 signal, its phones, and where utterances lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.synthesise import FRAME_SAMPLES
+from training.voices import SLOT_SAMPLES, UNKNOWN_PHONE
+
+SLOTS = FRAME_SAMPLES // SLOT_SAMPLES
+
+
+class Corpus:
+    """All shards of a folder that are complete when it is made (or `grow` is called).
+
+    audio (samples,) int16 and phones (samples / 512,) int8 are on `device`; every utterance
+    starts on a frame boundary.
+    """
+
+    def __init__(self, folder: Path, device: torch.device, capacity_hours: float) -> None:
+        samples = int(capacity_hours * 3600 * 44100) // FRAME_SAMPLES * FRAME_SAMPLES
+        self.folder = folder
+        self.audio = torch.zeros(samples, dtype=torch.int16, device=device)
+        self.phones = torch.full((samples // SLOT_SAMPLES,), UNKNOWN_PHONE, dtype=torch.int8, device=device)
+        self.samples = 0
+        self.rows: list[tuple[int, int, str]] = []
+        """(voice index, frames, text) an utterance, in the order of the signal."""
+        self._seen: set[str] = set()
+        self.grow()
+
+    def grow(self) -> None:
+        """Take in shards that were finished since the last call, while there is room."""
+        for meta in sorted(self.folder.glob("meta_*.json")):
+            name = meta.stem.removeprefix("meta_")
+            if name in self._seen:
+                continue
+            audio = torch.from_numpy(np.load(self.folder / f"audio_{name}.npy"))
+            end = self.samples + len(audio)
+            if end > len(self.audio):
+                return
+            self._seen.add(name)
+            self.audio[self.samples : end] = audio.to(self.audio.device)
+            phones = torch.from_numpy(np.load(self.folder / f"phones_{name}.npy"))
+            self.phones[self.samples // SLOT_SAMPLES : end // SLOT_SAMPLES] = phones.to(self.phones.device)
+            self.rows += [(int(v), int(n), str(t)) for v, n, t in json.loads(meta.read_text())]
+            self.samples = end
+
+    @property
+    def hours(self) -> float:
+        return self.samples / 44100 / 3600
+
+    @property
+    def complete(self) -> bool:
+        """The synthesisers have ended and everything that fits is loaded."""
+        return (self.folder / "done").exists()
+
+    def segments(self, rows: int, frames: int) -> tuple[Tensor, Tensor]:
+        """Random pieces: audio (rows, 1, frames · 2048) in [-1, 1] and phones (rows, frames, 4) int64.
+
+        They start on any multiple of 512 samples, so that codes do not depend on one frame phase.
+        """
+        device = self.audio.device
+        length = frames * FRAME_SAMPLES
+        slot = torch.randint(0, (self.samples - length) // SLOT_SAMPLES, (rows, 1), device=device)
+        audio = self.audio[slot * SLOT_SAMPLES + torch.arange(length, device=device)].float() / 32768
+        phones = self.phones[slot + torch.arange(frames * SLOTS, device=device)].long()
+        return audio[:, None], phones.view(rows, frames, SLOTS)

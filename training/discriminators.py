@@ -1,0 +1,94 @@
+"""Small multi-period (HiFi-GAN) and multi-resolution (UnivNet) discriminators, and their least-squares losses."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
+
+PERIODS = (2, 3, 5, 7, 11)
+RESOLUTIONS = (2048, 1024, 512)
+HEARD_SHARE = 0.4
+"""Of the spectrum that the resolution discriminators see: the corpus has little above 9 kHz."""
+
+Verdict = tuple[Tensor, list[Tensor]]
+"""Scores, and the features of every layer."""
+
+
+class PeriodDiscriminator(nn.Module):
+    """Sees the waveform folded into columns of one period."""
+
+    def __init__(self, period: int) -> None:
+        super().__init__()
+        self.period = period
+        widths = (1, 24, 64, 128, 192, 192)
+        self.layers = nn.ModuleList(
+            weight_norm(nn.Conv2d(a, b, (5, 1), (3 if i < 4 else 1, 1), (2, 0)))
+            for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))
+        )
+        self.score = weight_norm(nn.Conv2d(widths[-1], 1, (3, 1), padding=(1, 0)))
+
+    def forward(self, audio: Tensor) -> Verdict:
+        folded = F.pad(audio, (0, -audio.shape[-1] % self.period)).unflatten(-1, (-1, self.period))
+        features = []
+        for layer in self.layers:
+            folded = F.leaky_relu(layer(folded), 0.1)
+            features.append(folded)
+        return self.score(folded), features
+
+
+class ResolutionDiscriminator(nn.Module):
+    """Sees the complex spectrogram at one window size."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+        width = 32
+        self.layers = nn.ModuleList(
+            [weight_norm(nn.Conv2d(2, width, (3, 9), padding=(1, 4)))]
+            + [weight_norm(nn.Conv2d(width, width, (3, 9), (1, 2), (1, 4))) for _ in range(3)]
+            + [weight_norm(nn.Conv2d(width, width, 3, padding=1))]
+        )
+        self.score = weight_norm(nn.Conv2d(width, 1, 3, padding=1))
+        self.register_buffer("window", torch.hann_window(size), persistent=False)
+
+    def forward(self, audio: Tensor) -> Verdict:
+        with torch.autocast(audio.device.type, enabled=False):
+            spectrum = torch.stft(
+                audio.float().squeeze(1), self.size, self.size // 4, window=self.window, return_complex=True
+            )
+            seen = torch.view_as_real(spectrum[:, : int(HEARD_SHARE * self.size / 2)]).permute(0, 3, 2, 1)
+        features = []
+        for layer in self.layers:
+            seen = F.leaky_relu(layer(seen), 0.1)
+            features.append(seen)
+        return self.score(seen), features
+
+
+class Discriminators(nn.ModuleList):
+    """All of them; call with audio (rows, 1, samples)."""
+
+    def __init__(self) -> None:
+        super().__init__([*(PeriodDiscriminator(p) for p in PERIODS), *(ResolutionDiscriminator(r) for r in RESOLUTIONS)])
+
+    def forward(self, audio: Tensor) -> list[Verdict]:
+        return [judge(audio) for judge in self]
+
+
+def judge_loss(real: list[Verdict], fake: list[Verdict]) -> Tensor:
+    """What the discriminators minimise: real is one, fake is nought."""
+    losses = [(r.float() - 1).pow(2).mean() + f.float().pow(2).mean() for (r, _), (f, _) in zip(real, fake, strict=True)]
+    return torch.stack(losses).mean()
+
+
+def fooling_loss(fake: list[Verdict]) -> Tensor:
+    """What the decoder minimises: its audio is judged one."""
+    return torch.stack([(f.float() - 1).pow(2).mean() for f, _ in fake]).mean()
+
+
+def feature_loss(real: list[Verdict], fake: list[Verdict]) -> Tensor:
+    """Relative distance of the discriminators' features."""
+    pairs = [pair for (_, r), (_, f) in zip(real, fake, strict=True) for pair in zip(r, f, strict=True)]
+    losses = [(f.float() - r.float().detach()).abs().mean() / (r.float().detach().abs().mean() + 1e-4) for r, f in pairs]
+    return torch.stack(losses).mean()

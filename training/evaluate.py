@@ -1,0 +1,200 @@
+"""Measure a checkpoint on a CPU, through the engine: words, stops, lengths, voices, speed. Writes evaluation.json.
+
+    python -m training.evaluate assets/fry --root UNPACKED_DEBIAN_PACKAGES --pictures OUT
+
+Held-out sentences only. Word error is that of a weak recogniser, so read it against `wer_source`, the
+synthesiser's own audio of the same sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+import wave
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine import Engine, EngineConfig, Reference, Sampling, Utterance
+from engine.codec import Codec, load_codec
+from training.clips import write_wave
+from training.measures import Recogniser, mel_frames, spelled, voice_print, warped_distance, word_errors
+from training.pictures import draw
+from training.synthesise import Synthesiser
+from training.text import fortune_sentences, is_held_out
+from training.voices import DEFAULT_VOICE, VOICES
+
+SIZE_FILES = ("config.json", "model.safetensors", "tokenizer.json", "codec.pth", "codec.yaml")
+LONGEST = 400
+"""Frames a take may have; one that gets there did not stop by itself."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Take:
+    """What the engine said, and how long it took."""
+
+    audio: np.ndarray
+    stopped: bool
+    first_audio: float
+    seconds: float
+
+
+async def speak(engine: Engine, utterance: Utterance) -> Take:
+    """One take from start to end."""
+    started = time.monotonic()
+    first, pieces, reason = 0.0, [], None
+    async for chunk in engine.speak(utterance):
+        if not pieces and len(chunk.pcm):
+            first = time.monotonic() - started
+        pieces.append(chunk.pcm)
+        reason = chunk.finish_reason
+    return Take(np.concatenate(pieces), reason == "stop", first, time.monotonic() - started)
+
+
+class Evaluation:
+    """An engine, a recogniser and the synthesiser that the engine's model learnt from."""
+
+    def __init__(self, engine: Engine, codec: Codec, synthesiser: Synthesiser, pictures: Path | None) -> None:
+        self.engine, self.synthesiser, self.pictures = engine, synthesiser, pictures
+        self.codec, self.recogniser = codec, Recogniser()
+        self.rate = engine.info.sample_rate
+
+    def source(self, voice: int, text: str) -> np.ndarray:
+        """The synthesiser's own audio, float32."""
+        spoken = self.synthesiser.speak(VOICES[voice], text)
+        if spoken is None:
+            raise RuntimeError(f"the synthesiser said nothing to {text!r}")
+        return spoken.audio.astype(np.float32) / 32768
+
+    async def round_trip(self, audio: np.ndarray) -> np.ndarray:
+        """Through the codec and back."""
+        reference = await self.engine.encode_reference(audio, self.rate, "unused")
+        codes = torch.from_numpy(reference.codes)[None].long()
+        with torch.inference_mode():
+            return self.codec.decode(codes)[0, 0].numpy()
+
+    async def words(self, texts: list[str], seed: int) -> dict[str, float]:
+        """Word error of source, round trip and plain takes; stops, lengths, distance, speed."""
+        errors, words = {"source": 0, "codec": 0, "generated": 0}, 0
+        takes, stopped, fitting, distances, ratios = [], 0, 0, [], []
+        for index, text in enumerate(texts):
+            said = spelled(text)
+            words += len(said)
+            source = self.source(DEFAULT_VOICE, text)
+            sounds = {"source": source, "codec": await self.round_trip(source)}
+            take = await speak(self.engine, Utterance(text, (), Sampling(seed=seed + index), LONGEST))
+            sounds["generated"] = take.audio
+            for name, audio in sounds.items():
+                errors[name] += word_errors(said, self.recogniser.words(audio))
+            takes.append(take)
+            ratios.append(len(take.audio) / len(source))
+            stopped += take.stopped
+            fitting += take.stopped and abs(ratios[-1] - 1) <= 0.3
+            if index < 12:
+                distances.append([warped_distance(mel_frames(source), mel_frames(s)) for s in sounds.values()][1:])
+            if self.pictures and index < 6:
+                self._keep(f"{index}", text, sounds)
+        spoken = sum(len(t.audio) for t in takes) / self.rate
+        return {
+            **{f"wer_{name}": count / words for name, count in errors.items()},
+            "stop_rate": stopped / len(texts),
+            "stop_and_length_rate": fitting / len(texts),
+            "length_ratio": float(np.median(ratios)),
+            "mel_distance_codec": float(np.mean([d[0] for d in distances])),
+            "mel_distance_generated": float(np.mean([d[1] for d in distances])),
+            "rtf": sum(t.seconds for t in takes) / spoken,
+            "first_audio_s": float(np.median([t.first_audio for t in takes])),
+            "sentences": len(texts),
+        }
+
+    async def voices(self, texts: list[str], clips: Path, seed: int) -> dict[str, float]:
+        """How often the nearest reference clip of a cloned take is the right one, and the clones' word error."""
+        names = [v.name for v in VOICES]
+        references, prints = [], []
+        for name in names:
+            audio = read_wave(clips / f"{name}.wav")
+            words = (clips / f"{name}.txt").read_text(encoding="utf-8").strip()
+            references.append(await self.engine.encode_reference(audio, self.rate, words))
+            prints.append(voice_print(audio))
+        hits = errors = words_said = stopped = 0
+        confused: dict[str, str] = {}
+        for voice, reference in enumerate(references):
+            for index, text in enumerate(texts):
+                take = await self._clone(text, reference, seed + index)
+                stopped += take.stopped
+                distance = [float(np.linalg.norm(voice_print(take.audio) - p)) for p in prints]
+                nearest = int(np.argmin(distance))
+                hits += nearest == voice
+                if nearest != voice:
+                    confused[names[voice]] = names[nearest]
+                errors += word_errors(spelled(text), self.recogniser.words(take.audio))
+                words_said += len(spelled(text))
+        count = len(references) * len(texts)
+        print("taken for another voice:", confused or "none")
+        return {
+            "voice_match": hits / count,
+            "voice_count": len(references),
+            "wer_cloned": errors / words_said,
+            "stop_rate_cloned": stopped / count,
+        }
+
+    async def _clone(self, text: str, reference: Reference, seed: int) -> Take:
+        return await speak(self.engine, Utterance(text, (reference,), Sampling(seed=seed), LONGEST))
+
+    def _keep(self, name: str, text: str, sounds: dict[str, np.ndarray]) -> None:
+        assert self.pictures is not None
+        draw(self.pictures / f"{name}.png", text, sounds)
+        for kind, audio in sounds.items():
+            write_wave(self.pictures / f"{name}_{kind}.wav", np.clip(audio, -1, 1) * 32767)
+
+
+def read_wave(path: Path) -> np.ndarray:
+    """A 16-bit mono file as float32."""
+    with wave.open(str(path)) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+
+
+async def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, float]:
+    """All figures of one checkpoint."""
+    engine = Engine.start(EngineConfig(str(arguments.checkpoint), device="cpu"))
+    try:
+        codec = load_codec(arguments.checkpoint, "cpu")
+        synthesiser = Synthesiser(arguments.root, scratch / "source.wav")
+        evaluation = Evaluation(engine, codec, synthesiser, arguments.pictures)
+        held = [s for s in fortune_sentences(arguments.root) if is_held_out(s) and 20 <= len(s) <= 90 and s.isascii()]
+        held = [s for s in held if not any(c.isdigit() for c in s)]
+        texts = held[:: max(1, len(held) // arguments.sentences)][: arguments.sentences]
+        figures = await evaluation.words(texts, seed=100)
+        print(json.dumps(figures, indent=1), flush=True)
+        if arguments.voice_sentences:
+            more = [s for s in held if s not in texts][:: max(1, len(held) // 20)][: arguments.voice_sentences]
+            figures |= await evaluation.voices(more, arguments.checkpoint / "voices", seed=500)
+    finally:
+        engine.stop()
+    size = sum((arguments.checkpoint / name).stat().st_size for name in SIZE_FILES)
+    return {name: round(value, 4) for name, value in figures.items()} | {"size_mib": round(size / 2**20, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--root", type=Path, default=Path("/"))
+    parser.add_argument("--sentences", type=int, default=60)
+    parser.add_argument("--voice-sentences", type=int, default=4)
+    parser.add_argument("--pictures", type=Path)
+    arguments = parser.parse_args()
+    if arguments.pictures:
+        arguments.pictures.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        figures = asyncio.run(measure(arguments, Path(scratch)))
+    (arguments.checkpoint / "evaluation.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

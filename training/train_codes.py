@@ -1,0 +1,242 @@
+"""Stage a: encoder and codebooks, trained so that spectra and phones can be read off the codes; no waveform yet.
+
+    python -m training.train_codes DATA OUT --continuous 240 --quantised 240
+
+Writes OUT/codes.pt: the codec's tensors with everything that decides codes rounded to half precision, so
+that the exported half-precision file gives the very same codes. Prints the gate's figures last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.codec.model import Codec
+from engine.codec.quantizer import VectorQuantizer
+from training.corpus import SLOTS, Corpus
+from training.optimise import Clock, clip_each, set_rate
+from training.sizes import CODEC
+from training.spectra import log_mel, narrow_mel
+from training.start import prepare_codec, start_codebooks
+from training.voices import PHONES, UNKNOWN_PHONE
+
+MEL_BANDS, NARROW_BANDS = 80, 160
+DECIDES_CODES = (
+    "encoder.", "quantizer.downsample.", "quantizer.pre_module.",
+    "quantizer.semantic_quantizer.", "quantizer.quantizer.",
+)  # fmt: skip
+
+
+class Readers(nn.Module):
+    """What must be readable: spectra from the upsampled latents, phones from latents and from semantic codes."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        bands = 2 * (MEL_BANDS + NARROW_BANDS)  # two spectra a step of 512 samples
+        self.spectra = nn.Sequential(
+            nn.Conv1d(dim, 512, 3, padding=1), nn.GELU(),
+            nn.Conv1d(512, 512, 3, padding=1), nn.GELU(), nn.Conv1d(512, bands, 1),
+        )  # fmt: skip
+        self.phones = nn.Conv1d(dim, SLOTS * len(PHONES), 1)
+        self.semantic_phones = nn.Sequential(
+            nn.Conv1d(dim, 256, 1), nn.GELU(), nn.Conv1d(256, SLOTS * len(PHONES), 1)
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Quantised:
+    """Latents through the codebooks: the sum, the first one's part, and what training adds to the loss."""
+
+    latent: Tensor
+    semantic: Tensor
+    penalty: Tensor
+    residual_share: Tensor
+    codes: Tensor
+
+
+def quantise(codec: Codec, z: Tensor) -> Quantised:
+    """Every codebook in turn on what is left of z (rows, dim, frames), with the losses that train entries."""
+    total, penalty, codes = torch.zeros_like(z), z.new_zeros(()), []
+    stages = [*codec.quantizer.semantic_quantizer.quantizers, *codec.quantizer.quantizer.quantizers]
+    semantic = total
+    for index, stage in enumerate(stages):
+        assert isinstance(stage, VectorQuantizer)
+        latent = stage.in_proj(z - total)
+        code = stage.nearest(latent.detach())
+        entry = stage.codebook(code).transpose(1, 2)
+        spread = latent.detach().pow(2).mean()
+        penalty = penalty + ((entry - latent.detach()).pow(2).mean() + 0.25 * (entry.detach() - latent).pow(2).mean()) / spread
+        total = total + stage.out_proj(latent + (entry - latent).detach())
+        codes.append(code)
+        if index == 0:
+            semantic = total
+    share = (z.detach() - total).pow(2).mean() / z.detach().var()
+    return Quantised(total, semantic, penalty, share, torch.stack(codes, 1))
+
+
+def phone_loss(logits: Tensor, phones: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross-entropy and accuracy of (rows, 4 · phones, frames) against (rows, frames, 4)."""
+    rows, _, frames = logits.shape
+    by_slot = logits.view(rows, SLOTS, len(PHONES), frames).permute(0, 2, 3, 1).float()
+    loss = F.cross_entropy(by_slot, phones, ignore_index=UNKNOWN_PHONE)
+    known = phones != UNKNOWN_PHONE
+    hits = ((by_slot.argmax(1) == phones) & known).sum() / known.sum().clamp(min=1)
+    return loss, hits
+
+
+class Stage:
+    """The codec, its readers and one optimiser through both phases."""
+
+    def __init__(self, corpus: Corpus, rows: int, frames: int, device: torch.device, compiled: bool) -> None:
+        self.corpus, self.rows, self.frames, self.device = corpus, rows, frames, device
+        self.codec = Codec(CODEC).to(device)
+        prepare_codec(self.codec, corpus.segments(8, frames)[0])
+        self.readers = Readers(CODEC.latent_dim).to(device)
+        self._encoder = torch.compile(self.codec.encoder) if compiled else self.codec.encoder
+        unused = [*self.codec.decoder.parameters()]
+        self.codec.decoder.requires_grad_(False)
+        skipped = {id(p) for p in unused}
+        self.parameters = [p for p in (*self.codec.parameters(), *self.readers.parameters()) if id(p) not in skipped]
+        self.optimiser = torch.optim.AdamW(
+            self.parameters, lr=1.2e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=device.type == "cuda"
+        )
+        self.step = 0
+
+    def latents(self, audio: Tensor) -> Tensor:
+        """Audio (rows, 1, samples) → latents before quantisation (rows, dim, frames) float32."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            encoded = self._encoder(audio)
+        quantizer = self.codec.quantizer
+        return quantizer.pre_module(quantizer.downsample(encoded.float()))
+
+    def losses(self, quantised: bool) -> tuple[Tensor, Tensor]:
+        """One random batch: the loss and [mel, narrow, residual share, phone accuracy z, semantic]."""
+        audio, phones = self.corpus.segments(self.rows, self.frames)
+        audio = audio * 10 ** (0.5 * torch.rand(self.rows, 1, 1, device=self.device) - 0.35)
+        z = self.latents(audio)
+        heard, accuracy = phone_loss(self.readers.phones(z), phones)
+        loss = 0.2 * heard
+        share = semantic_accuracy = torch.zeros((), device=self.device)
+        latent = z
+        if quantised:
+            q = quantise(self.codec, z)
+            latent, share = q.latent, q.residual_share
+            said, semantic_accuracy = phone_loss(self.readers.semantic_phones(q.semantic), phones)
+            loss = loss + 0.3 * said + 0.3 * q.penalty + 0.5 * share
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
+        mel, narrow = log_mel(audio), narrow_mel(audio)
+        mel_loss, narrow_loss = (
+            (_unfolded(part) - target).abs().mean()
+            for part, target in zip(read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1), (mel, narrow), strict=True)
+        )
+        figures = torch.stack([mel_loss, narrow_loss, share, accuracy, semantic_accuracy]).detach()
+        return loss + mel_loss + narrow_loss, figures
+
+    def train(self, seconds: float, quantised: bool) -> None:
+        """Train one phase for its time; prints a line every few seconds."""
+        clock, said, first, recent = Clock(seconds), 0.0, self.step, []
+        while clock.elapsed < seconds:
+            set_rate(self.optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
+            loss, figures = self.losses(quantised)
+            self.optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            clip_each(self.parameters)
+            self.optimiser.step()
+            self.step += 1
+            recent.append(figures)
+            if clock.elapsed > said:
+                said = clock.elapsed + max(5.0, seconds / 25)
+                report(self.step, clock.elapsed, recent)
+                recent = []
+                if not self.corpus.complete or clock.elapsed < 30:
+                    self.corpus.grow()
+        self.corpus.grow()
+
+    @torch.no_grad()
+    def start_codebooks(self, batches: int) -> None:
+        """Fit the codebooks to the latents as they are now."""
+        found = [self.corpus.segments(self.rows, self.frames) for _ in range(batches)]
+        z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, _ in found])
+        phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p in found])
+        shares = start_codebooks(self.codec, z, phones)
+        print("left after each codebook", " ".join(f"{s:.3f}" for s in shares), flush=True)
+
+    @torch.no_grad()
+    def freeze(self) -> None:
+        """Round to half what decides codes."""
+        for name, tensor in self.codec.state_dict().items():
+            if name.startswith(DECIDES_CODES):
+                tensor.copy_(tensor.half().float())
+
+    @torch.no_grad()
+    def gate(self, batches: int) -> None:
+        """Print the figures on fresh segments, and how evenly each codebook is used."""
+        self.codec.eval()
+        figures = torch.stack([torch.cat([self.losses(q)[1] for _ in range(batches)]).view(batches, 5).mean(0) for q in (False, True)])
+        plain, quantised = figures.tolist()
+        z = self.latents(self.corpus.segments(self.rows, self.frames)[0])
+        codes = quantise(self.codec, z).codes
+        bits = []
+        for index in range(codes.shape[1]):
+            p = torch.bincount(codes[:, index].flatten(), minlength=CODEC.residual_codebook_size).float()
+            p = p / p.sum()
+            bits.append(f"{float(-(p * (p + 1e-12).log2()).sum()):.1f}")
+        print(
+            f"GATE mel {plain[0]:.4f} -> {quantised[0]:.4f} narrow {plain[1]:.4f} -> {quantised[1]:.4f} "
+            f"residual {quantised[2]:.3f} phones {quantised[3]:.3f} semantic {quantised[4]:.3f} bits {' '.join(bits)}",
+            flush=True,
+        )
+
+
+def _unfolded(read: Tensor) -> Tensor:
+    """(rows, 2 · bands, steps) → (rows, bands, 2 · steps)."""
+    rows, width, steps = read.shape
+    return read.view(rows, width // 2, 2, steps).transpose(2, 3).reshape(rows, width // 2, 2 * steps)
+
+
+def report(step: int, elapsed: float, recent: list[Tensor]) -> None:
+    """Print the mean of recent figures."""
+    mean = torch.stack(recent).mean(0).tolist()
+    names = ("mel", "narrow", "residual", "phones", "semantic")
+    print(f"{step} {elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in zip(names, mean, strict=True)), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--continuous", type=float, default=240, help="seconds before the codebooks")
+    parser.add_argument("--quantised", type=float, default=240, help="seconds with them")
+    parser.add_argument("--rows", type=int, default=64)
+    parser.add_argument("--frames", type=int, default=24)
+    parser.add_argument("--hours", type=float, default=25.0, help="of the corpus to hold in memory")
+    arguments = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(0)
+    corpus = Corpus(arguments.data, device, arguments.hours)
+    while corpus.hours < 0.02:
+        time.sleep(1)
+        corpus.grow()
+    stage = Stage(corpus, arguments.rows, arguments.frames, device, compiled=device.type == "cuda")
+    print(f"{corpus.hours:.1f} h, {sum(p.numel() for p in stage.codec.parameters()) / 1e6:.2f} M parameters", flush=True)
+    stage.train(arguments.continuous, quantised=False)
+    stage.start_codebooks(30 if device.type == "cuda" else 12)
+    stage.train(arguments.quantised, quantised=True)
+    stage.freeze()
+    stage.gate(10)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    torch.save(stage.codec.state_dict(), arguments.out / "codes.pt")
+    torch.save(stage.readers.state_dict(), arguments.out / "readers.pt")
+
+
+if __name__ == "__main__":
+    main()
