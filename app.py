@@ -16,11 +16,16 @@ from fastapi import FastAPI
 
 from engine import Engine, EngineConfig, EngineError
 from studio.api import install_api
+from studio.bundled import import_bundled
 from studio.errors import InvalidClip
+from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
+from studio.library import Library
+from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
+from studio.transcript import Transcriber
 from studio.voices import VoiceShelf
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -49,16 +54,23 @@ def create_app(
         device=settings.device,
         codec_device=settings.codec_device,
         dtype=settings.dtype,
+        codec_dtype=settings.codec_dtype,  # type: ignore[arg-type]  # the settings allow no other
         max_rows=settings.max_rows,
         max_waiting=settings.max_waiting,
         max_context=settings.max_context,
         threads=settings.threads,
+        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
         prefix_bytes=settings.prefix_cache_mb * 2**20,
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
     )
     host = EngineHost(config, start_engine, reporter)
-    service = SpeechService(host, VoiceShelf(Path(settings.voices)))
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    library = Library(Path(settings.studio_home))
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    transcriber = Transcriber(settings.asr_model) if settings.asr_model else None
+    import_bundled(library, Path(settings.voices))
+    service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -6,6 +6,7 @@ python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import itertools
 import json
 import queue
@@ -24,14 +25,15 @@ from engine import kernels
 from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig, TransformerSizes
+from engine.kernels.linear import Tiles
 from engine.layers import rope_angles
 from engine.loop import Loop
 from engine.model import DualAR
 from engine.prompt import Prompt
 from engine.row import Row
 from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams
-from engine.types import Sampling
+from engine.streams import GraphStreams, PlainStreams, Precision
+from engine.types import AudioChunk, Sampling
 
 DEVICE = torch.device("cuda")
 SLOW = TransformerSizes(155776, 36, 2560, 32, 8, 128, 9728, True, 1e6, 1e-6)
@@ -72,7 +74,7 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
     random = np.random.default_rng(seed)
     ids = random.integers(0, config.eos_token, steps)
     codes = np.zeros((config.num_codebooks, steps), np.int64)
-    made = Row(Prompt(ids, codes), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
     made.slot = slot
     return made
 
@@ -100,8 +102,6 @@ def check_kernels() -> dict[str, float]:
         out[key + " residual"] = error(kernels.linear(x, w, residual=r), kernels.linear_twin(f[0], f[1], residual=f[3]))
         gated = kernels.linear(x, w, g, 1e-6, gated=True)
         out[key + " gated"] = error(gated, kernels.linear_twin(f[0], f[1], f[2], 1e-6, gated=True))
-        alone = torch.cat([kernels.linear(x[i : i + 1], w, g, 1e-6) for i in range(rows_)])
-        out[key + " alone-batch"] = float((alone != kernels.linear(x, w, g, 1e-6)).sum())
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
     table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
@@ -146,7 +146,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         for each in prompts:
             each.prompt.ids[:] %= 256
         rows = join(runner, prompts)
-        frames.append(np.stack([runner.frame(rows)[0] for _ in range(60)]))
+        frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
     plain, graph = PlainStreams(small.codec), GraphStreams(small.codec, 4)
     graph.capture(lambda done: None)
@@ -177,41 +177,38 @@ SHAPES = {
 
 
 def tune_linear() -> list[dict[str, Any]]:
-    """Every shape of a frame at few rows: cuBLAS and the kernel's variants, in TB/s of weights read."""
+    """Every shape of a frame at one row: cuBLAS and the kernel's variants, in TB/s of weights read."""
     results = []
-    for name, rows in itertools.product(SHAPES, (1, 8)):
+    for name in SHAPES:
         for variant in ("cublas", *VARIANTS):
             try:
-                speed: float | str = product_speed(name, rows, variant)
+                speed: float | str = product_speed(name, variant)
             except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
                 speed = str(failure)[:80]
-            results.append({"shape": name, "rows": rows, "variant": variant, "tb_s": speed})
+            results.append({"shape": name, "variant": variant, "tb_s": speed})
     return results
 
 
-def product_speed(name: str, rows: int, variant: Any) -> float:
+def product_speed(name: str, variant: Any) -> float:
     """TB/s over copies of the weights that together are far larger than the L2."""
     columns, depth, kind = SHAPES[name]
     stored = columns * (2 if kind == "gated" else 1)
     weights = [
         (torch.randn(stored, depth, device=DEVICE) * 0.02).bfloat16() for _ in range(2 + int(4e8 / stored / depth / 2))
     ]
-    x = torch.randn(rows, depth, device=DEVICE).bfloat16()
+    x = torch.randn(1, depth, device=DEVICE).bfloat16()
     fused: dict[str, Any] = {"norm": torch.ones_like(x[0]), "eps": 1e-6, "gated": kind == "gated"}
     if kind == "residual":
-        fused = {"residual": torch.randn(rows, columns, device=DEVICE).bfloat16()}
+        fused = {"residual": torch.randn(1, columns, device=DEVICE).bfloat16()}
     if variant == "cublas":
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        tiles = dict(zip(("block_n", "block_k", "num_warps", "num_stages"), variant, strict=True))
-        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, **tiles) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, tiles=Tiles(*variant)) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
 
 
-VARIANTS = (
-    (16, 128, 4, 4), (16, 256, 4, 3), (16, 256, 4, 4), (16, 256, 8, 4), (16, 512, 4, 3), (16, 512, 8, 3),
-    (32, 128, 4, 4), (32, 256, 4, 3), (32, 256, 8, 4), (16, 128, 2, 6), (16, 256, 2, 4),
-)  # fmt: skip
+VARIANTS = ((2, 1024, 4), (2, 2048, 4), (4, 512, 4), (4, 512, 2), (8, 512, 4), (8, 256, 2), (16, 256, 4), (16, 512, 8))
+"""(block_n, block_k, num_warps)."""
 
 
 def graphed_ms(run: Any) -> float:
@@ -258,30 +255,81 @@ def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
     for size in sizes:
         batch = rows[:size]
-        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: runner.frame(batch), 30, 5)
+        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: list(runner.launch(batch).read()), 30, 5)
     return out
 
 
-def time_streams(model: DualAR, codec: Codec, rows: int, frames: int) -> dict[str, float]:
-    """The whole loop, codec included: every row draws `frames` frames."""
-    runner = Runner(model, rows, 1024)
+class Heard:
+    """What a listener notes: when the first chunk came and what the last one said."""
+
+    def __init__(self) -> None:
+        self.first = 0.0
+        self.last: queue.SimpleQueue[AudioChunk] = queue.SimpleQueue()
+
+    def __call__(self, item: Any) -> None:
+        if not isinstance(item, AudioChunk):
+            print(f"a take ended early: {item}", flush=True)
+            return
+        self.first = self.first or item.timing.now
+        if item.finish_reason:
+            self.last.put(item)
+
+
+def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
+    """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
+    runner = Runner(model, rows, 2048, 2**31)
     runner.use_graphs(True, lambda done: None)
-    streams = GraphStreams(codec, rows)
+    streams = GraphStreams(codec, rows, precision)
+    started = time.perf_counter()
     streams.capture(lambda done: None)
+    captured = time.perf_counter() - started
     loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
-    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     loop.start()
-    for turn in range(2):  # the first is a warm-up
-        started = time.perf_counter()
-        for i in range(rows):
-            made = row(0, 1000 * turn + i, 300, S2_PRO)
-            made.max_frames = frames
-            made.sink = lambda item: done.put(item) if getattr(item, "finish_reason", None) else None
-            loop.submit(made)
-        total = sum(last.first_frame + last.frames for last in (done.get() for _ in range(rows)))
-        seconds = time.perf_counter() - started
+
+    def submit(seed: int, steps: int, most: int) -> Heard:
+        made, heard = row(0, seed, steps, S2_PRO), Heard()
+        made.max_frames, made.sink = most, heard
+        loop.submit(made)
+        return heard
+
+    submit(1, 300, 20).last.get()
+    started = time.perf_counter()
+    takes = [heard.last.get() for heard in [submit(i, 300, frames) for i in range(rows)]]
+    seconds = time.perf_counter() - started
+    total = sum(take.first_frame + take.frames for take in takes)
+    first = []
+    for _ in range(20):  # the same prompt: all but its last 40 positions are known
+        heard = submit(7, 300, 6)
+        heard.last.get()
+        first.append(heard.first * 1e3)
     loop.stop()
-    return {f"xrt_b{rows}_with_codec": total * FRAME_SECONDS / seconds, "frames": total, "seconds": seconds}
+    return {
+        "xrt_with_codec": total * FRAME_SECONDS / seconds,
+        "ms_a_frame_of_all": seconds / (total / rows) * 1e3,
+        "first_audio_ms": statistics.median(first[2:]),
+        "codec_capture_s": captured,
+    }
+
+
+def time_codec(codec: Codec) -> dict[str, float]:
+    """The codec alone: streams of 32 rows in chunks of eight, and a cold clip of 10 s."""
+    out = {}
+    codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
+    for precision in ("float32", "tf32", "bfloat16"):
+        streams = GraphStreams(codec, 32, precision)
+        streams.capture(lambda done: None)
+        pieces = [(i, codes) for i in range(32)]
+        for name, _ in pieces:
+            streams.open(name)
+        ms = median_ms(lambda streams=streams, pieces=pieces: streams.decode(pieces), 10)
+        out[f"codec_xrt_32_{precision}"] = 32 * 8 * FRAME_SECONDS / ms * 1e3
+        one = pieces[:1]
+        first = [(0, codes[:, :1])]
+        out[f"chunk8_ms_{precision}"] = median_ms(lambda streams=streams, one=one: streams.decode(one), 10)
+        out[f"chunk1_ms_{precision}"] = median_ms(lambda streams=streams, first=first: streams.decode(first), 10)
+    clip = torch.randn(1, 1, 441_000, device=DEVICE) * 0.1
+    out["encode_10s_ms"] = median_ms(lambda: codec.encode(clip), 10)
+    return out
 
 
 def main() -> None:
@@ -299,6 +347,7 @@ def main() -> None:
         if arguments.out:
             arguments.out.write_text(json.dumps(report, indent=1))
 
+    faulthandler.dump_traceback_later(150)
     began = time.perf_counter()
     with torch.inference_mode():
         keep("kernels", check_kernels())
@@ -306,14 +355,16 @@ def main() -> None:
         speed, ms = floor()
         keep("read_gb_s", speed)
         keep("floor_ms", ms)
+        if not arguments.quick:
+            keep("linear", tune_linear())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)
-        keep("stream_32", time_streams(model, codec, 32, 100))
-        if not arguments.quick:
-            keep("linear", tune_linear())
-    print(json.dumps(report))
+        keep("codec", time_codec(codec))
+        for rows_, precision in ((1, "float32"), (32, "tf32"), (64, "tf32")):
+            keep(f"stream_{rows_}_{precision}", time_streams(model, codec, rows_, 250, precision))  # type: ignore[arg-type]
+    print(json.dumps({key: value for key, value in report.items() if key not in ("linear", "kernels")}))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,16 @@ class EngineConfig:
     """None: the same device."""
     dtype: str | None = None
     """float32 or bfloat16 for the autoregressive models; None: bfloat16 on CUDA, float32 elsewhere."""
+    codec_dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
+    """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs."""
     max_rows: int | None = None
     """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere."""
     max_waiting: int = 64
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
     """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    memory_bytes: int | None = None
+    """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
     prefix_bytes: int = 2**29
     """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
     graphs: bool = True
@@ -46,6 +50,7 @@ class EngineConfig:
             ("max_rows", 1),
             ("max_waiting", 0),
             ("prefix_bytes", 0),
+            ("memory_bytes", 1),
             ("max_context", MIN_CONTEXT),
             ("threads", 1),
         ):

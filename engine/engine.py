@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 import torch
 
-from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint
-from engine.codec import fingerprint
 from engine.config import EngineConfig
-from engine.errors import ConfigError, EngineError, EngineStopped, InvalidReference, PromptTooLong
+from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.loop import Loop
 from engine.prompt import build_prompt
 from engine.resample import resample
 from engine.row import Row
-from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams, Streams, own_stream
+from engine.setup import Progress, assemble
+from engine.streams import own_stream
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Utterance
-
-Progress = Callable[[str, float], None]
-"""Called with what is being done and how far it is, 0 to 1, while the engine starts."""
-
-DEFAULT_MAX_CONTEXT = 4096
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class Engine:
@@ -52,16 +42,8 @@ class Engine:
         Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda what, done: None)
-        device = _device(config.device)
-        _set_up_torch(device, config.threads)
-        codec_device = _device(config.codec_device) if config.codec_device else device
-        dtype = _dtype(config.dtype, device)
-        tell("finding the checkpoint", 0.0)
-        folder = checkpoints.find(config.model)
-        checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
-        info = _info(config, checkpoint, device, dtype)
-        loop, frame_path, kv_attention = _loop(config, checkpoint, info, tell)
-        engine = cls(checkpoint, replace(info, frame_path=frame_path, kv_attention=kv_attention), loop)
+        checkpoint, info, loop = assemble(config, tell)
+        engine = cls(checkpoint, info, loop)
         loop.start()
         tell("warming up", 0.0)
         with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
@@ -163,94 +145,3 @@ class Engine:
         utterance = Utterance("Warm up.", (reference,), Sampling(seed=0), max_frames=4)
         async for _ in self.speak(utterance):
             pass
-
-
-def _set_up_torch(device: torch.device, threads: int | None) -> None:
-    """Process-wide settings of torch.
-
-    On a CPU the engine's and the codec's thread work side by side, so each gets half of the cores: on two cores
-    that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
-    """
-    if threads or device.type == "cpu":
-        torch.set_num_threads(threads or max(1, _cores() // 2))
-    torch.backends.cudnn.allow_tf32 = False
-
-
-def _cores() -> int:
-    """Cores that this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _loop(config: EngineConfig, checkpoint: Checkpoint, info: EngineInfo, tell: Progress) -> tuple[Loop, str, str]:
-    """The loop over the fastest path that device and config allow, and EngineInfo's words for it."""
-    codec, rows = checkpoint.codec, info.max_rows
-    codec_device = next(codec.parameters()).device
-    runner = Runner(checkpoint.model, rows, info.max_context, config.prefix_bytes)
-    streams: Streams = PlainStreams(codec)
-    missing = _missing_kernels(runner.device, config)
-    kernel = missing is None and config.kv_attention != "off"
-    if config.kv_attention == "required" and not kernel:
-        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
-    if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
-        if codec_device.type == "cuda":
-            streams = graphs = GraphStreams(codec, rows)
-            graphs.capture(lambda done: tell("capturing codec graphs", done))
-    loop = Loop(runner, streams, codec_device, rows, info.max_waiting)
-    frame_path = "CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})"
-    return loop, frame_path, "on" if kernel else f"off: {missing or 'switched off'}"
-
-
-def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
-    """Why the fused kernels are not used; None when they are."""
-    if not config.graphs:
-        return "graphs are switched off"
-    if device.type != "cuda":
-        return f"it needs a CUDA device, not {device.type}"
-    if torch.cuda.get_device_capability(device) < (8, 0):
-        return f"{torch.cuda.get_device_name(device)} is older than compute capability 8.0"
-    try:
-        import triton  # noqa: F401
-    except ImportError as error:
-        return f"Triton cannot be loaded: {error}"
-    return None
-
-
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(f"device {name!r} cannot be used here: {error}") from error
-    return device
-
-
-def _dtype(name: str | None, device: torch.device) -> torch.dtype:
-    if name is None:
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in _DTYPES:
-        raise ConfigError(f"dtype {name!r} is not one of {', '.join(_DTYPES)}")
-    return _DTYPES[name]
-
-
-def _info(config: EngineConfig, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> EngineInfo:
-    codec, sizes = checkpoint.codec, checkpoint.config
-    context = config.max_context or min(sizes.max_context, DEFAULT_MAX_CONTEXT)
-    if context > sizes.max_context:
-        raise ConfigError(f"max_context {context} is more than the checkpoint's {sizes.max_context}")
-    parameters = sum(p.numel() for module in (checkpoint.model, codec) for p in module.parameters())
-    return EngineInfo(
-        model=config.model,
-        device=str(device),
-        dtype=str(dtype).removeprefix("torch."),
-        sample_rate=codec.config.sample_rate,
-        frame_samples=codec.config.frame_samples,
-        num_codebooks=sizes.num_codebooks,
-        max_context=context,
-        max_rows=config.max_rows or (8 if device.type == "cuda" else 4),
-        max_waiting=config.max_waiting,
-        codec_fingerprint=fingerprint(codec),
-        parameters=parameters,
-    )

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.cache import KVCache
-from engine.kernels import decode_attention, linear, linear_twin, rotate, sample
-from engine.kernels.linear import MAX_ROWS
+from engine.kernels import decode_attention, linear, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.slots import Slots
@@ -67,25 +66,23 @@ class FusedTransformer:
     def __call__(self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
         """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
         eps = self._sizes.norm_eps
-        product = linear if len(x) <= MAX_ROWS else linear_twin
         for index, layer in enumerate(self._layers):
             keys, values = cache.keys[index], cache.values[index]
-            qkv = product(x, layer.qkv, layer.attention_norm, eps)
+            qkv = linear(x, layer.qkv, layer.attention_norm, eps)
             q = rotate(qkv, layer.norms, eps, self._table, slots, positions, keys, values)
             y = self._attend(q, keys, values, slots, positions)
-            x = product(y.flatten(1), layer.output, residual=x)
-            y = product(x, layer.gate_up, layer.ffn_norm, eps, gated=True)
-            x = product(y, layer.down, residual=x)
+            x = linear(y.flatten(1), layer.output, residual=x)
+            y = linear(x, layer.gate_up, layer.ffn_norm, eps, gated=True)
+            x = linear(y, layer.down, residual=x)
         return x
 
     def norm(self, x: Tensor) -> Tensor:
         """The final norm (rows, dim)."""
-        return F.rms_norm(x.float(), x.shape[-1:], None, self._sizes.norm_eps).to(x.dtype) * self._norm
+        return F.rms_norm(x, x.shape[-1:], self._norm, self._sizes.norm_eps)
 
     def head(self, x: Tensor, weight: Tensor) -> Tensor:
         """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
-        product = linear if len(x) <= MAX_ROWS else linear_twin
-        return product(x, weight, self._norm, self._sizes.norm_eps)
+        return linear(x, weight, self._norm, self._sizes.norm_eps)
 
 
 class FusedFrame:

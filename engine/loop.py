@@ -12,7 +12,7 @@ import torch
 
 from engine.errors import EngineFull, EngineStopped
 from engine.row import Row, State
-from engine.runner import Runner
+from engine.runner import Frames, Runner
 from engine.scheduler import Plan, Scheduler, chunk_frames
 from engine.streams import Streams, own_stream
 from engine.types import EngineStats, FinishReason
@@ -33,6 +33,7 @@ class Loop:
         self._lock = threading.Lock()
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
+        self._launched: Frames | None = None
         self._finished = self._cancelled = self._frames = 0
         self._busy = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -90,7 +91,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            with own_stream(self._runner.device, priority=-1):
+            with own_stream(self._runner.device):
                 while self.death is None:
                     self._obey()
                     started = time.perf_counter()
@@ -121,10 +122,12 @@ class Loop:
     def _turn(self, plan: Plan) -> None:
         if plan.prefill and self._runner.prefill(plan.prefill):
             plan.prefill.state = State.SPEAKING
-        if plan.speaking:
-            codes, ended = self._runner.frame(plan.speaking)
-            for row, frame, over in zip(plan.speaking, codes, ended, strict=True):
-                self._settle(row, frame, bool(over))
+        frames = self._runner.launch(plan.speaking) if plan.speaking else None
+        if self._runner.ahead:  # read the frame before while the device draws this one
+            frames, self._launched = self._launched, frames
+        for row, codes, over in frames.read() if frames else ():
+            if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
+                self._settle(row, codes, over)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""

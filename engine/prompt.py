@@ -2,6 +2,7 @@
 
     <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
 
+Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come.
 With references, the system message carries their words and their frames as semantic tokens. As upstream,
 and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
 """
@@ -52,6 +53,11 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
     writer.control(tokenizer.im_end).text("\n")
     writer.control(tokenizer.im_start).text("user\n")
     prefix = writer.steps
+    for turn in utterance.history:
+        refuse_control_tokens(turn.text, "an earlier turn")
+        writer.text(turn.text).control(tokenizer.im_end).text("\n")
+        writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice).frames(turn.codes)
+        writer.control(tokenizer.im_end).text("\n").control(tokenizer.im_start).text("user\n")
     writer.text(utterance.text).control(tokenizer.im_end).text("\n")
     writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
     return writer.prompt(prefix)

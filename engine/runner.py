@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -33,10 +34,12 @@ class Runner:
         weight = model.slow.embeddings.weight
         self.device = weight.device
         self.kernel_attention = False
+        self.ahead = False
+        """Whether a frame should be launched before the one before it is read: it is where launching does not wait."""
         # One slot more than rows: graphs fill a batch up with it.
         self._cache = KVCache(model.config.slow, rows + 1, context, weight.device, weight.dtype)
         self.prefixes = Prefixes(self._cache, prefix_bytes)
-        self._slots = Slots(model.config, rows + 1, weight.device, weight.dtype)
+        self._slots = Slots(model.config, rows + 1, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
         self._rows, self._context = rows, context
 
@@ -49,7 +52,7 @@ class Runner:
         step = FusedFrame(self._model, self._cache, self._slots, self._rows, self._context, kernel_attention)
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)
-        self.kernel_attention = kernel_attention
+        self.kernel_attention, self.ahead = kernel_attention, True
         self._frame = lambda rows: graphs.replay([row.slot for row in rows])
 
     @torch.inference_mode()
@@ -76,18 +79,41 @@ class Runner:
         return row.position == last
 
     @torch.inference_mode()
-    def frame(self, rows: tuple[Row, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """One frame a row: codes int16 (rows, codebooks), and ended bool (rows,), where codes mean nothing."""
+    def launch(self, rows: tuple[Row, ...]) -> Frames:
+        """Begin one frame for each of these rows."""
         codes, ended = self._frame(rows)
         for row in rows:
             row.position += 1
-        drawn = torch.cat([codes, ended[:, None]], 1).to(torch.int16).cpu().numpy()
-        return drawn[:, :-1], drawn[:, -1] != 0
+        drawn = torch.cat([codes, ended[:, None]], 1).to(torch.int16)
+        if self.device.type != "cuda":
+            return Frames(rows, drawn, None)
+        host = torch.empty(drawn.shape, dtype=drawn.dtype, pin_memory=True)
+        host.copy_(drawn, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+        return Frames(rows, host, done)
 
     def _embed(self, prompt: Prompt, start: int, end: int) -> Tensor:
         ids = torch.from_numpy(prompt.ids[start:end]).to(self.device)
         codes = torch.from_numpy(prompt.codes[:, start:end]).to(self.device)
         return self._model.embed(ids[None], codes[None])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frames:
+    """One frame for each of these rows, on its way from the device."""
+
+    rows: tuple[Row, ...]
+    _drawn: Tensor
+    """int16 (rows, codebooks + 1), the last column says whether the take has ended."""
+    _done: torch.cuda.Event | None
+
+    def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
+        """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having any."""
+        if self._done is not None:
+            self._done.synchronize()
+        for row, drawn in zip(self.rows, self._drawn.numpy(), strict=True):
+            yield row, drawn[:-1], bool(drawn[-1])
 
 
 class PlainFrame:

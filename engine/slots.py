@@ -17,11 +17,12 @@ from engine.types import Sampling
 class Slots:
     """State of `count` slots."""
 
-    def __init__(self, config: ModelConfig, count: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(self, config: ModelConfig, count: int, context: int, device: torch.device, dtype: torch.dtype) -> None:
         def integers(*shape: int) -> Tensor:
             return torch.zeros(count, *shape, dtype=torch.int64, device=device)
 
         self._semantic_start = config.semantic_start
+        self._last_position = context - 1
         self.input = torch.zeros(count, config.slow.dim, device=device, dtype=dtype)
         """Embedding of the token that the next frame starts from."""
         self.position = integers()
@@ -50,9 +51,12 @@ class Slots:
         return self.temperature[slots], self.top_p[slots], self.top_k[slots]
 
     def advance(self, slots: Tensor, codes: Tensor, model: DualAR) -> None:
-        """Take in a frame's codes (rows, codebooks): they are the next input."""
+        """Take in a frame's codes (rows, codebooks): they are the next input.
+
+        A slot that goes on after its take has ended (the spare one, a frame drawn ahead) stays within the cache.
+        """
         tokens = codes[:, :1] + self._semantic_start
         self.input[slots] = model.embed(tokens, codes[:, :, None])[:, 0]
         self.recent[slots] = torch.cat([self.recent[slots][:, 1:], codes[:, :1]], 1)
         self.frame[slots] += 1
-        self.position[slots] += 1
+        self.position[slots] = (self.position[slots] + 1).clamp(max=self._last_position)

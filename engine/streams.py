@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from engine.codec import Codec, StreamRows, StreamState
 
 Piece = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
+
+
+Precision = Literal["float32", "tf32", "bfloat16"]
 
 
 class Streams(Protocol):
@@ -30,8 +33,8 @@ class Streams(Protocol):
 class PlainStreams:
     """Every stream alone, with any number of frames."""
 
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
+    def __init__(self, codec: Codec, precision: Precision = "float32") -> None:
+        self._codec, self._precision = codec, precision
         self._device = next(codec.parameters()).device
         self._states: dict[Hashable, StreamState] = {}
 
@@ -48,7 +51,8 @@ class PlainStreams:
 
     def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
-        return self._codec.decode(frames[None], self._states[name])[0, 0].float().cpu().numpy()
+        with decoding_in(self._precision, self._device):
+            return self._codec.decode(frames[None], self._states[name])[0, 0].float().cpu().numpy()
 
 
 class GraphStreams:
@@ -56,8 +60,8 @@ class GraphStreams:
 
     FRAMES = (8, 4, 2, 1)
 
-    def __init__(self, codec: Codec, count: int) -> None:
-        self._codec, self._count = codec, count
+    def __init__(self, codec: Codec, count: int, precision: Precision = "float32") -> None:
+        self._codec, self._count, self._precision = codec, count, precision
         self._device = next(codec.parameters()).device
         self._state = StreamState(count + 1)  # one more, for filling a batch up
         self._free = list(range(count))
@@ -68,7 +72,7 @@ class GraphStreams:
     @torch.inference_mode()
     def capture(self, progress: Callable[[float], None]) -> None:
         """Capture every size, the largest first so that the others fit into its memory pool."""
-        with torch.cuda.device(self._device):
+        with torch.cuda.device(self._device), decoding_in(self._precision, self._device):
             self._capture(progress)
 
     def _capture(self, progress: Callable[[float], None]) -> None:
@@ -124,7 +128,24 @@ class GraphStreams:
         index.copy_(torch.tensor(padded))
         static_codes[: len(rows)].copy_(torch.from_numpy(codes.astype(np.int64)))
         graph.replay()
-        return list(pcm[: len(rows), 0].cpu().numpy())
+        return list(pcm[: len(rows), 0].float().cpu().numpy())
+
+
+@contextmanager
+def decoding_in(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Decode in this precision. TF32 is a switch of the whole process: for captures at the start only."""
+    if precision == "bfloat16":
+        with torch.autocast(device.type, torch.bfloat16):
+            yield
+    elif precision == "tf32":
+        before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
+    else:
+        yield
 
 
 @contextmanager

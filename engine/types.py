@@ -67,6 +67,8 @@ class Utterance:
     sampling: Sampling = field(default_factory=Sampling)
     max_frames: int = 2048
     """At most this many frames (21.5 a second for S2 Pro); a take that reaches it finishes by "length"."""
+    history: tuple[Reference, ...] = ()
+    """What was said before in this conversation, oldest first: each turn's words and its frames."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -124,6 +126,8 @@ class EngineInfo:
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
+    memory: str = ""
+    """What the engine holds, item by item, in GiB."""
     frame_path: str = "plain torch"
     """How a frame is drawn."""
     kv_attention: str = "off"

@@ -61,7 +61,7 @@ class Vocoder:
     def _run(self) -> None:
         waiting: list[Job] = []
         try:
-            with own_stream(self._device):
+            with own_stream(self._device, priority=-1):  # a listener waits for this, for the next frame nobody yet
                 while True:
                     while not waiting or not self._jobs.empty():
                         job = self._jobs.get()

@@ -3,8 +3,15 @@
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
-│   └── InvalidClip      a reference clip that cannot be used
+│   ├── NameTaken        another voice has that name
+│   ├── InvalidClip      a reference clip that cannot be used
+│   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
+├── Changed              somebody else changed it since it was read
+├── Cancelled            somebody asked for the end of this request while it was under way
+├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
+├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
+├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -38,10 +45,46 @@ class NotFound(StudioError):
     code = "not_found"
 
 
+class InvalidPack(InvalidRequest):
+    code = "invalid_pack"
+
+
+class NameTaken(InvalidRequest):
+    code = "voice_exists"
+
+
+class Changed(StudioError):
+    code = "changed"
+
+
+class Cancelled(StudioError):
+    code = "request_cancelled"
+
+
+class LineFull(StudioError):
+    code = "queue_full"
+
+    def __init__(self, message: str, retry_after: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class DegenerateSpeech(StudioError):
+    code = "degenerate_speech"
+
+
+class TooManyRequests(StudioError):
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class NotReady(StudioError):
     code = "not_ready"
 
-    def __init__(self, message: str, retry_after: int) -> None:
+    def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import ipaddress
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root, whatever the working directory is."""
+
+
+def default_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Where programs of this system keep a user's data, and there our own folder."""
+    environment = os.environ if environment is None else environment
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "fish-voice-studio"
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class SettingsError(ValueError):
@@ -26,14 +45,28 @@ class Settings:
     port: int = 7860
     model: str = str(ROOT / "assets" / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
+    studio_home: str = field(default_factory=lambda: str(default_home()))
+    """The folder of the voice library: voices, takes and their audio."""
+    ref_folder: str | None = None
+    """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
+    ref_networks: tuple[Network, ...] = ()
+    """Private networks, such as 192.168.1.0/24, separated by commas, from which ref_audio may be fetched too."""
+    asr_model: str | None = None
+    """A model of faster-whisper, a folder or a name, that compares clips with their words; unset: none does."""
+    keep_takes: int = 1000
+    """So many takes stay in the library with their audio, the newest; 0 keeps none."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
-    """A folder with NAME.wav and NAME.txt for every bundled voice."""
+    """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
     """cpu, cuda, cuda:1 …; unset takes a GPU when there is one."""
     codec_device: str | None = None
     """Device of the audio codec; unset: the same."""
     dtype: str | None = None
     """float32 or bfloat16; unset: bfloat16 on CUDA, float32 elsewhere."""
+    codec_dtype: str = "float32"
+    """Precision of the codec's decoder: float32, tf32 (on a GPU with graphs) or bfloat16."""
+    memory_budget: int | None = None
+    """GiB that the engine may hold; unset: what is free on the GPU."""
     max_rows: int | None = None
     """Requests spoken at the same time; unset: chosen by device."""
     max_waiting: int = 64
@@ -55,11 +88,23 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     """Web origins, separated by commas, whose pages may call the API; * for all."""
 
+    api_keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """Keys, separated by commas, one of which page and API then ask for; each is a key or sha256:HEX of one.
+    Kept as SHA-256 digests."""
+    public_listing: bool = False
+    """true lets callers without a key list models and voices, as Open WebUI does."""
+    max_per_caller: int | None = None
+    """Speech requests that one key, or one address where no keys are set, may have at a time; unset: no limit."""
+    requests_per_minute: int | None = None
+    """Speech requests that one caller may begin in a minute; unset: no limit."""
+    send_timeout: int = 60
+    """Seconds after which a listener who takes no more bytes is let go."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Read the settings; raises SettingsError for a bad value or a mistyped name."""
         environment = os.environ if environment is None else environment
-        known = {field.name.upper(): field.name for field in fields(cls)}
+        known = {each.name.upper(): each.name for each in fields(cls)}
         _refuse_mistyped(environment, known)
         values: dict[str, object] = {}
         if environment.get("SPACE_ID"):
@@ -71,7 +116,8 @@ class Settings:
             try:
                 values[name] = _READERS[name](text)
             except ValueError as error:
-                raise SettingsError(f"{variable}={text!r} cannot be used: {error}") from None
+                shown = "…" if name == "api_keys" else text
+                raise SettingsError(f"{variable}={shown!r} cannot be used: {error}") from None
         return cls(**values)  # type: ignore[arg-type]
 
     @property
@@ -142,6 +188,27 @@ def _folder(text: str) -> str:
     return text
 
 
+def _writable(text: str) -> str:
+    folder = Path(text).expanduser().absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ValueError("allowed is a folder that can be written to")
+    return str(folder)
+
+
+def _asr_model(text: str) -> str:
+    if importlib.util.find_spec("faster_whisper") is None:
+        raise ValueError("it needs the package faster-whisper, which is not installed")
+    return text
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("allowed are networks such as 192.168.1.0/24, separated by commas") from None
+
+
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
@@ -150,14 +217,39 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _keys(text: str) -> tuple[bytes, ...]:
+    return tuple(_digest(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _digest(key: str) -> bytes:
+    if not key.startswith("sha256:"):
+        return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    if not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", key):
+        raise ValueError("allowed are keys, or sha256: and 64 hexadecimal digits")
+    return bytes.fromhex(key.removeprefix("sha256:"))
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+        raise ValueError("allowed are true and false")
+    return text.lower() in ("true", "1", "yes")
+
+
 _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
     "model": _text,
+    "studio_home": _writable,
+    "ref_folder": _folder,
+    "ref_networks": _networks,
+    "asr_model": _asr_model,
+    "keep_takes": _whole(0, 1_000_000),
     "voices": _folder,
     "device": _device,
     "codec_device": _device,
     "dtype": _one_of("float32", "bfloat16"),
+    "codec_dtype": _one_of("float32", "tf32", "bfloat16"),
+    "memory_budget": _whole(1, 100_000),
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(64, 1_000_000),
@@ -168,6 +260,11 @@ _READERS: dict[str, Reader] = {
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,
     "cors_origins": _origins,
+    "api_keys": _keys,
+    "public_listing": _truth,
+    "max_per_caller": _whole(1, 100_000),
+    "requests_per_minute": _whole(1, 1_000_000),
+    "send_timeout": _whole(1, 86_400),
 }
 
 
@@ -179,8 +276,8 @@ def _refuse_mistyped(environment: Mapping[str, str], known: Mapping[str, str]) -
         for name in known:
             if len(name) >= 5 and _near(variable.upper().replace("-", "_"), name):
                 raise SettingsError(
-                    f"the environment has {variable}={environment[variable]!r}, which is not a setting; "
-                    f"did you mean {name}? All settings: {', '.join(sorted(known))}"
+                    f"the environment has {variable}, which is not a setting; did you mean {name}? "
+                    f"All settings: {', '.join(sorted(known))}"
                 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from studio.errors import NotFound
@@ -21,6 +21,8 @@ class Take:
     seed: int
     created: float
     """Unix time."""
+    caller: str = field(default="", repr=False)
+    """Whose request it is; never shown."""
     finish_reason: str | None = None
     """stop: the model ended it; length: a limit cut it."""
     queue_ms: float | None = None
@@ -31,6 +33,10 @@ class Take:
     audio_s: float = 0.0
     frames: int = 0
     error: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in ("waiting", "speaking")
 
     @property
     def rtf(self) -> float | None:
@@ -72,12 +78,16 @@ class Takes:
         while len(self._takes) > self._limit:
             self._takes.popitem(last=False)
 
-    def get(self, take_id: str) -> Take:
-        """Raises NotFound when there is none, or it is too long ago."""
+    def get(self, take_id: str, caller: str | None = None) -> Take:
+        """Raises NotFound when there is none of this caller (None: of anybody), or it is too long ago."""
         take = self._takes.get(take_id)
-        if take is None:
+        if take is None or (caller is not None and take.caller != caller):
             raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
         return take
+
+    def list(self, caller: str | None = None) -> list[Take]:
+        """The recent takes of a caller (None: of everybody), newest first."""
+        return [take for take in reversed(self._takes.values()) if caller is None or take.caller == caller]
 
 
 def _round(value: float | None, digits: int) -> float | None:

@@ -1,75 +1,146 @@
-"""The bundled voices: a folder with NAME.wav and its words as NAME.txt; and the names that clients use."""
+"""The library's voices as requests name them, and their references, ready for the engine."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from studio.errors import UnknownVoice
+import numpy as np
+from anyio import to_thread
+
+from engine import Engine, InvalidReference, Reference
+from studio.errors import InvalidClip, NotFound, UnknownVoice
+from studio.intake import sound_of
+from studio.library import Library, Sample, Voice
 
 OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
     "marin", "nova", "onyx", "sage", "shimmer", "verse",
 )  # fmt: skip
-"""OpenAI's built-in names, which many clients send whatever the server: each means one of ours."""
+"""OpenAI's built-in names, which many clients send whatever the server: each means one of ours,
+unless a voice of the library has that name."""
+
+Progress = Callable[[float], None]
+"""Hears how much of a voice is encoded, 0 to 1."""
 
 DEFAULT = "default"
 RANDOM = "random"
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """A voice to speak in. ``clip`` is its reference recording, None for the voice that the seed decides."""
+class ListedVoice:
+    """A voice in a picker."""
 
     id: str
+    """What a request names it by: its slug."""
     name: str
     text: str = ""
-    """The words spoken in the clip."""
-    clip: Path | None = None
+    """The words spoken in its first sample."""
+    language: str = ""
+    bundled: bool = False
+    favourite: bool = False
 
 
-RANDOM_VOICE = Voice(RANDOM, "Random (the seed decides)")
+RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
 
 
 class VoiceShelf:
-    """The voices of one folder, read once; a clip without its words, or words without a clip, is left out."""
+    """Finds voices in a library, and encodes what was never encoded. Used from one event loop."""
 
-    def __init__(self, folder: Path) -> None:
-        clips = [clip for clip in sorted(folder.glob("*.wav")) if clip.with_suffix(".txt").is_file()]
-        self._bundled = tuple(
-            Voice(
-                clip.stem.lower(),
-                clip.stem.replace("_", " ").replace("-", " ").title(),
-                clip.with_suffix(".txt").read_text("utf-8").strip(),
-                clip,
-            )
-            for clip in clips
-        )
-        self._by_name = {voice.id: voice for voice in (*self._bundled, RANDOM_VOICE)}
-        for position, name in enumerate(OPENAI_VOICES):
-            meant = self._bundled[position % len(self._bundled)] if self._bundled else RANDOM_VOICE
-            self._by_name.setdefault(name, meant)
-        self._by_name.setdefault(DEFAULT, self._bundled[0] if self._bundled else RANDOM_VOICE)
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._encoding: dict[tuple[str, str], asyncio.Task[np.ndarray]] = {}
 
     @property
-    def bundled(self) -> tuple[Voice, ...]:
-        return self._bundled
-
-    @property
-    def listed(self) -> tuple[Voice, ...]:
-        """What a picker shows: the bundled voices, and the random one."""
-        return (*self._bundled, RANDOM_VOICE)
+    def listed(self) -> tuple[ListedVoice, ...]:
+        """What a picker shows: favourites, then all others in the order of their names, then the random one."""
+        voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
+        return (*(_listed(voice) for voice in voices), RANDOM_VOICE)
 
     @property
     def aliases(self) -> dict[str, str]:
         """Name to voice id, for every other name that is understood."""
-        return {name: voice.id for name, voice in self._by_name.items() if name != voice.id}
+        bundled = [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
+        names = {name: bundled[position % len(bundled)] for position, name in enumerate(OPENAI_VOICES)}
+        own = {name: slug for name, slug in names.items() if not self.library.voices.exists(name)}
+        return {**own, DEFAULT: bundled[0]}
 
-    def find(self, name: str | None) -> Voice:
-        """The voice of an id or alias in any case; None and blank mean the default. Raises UnknownVoice."""
-        key = (name or DEFAULT).strip().casefold() or DEFAULT
-        voice = self._by_name.get(key)
-        if voice is None:
-            known = ", ".join(voice.id for voice in self.listed)
-            raise UnknownVoice(f"there is no voice {(name or '')[:80]!r}; there are {known}", "voice")
-        return voice
+    def knows(self, name: str) -> bool:
+        """Whether `find` finds it. Blocking."""
+        try:
+            self.find(name)
+        except UnknownVoice:
+            return False
+        return True
+
+    def find(self, name: str | None) -> Voice | None:
+        """The voice of an id, slug, name or alias, "@" and a revision after it if wanted; None for the random one.
+
+        None and blank mean the default voice. Blocking. Raises UnknownVoice.
+        """
+        wanted = (name or "").strip() or DEFAULT
+        try:
+            return self.library.voices.get(wanted)
+        except NotFound as error:
+            meant = {RANDOM: RANDOM, **self.aliases}.get(wanted.casefold())
+            if meant is None:
+                known = ", ".join(voice.id for voice in self.listed[:20])
+                raise UnknownVoice(f"{error}; there are {known}", "voice") from None
+        return None if meant == RANDOM else self.library.voices.get(meant)
+
+    async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
+        """The voice's samples as the engine takes them: codes and words, and who speaks.
+
+        Codes come from the library; what it lacks for this codec is encoded and kept.
+        Raises InvalidClip, EngineStopped.
+        """
+        codec = engine.info.codec_fingerprint
+        kept = await to_thread.run_sync(self._kept, voice, codec)
+        references = []
+        for position, (sample, codes) in enumerate(zip(voice.samples, kept, strict=True)):
+            if codes is None:
+                codes = await self._encoded(engine, sample, codec)
+            # The engine numbers speakers by position where the words do not say otherwise.
+            spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
+            references.append(Reference(codes, spoken))
+            if progress is not None:
+                progress((position + 1) / len(voice.samples))
+        return tuple(references)
+
+    async def warm(self, engine: Engine) -> None:
+        """Encode whatever favourites and bundled voices still lack. Raises InvalidClip, EngineStopped."""
+        voices = await to_thread.run_sync(self._first_choices)
+        for voice in voices:
+            await self.references(engine, voice)
+
+    def _first_choices(self) -> Iterable[Voice]:
+        voices = self.library.voices
+        return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
+
+    def _kept(self, voice: Voice, codec: str) -> list[np.ndarray | None]:
+        return [self.library.codes.get(sample.cut_key, codec) for sample in voice.samples]
+
+    async def _encoded(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+        """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
+        key = (sample.cut_key, codec)
+        task = self._encoding.get(key)
+        if task is None:
+            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, codec))
+            task.add_done_callback(lambda done: self._encoding.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _encode(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+        data = await to_thread.run_sync(self.library.files.read, sample.clip)
+        clip = await to_thread.run_sync(sound_of, data, sample.cut, "voice")
+        try:
+            reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
+        except InvalidReference as error:
+            raise InvalidClip(str(error), "voice") from error
+        await to_thread.run_sync(self.library.codes.put, sample.cut_key, codec, reference.codes)
+        return reference.codes
+
+
+def _listed(voice: Voice) -> ListedVoice:
+    text = voice.samples[0].text if voice.samples else ""
+    return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite)

@@ -45,6 +45,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Studios that live for a whole run keep their library here, never in the home of who runs the tests."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test's own studios begin with an empty library."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random checkpoint of the default tiny sizes."""

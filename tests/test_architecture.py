@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,37 @@ def test_page_and_api_do_not_know_each_other(path: Path) -> None:
 @pytest.mark.parametrize("path", sources("engine", "studio", "training"), ids=name_of)
 def test_nothing_imports_app_or_tests(path: Path) -> None:
     assert not {module.partition(".")[0] for module, _ in imports(path)} & {"app", "tests", "benchmarks"}
+
+
+def required(*files: str) -> set[str]:
+    """Names of the packages that requirement files name, in lower case with hyphens."""
+    lines = [line for file in files for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    names = [re.match(r"[A-Za-z0-9_.-]+", line) for line in lines]
+    return {canonical(name.group()) for name in names if name}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize(
+    ("paths", "files"),
+    [
+        (PRODUCT, ("requirements.txt",)),
+        (sources("tests"), ("requirements.txt", "requirements-test.txt", "requirements-reference.txt")),
+    ],
+    ids=["product", "tests"],
+)
+def test_every_package_that_is_imported_is_required_by_name(paths: list[Path], files: tuple[str, ...]) -> None:
+    """What merely comes along with another package may go again with its next version."""
+    known = required(*files)
+    distributions = packages_distributions()
+    own = {*PACKAGES, "app"}
+    for path in paths:
+        for module in {module.partition(".")[0] for module, _ in imports(path)} - own - sys.stdlib_module_names:
+            names = {canonical(name) for name in distributions.get(module, [module])}
+            by_hand = module == "triton"  # comes with torch where there is a GPU, and is only imported there
+            assert names & known or by_hand, f"{name_of(path)} imports {module}"
 
 
 def test_imports_have_no_cycles() -> None:

@@ -6,9 +6,9 @@ import dataclasses
 import re
 import shlex
 import subprocess
-import wave
 from pathlib import Path
 
+import av
 import pytest
 from fastapi import FastAPI
 
@@ -34,6 +34,9 @@ def test_readme_has_every_route_of_the_api(app: FastAPI) -> None:
     for path, methods in paths.items():
         for method in methods:
             assert f"`{method.upper()} {path}`" in README
+    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "studio" / "api").glob("*.py"))]
+    for path in re.findall(r"\.websocket\(\"([^\"]+)\"", "".join(sources)):
+        assert f"`WS {path}`" in README
 
 
 def test_readme_has_every_setting_with_its_row() -> None:
@@ -71,6 +74,5 @@ def test_the_curl_line_is_the_one_that_the_studio_prints_and_it_speaks(tiny_chec
     with serve(settings, Engine.start) as served:
         command = shlex.split(line.replace(settings.address, served.url))
         subprocess.run([*command, "--no-progress-meter", "--fail"], cwd=tmp_path, check=True, timeout=120)
-    with wave.open(str(tmp_path / "hello.wav")) as file:
-        assert file.getframerate() == 44_100
-        assert file.getnframes() > 2048
+    with av.open(str(tmp_path / "hello.mp3")) as file:
+        assert sum(frame.samples for frame in file.decode(audio=0)) > 44_100

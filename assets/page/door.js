@@ -17,10 +17,11 @@ export class Refusal extends Error {
 
 const ADVICE_BY_FIELD = {
   input: "Change the script and press Speak again.",
+  speed: "Open Sampling and choose another speed.",
   voice: "Choose another voice on the right.",
   ref_audio: "Record or upload 10 to 30 seconds of one person speaking, then press Speak again.",
   ref_text: "Write down exactly what is said in your clip, then press Speak again.",
-  max_new_tokens: "Open Sampling and choose a shorter longest take.",
+  max_new_tokens: "Open Sampling and let the take be cut earlier, or never.",
   seed: "Open Sampling and choose a whole number, zero or larger.",
 };
 
@@ -78,9 +79,8 @@ export async function askForSpeech(request, signal) {
 }
 
 /** What the server's own clock says of a take; null when it does not know it any more. */
-export async function takeRecord(id) {
-  const response = await fetch(address(`/v1/takes/${encodeURIComponent(id)}`));
-  return response.ok ? response.json() : null;
+export function takeRecord(id) {
+  return readJson(`/v1/takes/${encodeURIComponent(id)}`);
 }
 
 /** The engine's state: {status, ...} as /health gives it, or {status: "unreachable"}. */
@@ -94,8 +94,27 @@ export async function health() {
   }
 }
 
-/** The ids of all voices to speak in. */
-export async function voiceIds() {
-  const response = await fetch(address("/v1/audio/voices"));
-  return response.ok ? (await response.json()).voices.map((voice) => voice.id) : [];
+/** All voices to speak in: {id, name, bundled, …}. */
+export async function voices() {
+  return (await readJson("/v1/audio/voices"))?.voices ?? [];
+}
+
+async function readJson(path, options) {
+  const response = await fetch(address(path), options);
+  return response.ok ? response.json() : null;
+}
+
+/** How full engine and line are; null while there is no engine. */
+export function queue() {
+  return readJson("/v1/queue", { cache: "no-store" });
+}
+
+/** This caller's requests, under way and recent, newest first. */
+export async function recentTakes() {
+  return (await readJson("/v1/takes", { cache: "no-store" }))?.data ?? [];
+}
+
+/** End a request that waits or speaks; one that has ended meanwhile is no error. */
+export function cancelRequest(id) {
+  return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
 }

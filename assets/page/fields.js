@@ -1,9 +1,9 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
-import { voiceIds } from "./door.js";
+import { voices } from "./door.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
-const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "longest", "seed", "keepSeed"];
+const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
 const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
 const STORE = "voice-studio-1";
 const SETTLED = 300; // ms without a change before the draft is written
@@ -12,6 +12,7 @@ const SETTLED = 300; // ms without a change before the draft is written
 export class Fields extends EventTarget {
   values = {};
   #changes = {};
+  #choices = null; // voices for the picker, when they are other ones
   #writing = 0;
 
   named(values) {
@@ -26,10 +27,14 @@ export class Fields extends EventTarget {
 
   /** Called by Gradio with the present values; returns what they shall be. */
   refill(...values) {
-    const changes = this.#changes;
+    const [changes, choices] = [this.#changes, this.#choices];
     this.#changes = {};
+    this.#choices = null;
     this.#tell({ ...this.named(values), ...changes });
-    return NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
+    const wanted = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
+    const voice = NAMES.indexOf("voice");
+    if (choices) wanted[voice] = { __type__: "update", choices, value: wanted[voice] };
+    return wanted;
   }
 
   /** Called by Gradio with the present values after any change. */
@@ -49,11 +54,18 @@ export class Fields extends EventTarget {
     localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(kept)));
   }
 
-  /** Bring back what this browser kept; a voice that is gone is left at the default. */
-  async restore() {
-    const kept = readStore();
-    if (kept.voice && !(await voiceIds()).includes(kept.voice)) delete kept.voice;
-    this.fill(kept);
+  /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
+  async offerVoices(changes = {}) {
+    const listed = await voices();
+    const voice = changes.voice ?? this.values.voice;
+    const isThere = listed.some(({ id }) => id === voice);
+    this.#choices = listed.map(({ id, name }) => [name, id]);
+    this.fill({ ...changes, voice: isThere ? voice : listed[0]?.id });
+  }
+
+  /** Bring back what this browser kept. */
+  restore() {
+    return this.offerVoices(readStore());
   }
 }
 

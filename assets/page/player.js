@@ -1,6 +1,8 @@
 // The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
 
-const PREBUFFER_SECONDS = 0.06;
+// Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
+const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
+const FAST = 0.25; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
@@ -14,6 +16,7 @@ export class Player extends EventTarget {
   #volume = 1;
   #preparing = null;
   #take = 0;
+  #wait = USUAL_WAIT;
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -47,12 +50,44 @@ export class Player extends EventTarget {
     if (this.#context?.state === "suspended") this.#context.resume();
   }
 
-  /** Begin a take of its own; what played before falls silent. */
+  /** Begin a take of its own and return its Sound; what played before falls silent. */
   async open(sampleRate) {
     this.#take += 1;
+    const take = this.#take;
     await this.prepare(sampleRate);
     this.wake();
-    this.#order({ order: "open", prebuffer: Math.round(PREBUFFER_SECONDS * sampleRate) });
+    const port = this.#node.port;
+    port.postMessage({ order: "open", take, prebuffer: Math.round(this.#wait * sampleRate) });
+    return new Sound(port, take, sampleRate);
+  }
+
+  /** A take had so many gaps and this real-time factor (null: unknown): the next one waits longer, or less. */
+  learn(gaps, rtf) {
+    const least = rtf !== null && rtf < FAST ? SHORTEST_WAIT : USUAL_WAIT;
+    this.#wait = gaps ? Math.min(Math.max(this.#wait, USUAL_WAIT) * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.6, least);
+  }
+
+  set volume(value) {
+    this.#volume = value;
+    if (this.#gain) this.#gain.gain.value = value;
+  }
+
+  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
+  get outputLatency() {
+    return this.#context?.outputLatency ?? 0;
+  }
+}
+
+/** The hold on one take in the player; once another one is opened, it does nothing any more. */
+class Sound {
+  #port;
+  #take;
+  #sampleRate;
+
+  constructor(port, take, sampleRate) {
+    this.#port = port;
+    this.#take = take;
+    this.#sampleRate = sampleRate;
   }
 
   /** samples: Float32Array, handed over and not usable afterwards. */
@@ -66,7 +101,6 @@ export class Player extends EventTarget {
   }
 
   play() {
-    this.wake();
     this.#order({ order: "play" });
   }
 
@@ -74,21 +108,11 @@ export class Player extends EventTarget {
     this.#order({ order: "pause" });
   }
 
-  seek(sample) {
-    this.#order({ order: "seek", sample: Math.round(sample) });
-  }
-
-  set volume(value) {
-    this.#volume = value;
-    if (this.#gain) this.#gain.gain.value = value;
-  }
-
-  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
-  get outputLatency() {
-    return this.#context?.outputLatency ?? 0;
+  seek(seconds) {
+    this.#order({ order: "seek", sample: Math.round(seconds * this.#sampleRate) });
   }
 
   #order(message, transfer = []) {
-    this.#node?.port.postMessage({ ...message, take: this.#take }, transfer);
+    this.#port.postMessage({ ...message, take: this.#take }, transfer);
   }
 }

@@ -17,7 +17,11 @@ function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
 
-async function asDataUrl(file) {
+const clips = { path: null, blob: null, url: null }; // the last clip, so that using it again does not fetch it again
+
+/** The bytes of a file that Gradio holds. Raises Refusal. */
+export async function clipBlob(file) {
+  if (clips.path === file.path) return clips.blob;
   const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
   if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
   const blob = await response.blob();
@@ -28,18 +32,18 @@ async function asDataUrl(file) {
       "Use a shorter clip: 10 to 30 seconds is best.",
     );
   }
-  return new Promise((resolve, reject) => {
+  Object.assign(clips, { path: file.path, blob, url: null });
+  return blob;
+}
+
+async function clipUrl(file) {
+  const blob = await clipBlob(file);
+  clips.url ??= await new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result);
     reader.onerror = () => reject(missing("Your clip could not be read.", String(reader.error), "Record or upload it again."));
     reader.readAsDataURL(blob);
   });
-}
-
-const clips = { path: null, url: null }; // the last clip read, so that speaking again does not fetch it again
-
-async function clipUrl(file) {
-  if (clips.path !== file.path) Object.assign(clips, { path: file.path, url: await asDataUrl(file) });
   return clips.url;
 }
 
@@ -54,8 +58,9 @@ export async function buildRequest(fields, frameRate) {
     temperature: fields.temperature,
     top_p: fields.topP,
     top_k: fields.topK,
-    max_new_tokens: Math.max(1, Math.round(fields.longest * frameRate)),
   };
+  if (fields.speed !== 1) request.speed = fields.speed;
+  if (fields.cutAfter > 0) request.max_new_tokens = Math.max(1, Math.round(fields.cutAfter * frameRate));
   if (fields.keepSeed && Number.isInteger(fields.seed)) request.seed = fields.seed;
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {

@@ -3,22 +3,26 @@
 import { expectedSeconds } from "./request.js";
 import { KNOWN, OFTEN, TAGS } from "./tags.js";
 
-const MOST_CHARACTERS = 4096; // as the API allows in one request
+const MOST_CHARACTERS = 16384; // as the API allows in one request
+const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
+const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
 
-/** What there is to say about a script: {facts, notes}, each note {grave, words}. */
-export function lint(text, longest) {
+/** What there is to say about a script that is cut after some seconds (0: never): {facts, notes}, each note {grave, words}. */
+export function lint(text, cutAfter) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
   const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${Math.max(1, Math.round(seconds))} s`] : [];
   const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
   if (tags.length) facts.push(`${tags.length} tag${tags.length === 1 ? "" : "s"}`);
+  const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
+  if (parts > 1) facts.push(`about ${parts} parts`);
   const notes = [];
   const note = (words, grave = false) => notes.push({ words, grave });
   if (length > MOST_CHARACTERS) note(`${length - MOST_CHARACTERS} characters too many: at most ${MOST_CHARACTERS} fit.`, true);
   if (/\[[^\]]*$/.test(text)) note("A tag is not closed: add ].", true);
   if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note("There are tags but no words to say.", true);
-  if (seconds > longest) note(`Likely longer than the longest take (${longest} s) and then cut; see Sampling.`, true);
-  const own = [...new Set(tags.filter((tag) => !KNOWN.has(tag.toLowerCase())))];
+  if (cutAfter > 0 && seconds > cutAfter) note(`Likely longer than ${cutAfter} s and then cut; see Sampling.`, true);
+  const own = [...new Set(tags.filter((tag) => !KNOWN.has(tag.toLowerCase()) && !PAUSE.test(tag)))];
   if (own.length) note(`${own.map((tag) => `[${tag}]`).join(", ")}: not on Fish's list, so listen whether it works.`);
   return { facts, notes };
 }
@@ -38,7 +42,7 @@ export function insertTag(area, tag) {
 }
 
 export class ScriptTools {
-  #longest = Infinity;
+  #cutAfter = 0;
 
   constructor(area, element) {
     this.area = area;
@@ -68,13 +72,13 @@ export class ScriptTools {
     this.say();
   }
 
-  set longest(seconds) {
-    this.#longest = seconds;
+  set cutAfter(seconds) {
+    this.#cutAfter = seconds;
     this.say();
   }
 
   say() {
-    const { facts, notes } = lint(this.area.value, this.#longest);
+    const { facts, notes } = lint(this.area.value, this.#cutAfter);
     const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
     this.line.replaceChildren(
       ...parts.filter(Boolean).map((words, i) => {

@@ -1,16 +1,21 @@
-// The page's conductor: fields and keys in, request out, sound to the player, words to the dock. Nothing goes through Gradio.
+// The page's conductor: presses and keys in, takes made, sound to the player, words to the dock. Nothing goes through Gradio.
 
-import { askForSpeech, health, lostConnection, Refusal, takeRecord } from "./door.js";
-import { clock, Dock, Outline } from "./dock.js";
+import { Activity } from "./activity.js";
+import { CodeDialog } from "./code.js";
+import { clock, Dock } from "./dock.js";
+import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
+import { Health } from "./health.js";
+import { KeepVoice } from "./keep.js";
+import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
+import { offerPresets } from "./presets.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
-import { Take, TakeList } from "./takes.js";
-import { floats, readWav } from "./wav.js";
-
-const S2_FRAME_RATE = 44100 / 2048; // frames a second
-const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
+import { Take } from "./take.js";
+import { TakeList } from "./takes.js";
+import { Voices } from "./voices.js";
+import { floats } from "./wav.js";
 
 /** Wait for an element that Gradio has yet to draw. */
 function drawn(selector) {
@@ -27,9 +32,10 @@ function drawn(selector) {
   });
 }
 
-function milliseconds(headers, name) {
-  const value = headers.get(name);
-  return value === null ? null : Number(value);
+function saveFile(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it after the press
 }
 
 class Studio {
@@ -37,148 +43,195 @@ class Studio {
   fields = new Fields();
   takes = 0;
   current = null; // the take in the player
-  speaking = null; // the AbortController of the take being made
-  health = { status: "connecting" };
+  sound = null; // the player's hold on it
   heard = { rendered: 0, underruns: 0 };
+  #making = null; // the AbortController of what is being made
   #pressedAt = 0;
-  #wakeWaiting = null;
 
   async start() {
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     document.addEventListener("keydown", (event) => this.#key(event));
-    this.dock = new Dock(await drawn("#dock"));
-    this.list = new TakeList(await drawn("#takes"));
+    this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
+    this.#listenToDock(new Dock(await drawn("#dock")));
+    this.#listenToTakes(new TakeList(await drawn("#takes")));
+    this.health = new Health(await drawn("#pill"));
+    this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    const speak = await drawn("#speak");
-    speak.addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
-    this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
-    this.dock.addEventListener("press", () => this.#playOrPause());
-    this.dock.addEventListener("seek", ({ detail }) => this.player.seek(detail.seconds * (this.current?.sampleRate ?? 0)));
-    this.dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
-    this.list.addEventListener("play", ({ detail }) => this.#replay(detail.take));
-    this.list.addEventListener("reuse", ({ detail }) => this.fields.fill(detail.take.settings));
-    this.list.addEventListener("keepSeed", ({ detail }) => this.fields.fill({ seed: Number(detail.take.seed), keepSeed: true }));
+    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
+      (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
+    }
+    this.code = new CodeDialog(await drawn("#code"));
+    (await drawn("#open-code")).addEventListener("click", () => this.#showCode());
+    const activity = new Activity(await drawn("#activity"));
+    (await drawn("#open-activity")).addEventListener("click", () => activity.open());
+    offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.fields.addEventListener("change", ({ detail }) => {
-      script.longest = detail.values.longest;
+      script.cutAfter = detail.values.cutAfter;
       document.body.dataset.source = detail.values.source;
     });
+    await this.#openLibrary();
     await drawn("#refill");
     await this.fields.restore();
     document.body.dataset.studio = "ready";
-    this.#watchHealth();
   }
 
-  /** Called by Gradio with the present values of the fields. */
-  async speak(...values) {
+  async #openLibrary() {
+    const keep = new KeepVoice(await drawn("#keep"));
+    this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
+    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
+    const library = new Voices(await drawn("#voices"));
+    (await drawn("#open-voices")).addEventListener("click", () => library.open());
+    library.addEventListener("choose", ({ detail }) => this.fields.fill({ voice: detail.id, source: "bundled" }));
+    library.addEventListener("changed", () => this.fields.offerVoices());
+  }
+
+  #listenToDock(dock) {
+    this.dock = dock;
+    dock.addEventListener("press", () => this.#playOrPause());
+    dock.addEventListener("seek", ({ detail }) => this.sound?.seek(detail.seconds));
+    dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
+  }
+
+  #listenToTakes(list) {
+    this.list = list;
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => does(detail.take));
+    on("play", (take) => this.#replay(take));
+    on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
+    on("reuse", (take) => this.fields.fill(take.settings));
+    on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("mp3", (take) => this.#saveAsMp3(take));
+    on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
+  }
+
+  /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
+  speak(values, count) {
     const fields = this.fields.named(values);
+    const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
+    return this.#speakAll(fields, async (request) =>
+      Array.from({ length: count }, (_, i) => {
+        const isKept = request.seed !== undefined; // the first one's; the others' follow it
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+      }),
+    );
+  }
+
+  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
+  audition(values) {
+    const fields = this.fields.named(values);
+    return this.#speakAll(fields, async (request) =>
+      (await voices())
+        .filter((voice) => voice.bundled)
+        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
+    );
+  }
+
+  /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
+  async #speakAll(fields, plan) {
     this.stop();
     this.card.hidden = true;
     const control = new AbortController();
-    this.speaking = control;
+    this.#making = control;
     document.body.dataset.speaking = "yes";
-    this.#moveFocus("#speak", "#stop");
+    this.health.isWatched = true;
+    this.#moveFocus("#desk button", "#stop");
     try {
-      const request = await buildRequest(fields, this.#frameRate());
-      const take = new Take({ number: (this.takes += 1), request, voiceName: this.#voiceName(fields), settings: { ...fields } });
-      await this.#untilReady(control.signal);
-      await this.#make(take, control);
+      const wanted = await plan(await buildRequest(fields, this.health.frameRate));
+      if (this.health.isStarting) await this.#untilStarted(control.signal);
+      const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
+      const ends = await Promise.allSettled(takes.map((take, i) => this.#make(take, control.signal, i === 0)));
+      const failure = ends.find((end) => end.status === "rejected");
+      if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.#fail(problem);
     } finally {
-      if (this.speaking === control) this.#rest();
+      if (this.#making === control) this.#rest();
     }
   }
 
-  /** Leave the take being made: the server frees its place, what was received stays playable. */
+  async #make(take, signal, aloud) {
+    let sound = null;
+    if (aloud) {
+      take.isLive = true;
+      this.#show(take);
+      this.dock.say("waiting", "Asking the engine …");
+      this.health.look();
+    }
+    await makeTake(take, signal, {
+      begun: () => aloud && this.health.look(),
+      heard: async (pcm) => {
+        if (!aloud) return;
+        if (!sound) sound = this.sound = await this.player.open(take.sampleRate);
+        sound.append(floats(pcm));
+        if (this.current === take) this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
+      },
+      kept: () => {
+        sound?.complete();
+        this.#keep(take);
+      },
+    });
+    this.list.refresh(take);
+    if (this.current === take) this.#showFigures(take);
+  }
+
+  #keep(take) {
+    this.list.add(take);
+    if (this.current !== take) return;
+    this.list.select(take);
+    this.dock.show({ expected: 0 });
+    this.dock.offer(take.url, take.fileName);
+    if (take.ending === "stopped") this.dock.say("paused", `Stopped after ${clock(take.seconds)}`);
+  }
+
+  /** Leave what is being made: the server frees its places, what was received stays playable. */
   stop() {
-    if (!this.speaking) return;
-    this.speaking.abort();
-    this.player.pause();
+    if (!this.#making) return;
+    this.#making.abort();
+    this.sound?.pause();
     this.dock.say("empty", "Stopped");
     this.#rest();
   }
 
   #rest() {
-    this.speaking = null;
+    this.#making = null;
     delete document.body.dataset.speaking;
+    this.health.isWatched = false;
     this.#moveFocus("#stop", "#speak");
+    this.health.look();
   }
 
   #moveFocus(from, to) {
     if (document.activeElement?.closest(from)) requestAnimationFrame(() => document.querySelector(to)?.focus());
   }
 
-  async #make(take, control) {
-    this.#show(take);
-    this.dock.say("waiting", "Asking the engine …");
-    const response = await askForSpeech(take.request, control.signal);
-    take.id = response.headers.get("x-request-id");
-    take.seed = response.headers.get("x-seed") ?? take.request.seed ?? "?";
-    take.queueMs = milliseconds(response.headers, "x-queue-ms");
-    take.serverMs = milliseconds(response.headers, "x-first-audio-ms");
-    let ending = "stop";
-    try {
-      await this.#receive(take, response);
-    } catch (problem) {
-      ending = problem.name === "AbortError" ? "stopped" : "broken";
-      throw problem.name === "AbortError" ? problem : lostConnection();
-    } finally {
-      if (take.samples) this.#keep(take, ending);
-    }
-    this.player.complete();
-    await this.#askTheServer(take);
-  }
-
-  async #receive(take, response) {
-    for await (const { sampleRate, pcm } of readWav(response)) {
-      if (!take.sampleRate) {
-        take.sampleRate = sampleRate;
-        take.outline = new Outline(sampleRate);
-        await this.player.open(sampleRate);
-      }
-      take.pieces.push(pcm);
-      take.samples += pcm.length;
-      take.outline.add(pcm);
-      this.player.append(floats(pcm));
-      if (this.current === take) this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
-    }
-  }
-
-  #keep(take, ending) {
-    take.close(ending);
-    this.list.add(take);
-    if (ending !== "stop") this.player.complete();
-    if (this.current !== take) return;
-    this.list.select(take);
-    this.dock.show({ expected: 0 });
-    this.dock.offer(take.url, take.fileName);
-    if (ending === "stopped") this.dock.say("paused", `Stopped after ${clock(take.seconds)}`);
-  }
-
-  /** The server's own word on how the take ended and how fast it was. */
-  async #askTheServer(take) {
-    const record = await takeRecord(take.id);
-    if (!record) return;
-    take.rtf = record.rtf;
-    take.ending = record.finish_reason ?? take.ending;
-    this.list.refresh(take);
-    if (this.current === take) this.#showFigures(take);
+  /** Speak pressed during the warm-up waits here, and can be stopped. */
+  async #untilStarted(signal) {
+    this.dock.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
+    await this.health.started(signal);
+    this.#pressedAt = performance.now();
   }
 
   /** Make a take the one that dock and player are about. */
   #show(take) {
     this.current = take;
+    this.sound = null;
+    this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
     this.list.select(take);
     this.dock.offer(take.url, take.fileName);
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
     this.dock.show({ bars: take.outline?.bars ?? [], seconds: take.seconds, expected, position: 0 });
     this.#showFigures(take);
+  }
+
+  /** While the take that shall be heard waits for a free place, say how many wait. */
+  #showLine(load) {
+    if (!this.#making || !this.current || this.current.id !== null || !load?.waiting) return;
+    this.dock.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
   }
 
   #showFigures(take) {
@@ -189,7 +242,7 @@ class Studio {
       ["Heard", inMs(take.heardMs), "From your press to the first sample played, by this browser's clock"],
       ["RTF", take.rtf, "Seconds of work for one second of sound; below 1 is faster than speech"],
       ["Gaps", take.heardMs === null ? null : String(take.underruns), "Times the player ran out of sound and had to wait"],
-      ["Seed", take.seed === null ? null : String(take.seed), "The number that repeats this take"],
+      ["Seed", take.seed, "The number that repeats this take"],
     ]);
   }
 
@@ -197,11 +250,16 @@ class Studio {
     const take = this.current;
     if (!take) return;
     this.heard = { rendered, underruns };
+    this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
-    if (firstSampleAt !== undefined && take.heardMs === null) take.heardMs = firstSampleAt - this.#pressedAt;
+    if (state === "over" && !take.isLearned) {
+      take.isLearned = true;
+      this.player.learn(take.underruns, take.rtf);
+    }
+    if (firstSampleAt !== undefined && take.isLive) take.heardMs ??= firstSampleAt - this.#pressedAt;
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
-    this.dock.show({ position: position / take.sampleRate });
+    this.dock.show({ position: this.position });
     const words = {
       playing: take.file ? `Playing take ${take.number}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",
@@ -213,42 +271,61 @@ class Studio {
   #playOrPause() {
     const playing = ["playing", "waiting"].includes(this.dock.element.dataset.state);
     if (playing) {
-      this.player.pause();
+      this.sound?.pause();
       this.dock.say("paused", "Paused");
     } else {
-      this.player.play();
+      this.player.wake();
+      this.sound?.play();
       this.dock.say("waiting");
     }
   }
 
-  async #replay(take) {
+  /** Play a finished take from a second on. */
+  async #replay(take, from = 0) {
     this.stop();
+    take.isLive = false;
     this.#show(take);
-    await this.player.open(take.sampleRate);
-    this.player.append(floats(await take.pcm()));
-    this.player.complete();
-    this.player.play();
+    const sound = await this.player.open(take.sampleRate);
+    sound.pause();
+    sound.append(floats(await take.pcm()));
+    sound.complete();
+    sound.seek(from < take.seconds ? from : 0);
+    sound.play();
+    if (this.current === take) this.sound = sound;
   }
 
-  #frameRate() {
-    const { engine } = this.health;
-    return engine ? engine.sample_rate / engine.frame_samples : S2_FRAME_RATE;
+  /** The same seed gives the same speech: ask for it once more, as MP3. */
+  async #saveAsMp3(take) {
+    try {
+      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
+      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
+    } catch (problem) {
+      this.#fail(problem);
+    }
   }
 
-  #voiceName(fields) {
-    if (fields.source === "clip") return "Your clip";
-    return document.querySelector("#voice input")?.value || fields.voice;
+  /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
+  async #showCode() {
+    try {
+      const request = await buildRequest(this.fields.values, this.health.frameRate);
+      this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
+    } catch (problem) {
+      this.#fail(problem);
+    }
   }
 
   #key(event) {
+    const writing = event.target.closest("input, textarea, select, [contenteditable]");
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       document.querySelector("#speak").click();
-    } else if (event.key === "Escape" && this.speaking) {
+    } else if (event.key === "Escape" && this.#making) {
       this.stop();
     } else if (event.key === " " && event.target === document.body && this.current) {
       event.preventDefault();
       this.#playOrPause();
+    } else if (event.key.toLowerCase() === "x" && !writing && !event.ctrlKey && !event.metaKey) {
+      this.list.other(this.current);
     }
   }
 
@@ -259,42 +336,6 @@ class Studio {
     this.card.hidden = false;
     this.dock.say(this.current?.file ? "over" : "empty", refusal.what);
     if (!known) throw problem;
-  }
-
-  /** Speak pressed during the warm-up waits here, and can be stopped. */
-  async #untilReady(signal) {
-    if (this.health.status !== "starting") return;
-    this.dock.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
-    await new Promise((resolve, reject) => {
-      this.#wakeWaiting = resolve;
-      signal.addEventListener("abort", () => reject(signal.reason));
-    });
-    this.#pressedAt = performance.now();
-  }
-
-  async #watchHealth() {
-    this.health = await health();
-    this.#showHealth(this.health);
-    const starting = this.health.status === "starting";
-    if (!starting) this.#wakeWaiting?.();
-    const busy = starting || this.speaking || this.health.load?.running;
-    setTimeout(() => this.#watchHealth(), busy ? POLL_BUSY : POLL_IDLE);
-  }
-
-  #showHealth({ status, doing, progress, error, engine, load }) {
-    const pill = document.querySelector("#pill");
-    const line = load?.waiting ? `, ${load.waiting} in line` : "";
-    const busy = load?.running ? ` · ${load.running} speaking${line}` : "";
-    const words = {
-      starting: `Warming up ${Math.round((progress ?? 0) * 100)} %${doing ? ` · ${doing}` : ""}`,
-      ready: `Ready · ${engine?.model} on ${engine?.device}${busy}`,
-      failed: `Not running: ${error ?? "see the terminal"}`,
-      unreachable: "The studio does not answer",
-    };
-    pill.dataset.status = status;
-    const place = pill.querySelector("[data-part=words]");
-    const text = words[status] ?? "Connecting …";
-    if (place.textContent !== text) place.textContent = text;
   }
 }
 

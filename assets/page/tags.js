@@ -1,6 +1,6 @@
-// The tags that Fish Audio documents for S2, by kind; any other words in [brackets] may work too.
+// The tags that Fish Audio documents for S2, by kind, and our own [pause:1s]; any other words in [brackets] may work too.
 
-export const OFTEN = ["excited", "sad", "whispering", "laughing", "sighing", "emphasis", "break"];
+export const OFTEN = ["excited", "sad", "whispering", "laughing", "sighing", "emphasis", "pause:1s"];
 
 export const TAGS = {
   Feelings: [
@@ -18,7 +18,7 @@ export const TAGS = {
     "chuckling", "clear throat", "crying loudly", "gasping", "groaning", "laughing", "panting", "sighing", "snoring", "sobbing",
     "yawning",
   ],
-  "Pauses and rooms": ["break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
+  "Pauses and rooms": ["pause:1s", "break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
 };
 
 export const KNOWN = new Set(Object.values(TAGS).flat());

@@ -80,6 +80,12 @@ class CodecConfig:
         )
 
     @classmethod
+    def of(cls, folder: Path) -> CodecConfig:
+        """The sizes of the codec in a checkpoint folder: those of its codec.yaml, else S2 Pro's."""
+        path = folder / "codec.yaml"
+        return cls.read(path) if path.is_file() else cls()
+
+    @classmethod
     def read(cls, path: Path) -> CodecConfig:
         """Read a codec.yaml in upstream's layout (`modded_dac_vq.yaml`). Raises CheckpointError naming the key."""
         try:

@@ -29,8 +29,7 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
     Raises CheckpointError naming file, key, expected and found.
     """
     path = folder / "codec.pth"
-    yaml = folder / "codec.yaml"
-    config = CodecConfig.read(yaml) if yaml.is_file() else CodecConfig()
+    config = CodecConfig.of(folder)
     with torch.device("meta"):
         codec = Codec(config)
     tensors = fold_weight_norm(_read(path))

@@ -38,7 +38,7 @@ def _draw(logits, column, temperature, top_p, top_k, seed, frame, index):
     best = tl.max(logits, 0)
     log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0))
     heat = tl.maximum(temperature, 1e-5)
-    limit = tl.where(temperature == 0, 1, top_k)
+    limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
     left = logits
     cumulative = 0.0
     winner = 0
@@ -70,7 +70,7 @@ def _sample(
     values = tl.load(logits + row * columns + column, mask=column < columns, other=float("-inf")).to(tl.float32)
     temperature, top_p = tl.load(temperatures + row), tl.load(top_ps + row)
     top_k, seed, frame = tl.load(top_ks + row), tl.load(seeds + row), tl.load(frames + row)
-    top_k = tl.minimum(top_k, columns)
+    top_k = tl.minimum(top_k, columns).to(tl.int32)
     token = _draw(values, column, temperature, top_p, top_k, seed, frame, first_draw)
     if SEMANTIC:
         window = tl.arange(0, 16)

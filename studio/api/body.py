@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn, TypeVar
 
+import anyio
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
@@ -13,7 +14,9 @@ from studio.errors import InvalidRequest
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
-MAX_DRAIN = 8 * MAX_BODY
+BODY_SECONDS = 60
+DRAIN = 8
+"""So many times the limit is received at most before the connection is closed."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,24 +33,29 @@ async def read_json(request: Request) -> dict[str, Any]:
     return parse_object(await read_body(request))
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole body, at most MAX_BODY bytes whatever its Content-Length says. Raises ApiError (413).
+async def read_body(request: Request, limit: int = MAX_BODY) -> bytes:
+    """The whole body, at most ``limit`` bytes whatever its Content-Length says. Raises ApiError (408, 413).
 
-    What is too much is still received, up to MAX_DRAIN, and thrown away: a connection that is closed
+    What is too much is still received, up to DRAIN times the limit, and thrown away: a connection that is closed
     while the caller sends would take the answer with it.
     """
-    body, received = bytearray(), 0
-    async for piece in request.stream():
-        received += len(piece)
-        if received <= MAX_BODY:
-            body += piece
-        elif received > MAX_DRAIN:
-            break
-        else:
-            body.clear()
-    if received > MAX_BODY:
-        headers = {"Connection": "close"} if received > MAX_DRAIN else {}
-        raise ApiError(413, f"The request is larger than {MAX_BODY} bytes.", code="request_too_large", headers=headers)
+    body, received, seconds = bytearray(), 0, max(BODY_SECONDS, BODY_SECONDS * limit // MAX_BODY)
+    try:
+        with anyio.fail_after(seconds):
+            async for piece in request.stream():
+                received += len(piece)
+                if received <= limit:
+                    body += piece
+                elif received > DRAIN * limit:
+                    break
+                else:
+                    body.clear()
+    except TimeoutError:
+        message = f"The request's body did not arrive within {seconds} seconds."
+        raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
+    if received > limit:
+        headers = {"Connection": "close"} if received > DRAIN * limit else {}
+        raise ApiError(413, f"The request is larger than {limit} bytes.", code="request_too_large", headers=headers)
     return bytes(body)
 
 

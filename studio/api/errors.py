@@ -22,7 +22,19 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.errors import InvalidRequest, NotFound, NotReady, StudioError, Unavailable
+from studio.errors import (
+    Cancelled,
+    Changed,
+    DegenerateSpeech,
+    InvalidRequest,
+    LineFull,
+    NameTaken,
+    NotFound,
+    NotReady,
+    StudioError,
+    TooManyRequests,
+    Unavailable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +64,12 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     EngineError: (500, None),
     InvalidRequest: (400, None),
     NotFound: (404, None),
+    Changed: (412, None),
+    NameTaken: (409, None),
+    Cancelled: (410, None),
+    DegenerateSpeech: (500, None),
+    LineFull: (429, None),
+    TooManyRequests: (429, None),
     NotReady: (503, None),
     Unavailable: (503, None),
     StudioError: (500, None),
@@ -67,12 +85,14 @@ def describe(error: Exception) -> ApiError:
     headers = {}
     if status in (429, 503):
         headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_SECONDS))
+    if status == 409:  # OpenAI's clients would send it again, and again
+        headers["x-should-retry"] = "false"
     return ApiError(status, str(error), getattr(error, "param", None), code or getattr(error, "code", None), headers)
 
 
 def envelope(error: ApiError) -> dict[str, object]:
     """The JSON body of an error."""
-    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    kinds = {403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
 

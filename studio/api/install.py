@@ -10,11 +10,18 @@ from fastapi.responses import Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 
+from studio.api.access import Access
+from studio.api.batch import batch_routes
+from studio.api.document import install_document
 from studio.api.errors import ApiError, install_errors
+from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.requests import request_routes
+from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
+from studio.api.voices import AudioVoices
 from studio.settings import Settings
 from studio.speech import SpeechService
 
@@ -24,14 +31,25 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
-    routers = [speech_routes(service), listing_routes(service), system_routes(service)]
+    install_document(app)
+    routers = [
+        speech_routes(service, settings),
+        batch_routes(service),
+        socket_routes(service, settings),
+        request_routes(service),
+        listing_routes(service),
+        AudioVoices(service).router(),
+        LibraryRoutes(service).router(),
+        system_routes(service),
+    ]
     for router in routers:
         app.include_router(router)
     app.router.routes.append(Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False))
+    app.add_middleware(Access, settings=settings)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )

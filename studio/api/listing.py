@@ -1,17 +1,18 @@
-"""What there is to choose from: GET /v1/models, GET /v1/models/{id}, GET /v1/audio/voices."""
+"""What there is to choose from: models and voices."""
 
 from __future__ import annotations
 
 import time
+from typing import TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from studio.api.errors import ApiError
-from studio.api.schemas import MODEL_ALIASES
+from studio.api.schemas import MODEL_ALIASES, SpeechOptions
 from studio.speech import SpeechService
-from studio.voices import Voice
 
+Options = TypeVar("Options", bound=SpeechOptions)
 STARTED = int(time.time())
 
 
@@ -26,6 +27,15 @@ def check_model(service: SpeechService, model: str | None) -> None:
         raise ApiError(404, f"The model {model[:80]!r} does not exist", "model", "model_not_found")
 
 
+def with_model_as_voice(service: SpeechService, options: Options) -> Options:
+    """The options; some clients have no voice to choose and send its name as the model. Raises ApiError (404)."""
+    model = (options.model or "").strip()
+    if model and model not in model_ids(service) and options.voice is None and service.voices.knows(model):
+        return options.model_copy(update={"model": None, "voice": model})
+    check_model(service, model)
+    return options
+
+
 def listing_routes(service: SpeechService) -> APIRouter:
     """The listings of this service."""
     routes = APIRouter(tags=["listings"])
@@ -36,29 +46,18 @@ def listing_routes(service: SpeechService) -> APIRouter:
         data = [_model(service, model_id) for model_id in model_ids(service)]
         return JSONResponse({"object": "list", "data": data})
 
+    @routes.get("/v1/audio/models")
+    async def list_audio_models() -> JSONResponse:
+        """The same in the shape that Open WebUI asks for."""
+        return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
+
     @routes.get("/v1/models/{model_id:path}")
     async def get_model(model_id: str) -> JSONResponse:
         """One model; its id may contain slashes."""
+        if not model_id:
+            raise ApiError(404, "Invalid URL (GET /v1/models/)")
         check_model(service, model_id)
         return JSONResponse(_model(service, model_id))
-
-    @routes.get("/v1/audio/voices")
-    async def list_voices(legacy: bool = False) -> JSONResponse:
-        """The voices to speak in; ``legacy=true`` lists bare names, as some servers do."""
-        voices = service.voices.listed
-        if legacy:
-            return JSONResponse({"voices": [voice.id for voice in voices], "uploaded_voices": []})
-        data = [_voice(voice) for voice in voices]
-        return JSONResponse(
-            {
-                "object": "list",
-                "voices": data,
-                "data": data,
-                "aliases": service.voices.aliases,
-                "uploaded_voices": [],
-                "has_more": False,
-            }
-        )
 
     return routes
 
@@ -71,14 +70,4 @@ def _model(service: SpeechService, model_id: str) -> dict[str, object]:
         "owned_by": "fish-voice-studio",
         "task": "text-to-speech",
         "voices": [{"name": voice.id, "language": None} for voice in service.voices.listed],
-    }
-
-
-def _voice(voice: Voice) -> dict[str, object]:
-    return {
-        "id": voice.id,
-        "object": "audio.voice",
-        "name": voice.name,
-        "text": voice.text,
-        "bundled": voice.clip is not None,
     }

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from studio.speech import new_request_id
 
 EXPOSED = (
+    "etag",
     "x-request-id",
     "retry-after",
     "x-seed",

@@ -1,11 +1,11 @@
-"""GET /health: whether the studio can speak now, how far it is on its way there, and how busy it is."""
+"""GET /health and /ready: whether the studio can speak, how far it is, how busy. GET /metrics: for Prometheus."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
 from studio.speech import SpeechService
 
@@ -32,5 +32,16 @@ def system_routes(service: SpeechService) -> APIRouter:
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
         return JSONResponse({"status": "ready", "engine": info, "load": asdict(engine.stats())})
+
+    @routes.get("/ready")
+    async def ready() -> JSONResponse:
+        """200 when the studio can speak, else 503: all that a load balancer wants to know."""
+        is_ready = service.status.state == "ready"
+        return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
+
+    @routes.get("/metrics")
+    async def metrics() -> Response:
+        """Counters and histograms in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return routes

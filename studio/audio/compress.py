@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import av
 import numpy as np
 from av.audio.stream import AudioStream
+from av.container import OutputContainer
 
 from studio.audio.resample import Resampler
 
@@ -52,23 +53,10 @@ class CompressedEncoder:
     def __init__(self, compression: Compression, source_rate: int, sample_rate: int) -> None:
         self.media_type = compression.media_type
         self.sample_rate = sample_rate
-        self._sample_format = compression.sample_format
+        self._compression = compression
         self._resampler = Resampler(source_rate, sample_rate)
         self._sink = _Sink()
-        # bitexact: the same sound gives the same bytes; Ogg would draw a serial number else.
-        self._file = av.open(
-            self._sink,
-            "w",
-            format=compression.container,
-            container_options=compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"},
-        )
-        stream = self._file.add_stream(compression.codec, rate=sample_rate, layout="mono")
-        assert isinstance(stream, AudioStream)
-        self._stream = stream
-        self._stream.codec_context.format = compression.sample_format
-        self._stream.codec_context.options = compression.codec_options
-        if compression.bit_rate:
-            self._stream.bit_rate = compression.bit_rate
+        self._opened: tuple[OutputContainer, AudioStream] | None = None
         self._written = 0
 
     def write(self, pcm: np.ndarray) -> bytes:
@@ -77,25 +65,44 @@ class CompressedEncoder:
 
     def finish(self) -> bytes:
         self._encode(self._resampler.finish())
-        for packet in self._stream.encode(None):
-            self._file.mux(packet)
-        self._file.close()
+        file, stream = self._open()
+        for packet in stream.encode(None):
+            file.mux(packet)
+        file.close()
         return self._sink.take()
+
+    def _open(self) -> tuple[OutputContainer, AudioStream]:
+        """Opened at the first use, so that a thread pays for it: LAME takes milliseconds."""
+        if self._opened is None:
+            compression = self._compression
+            # bitexact: the same sound gives the same bytes; Ogg would draw a serial number else.
+            options = compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"}
+            file = av.open(self._sink, "w", format=compression.container, container_options=options)
+            stream = file.add_stream(compression.codec, rate=self.sample_rate, layout="mono")
+            assert isinstance(stream, AudioStream)
+            stream.codec_context.format = compression.sample_format
+            stream.codec_context.options = compression.codec_options
+            if compression.bit_rate:
+                stream.bit_rate = compression.bit_rate
+            self._opened = file, stream
+        return self._opened
 
     def _encode(self, pcm: np.ndarray) -> None:
         if not len(pcm):
             return
+        file, stream = self._open()
+        sample_format = self._compression.sample_format
         clipped = np.clip(pcm, -1.0, 1.0)[None]
-        if self._sample_format.startswith("s16"):
+        if sample_format.startswith("s16"):
             clipped = np.rint(clipped * 32767.0).astype(np.int16)
         else:
             clipped = clipped.astype(np.float32, copy=False)
-        frame = av.AudioFrame.from_ndarray(clipped, format=self._sample_format, layout="mono")
+        frame = av.AudioFrame.from_ndarray(clipped, format=sample_format, layout="mono")
         frame.sample_rate = self.sample_rate
         frame.pts = self._written
         self._written += len(pcm)
-        for packet in self._stream.encode(frame):
-            self._file.mux(packet)
+        for packet in stream.encode(frame):
+            file.mux(packet)
 
 
 class _Sink:

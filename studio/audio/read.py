@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import av
@@ -15,53 +16,128 @@ MAX_BYTES = 10 * 1024 * 1024
 MIN_SECONDS = 1.0
 MAX_SECONDS = 30.0
 MIN_RATE, MAX_RATE = 8_000, 192_000
+USUAL_RATES = frozenset(
+    (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000)
+)
+OTHER_RATE = 44_100
+"""Clips of unusual rates become this one: from 44,101 to 44,100 Hz, a filter of exact phases would fill gigabytes."""
 MAX_CHANNELS = 8
 SILENCE = 1e-3
 """A clip whose peak stays under -60 dB carries no voice."""
 
+MAX_START = 1800.0
+"""A span may begin this far into a file, in seconds; what comes later is not looked at."""
+STEP = 0.02
+"""Seconds a level of `read_levels` stands for."""
+
 CONTAINERS = "WAV, FLAC, MP3, Ogg, AAC, M4A/MP4, WebM, AIFF or CAF"
+MEDIA_TYPES = {
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "matroska": "audio/webm",
+    "mov": "audio/mp4",
+    "aiff": "audio/aiff",
+    "caf": "audio/x-caf",
+    "aac": "audio/aac",
+    "mp3": "audio/mpeg",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Clip:
-    """Decoded sound: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz."""
+    """Decoded sound: float32 mono (samples,) in [-1, 1] at ``sample_rate`` Hz, one of USUAL_RATES."""
 
     pcm: np.ndarray
     sample_rate: int
+    channel_levels: tuple[float, ...] = ()
+    """RMS of each channel that the file has, before they became one."""
 
     @property
     def seconds(self) -> float:
         return len(self.pcm) / self.sample_rate
 
 
-def read_clip(data: bytes, param: str | None = None) -> Clip:
-    """Decode a reference clip of 1 to 30 seconds. Blocking.
+def read_clip(
+    data: bytes,
+    param: str | None = None,
+    start: float = 0.0,
+    end: float | None = None,
+    channel: int | None = None,
+) -> Clip:
+    """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 
+    ``channel`` takes one channel (from 0) in place of the mean of all. Nothing outside of the span is kept.
     Raises InvalidClip, which says what is wrong and what is allowed; ``param`` is the field it names.
+    """
+    if not 0 <= start <= MAX_START or (end is not None and not start < end):
+        raise InvalidClip(f"the span must begin from 0 to {MAX_START:g} s and end after it begins", param)
+    if end is not None and end - start > MAX_SECONDS + 1e-6:
+        raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", param)
+    pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
+    for sound, rate in _sounds(data, param):
+        first, last = round(start * rate), None if end is None else round(end * rate)
+        part = sound[:, max(first - position, 0) : None if last is None else max(last - position, 0)]
+        position += sound.shape[1]
+        if part.shape[1]:
+            if channel is not None and not 0 <= channel < len(part):
+                raise InvalidClip(f"the clip has {len(part)} channels; there is no channel {channel}", param)
+            squares = squares + np.square(part, dtype=np.float64).sum(axis=1)
+            pieces.append(part.mean(axis=0) if channel is None else part[channel])
+        if position - first > (MAX_SECONDS + 1e-6) * rate and last is None:
+            raise InvalidClip(f"the clip is longer than {MAX_SECONDS:g} s; choose a span of it", param)
+        if last is not None and position >= last:
+            break
+    if not pieces:
+        raise InvalidClip("the span lies behind the end of the file" if position else "the file has no sound", param)
+    pcm = np.concatenate(pieces).astype(np.float32, copy=False)
+    clip = Clip(pcm, rate, tuple(float(level) for level in np.sqrt(squares / len(pcm))))
+    _check(clip, param)
+    return clip
+
+
+def read_levels(data: bytes, param: str | None = None) -> np.ndarray:
+    """RMS of the mono sound for each STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,). Blocking.
+
+    Keeps 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
+    """
+    levels, rest = list[np.ndarray](), np.zeros(0, np.float32)
+    for sound, rate in _sounds(data, param):
+        size = round(STEP * rate)
+        rest = np.concatenate([rest, sound.mean(axis=0)])
+        whole = len(rest) // size
+        levels.append(np.sqrt(np.square(rest[: whole * size].reshape(whole, size)).mean(axis=1)))
+        rest = rest[whole * size :]
+        if sum(map(len, levels)) * STEP > MAX_START + MAX_SECONDS:
+            break
+    return np.concatenate(levels) if levels else np.zeros(0, np.float32)
+
+
+def container_of(data: bytes, param: str | None = None) -> str:
+    """FFmpeg's name of a file's container; never FFmpeg's own guess, as playlists make it open other files.
+
+    Raises InvalidClip for what is empty, too large or none of CONTAINERS.
     """
     if not data:
         raise InvalidClip("the clip is empty", param)
     if len(data) > MAX_BYTES:
         raise InvalidClip(f"the clip has {len(data)} bytes; at most {MAX_BYTES} are allowed", param)
-    container = _container(data)
+    container = _container(data[:12])
     if container is None:
         raise InvalidClip(f"this is no audio file that can be read; send {CONTAINERS}", param)
-    try:
-        clip = _decode(data, container, param)
-    except (FFmpegError, ValueError) as error:
-        raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
-    if clip.seconds < MIN_SECONDS:
+    return container
+
+
+def _check(clip: Clip, param: str | None) -> None:
+    if clip.seconds < MIN_SECONDS - 1e-6:
         raise InvalidClip(f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
         raise InvalidClip("the clip has samples that are not numbers", param)
     if float(np.abs(clip.pcm).max()) < SILENCE:
         raise InvalidClip("the clip is silent", param)
-    return clip
 
 
-def _container(data: bytes) -> str | None:
-    """FFmpeg's name of the container; never FFmpeg's own guess, as playlists make it open other files."""
-    head = data[:12]
+def _container(head: bytes) -> str | None:
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
         return "wav"
     if head[:4] == b"fLaC":
@@ -83,29 +159,37 @@ def _container(data: bytes) -> str | None:
     return None
 
 
-def _decode(data: bytes, container: str, param: str | None) -> Clip:
-    with av.open(io.BytesIO(data), "r", format=container) as source:
-        if not source.streams.audio:
-            raise InvalidClip("the file has no audio track", param)
-        rate, pieces, samples = 0, list[np.ndarray](), 0
-        resampler = av.AudioResampler(format="fltp")
-        for frame in source.decode(audio=0):
-            rate = rate or frame.sample_rate
-            channels = frame.layout.nb_channels
-            if not MIN_RATE <= rate <= MAX_RATE or frame.sample_rate != rate:
-                raise InvalidClip(
-                    f"the clip's sample rate is {frame.sample_rate} Hz; allowed is {MIN_RATE} to {MAX_RATE} Hz",
-                    param,
-                )
-            if channels > MAX_CHANNELS:
-                raise InvalidClip(f"the clip has {channels} channels; at most {MAX_CHANNELS} are allowed", param)
-            samples += frame.samples
-            if samples > MAX_SECONDS * rate:
-                raise InvalidClip(f"the clip is longer than {MAX_SECONDS:g} s; cut it shorter", param)
-            pieces += [part.to_ndarray().mean(axis=0) for part in resampler.resample(frame)]
-    if not pieces:
-        raise InvalidClip("the file has no sound in it", param)
-    return Clip(np.concatenate(pieces).astype(np.float32, copy=False), rate)
+def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
+    """The file's sound frame by frame: float32 (channels, samples) and the rate, which stays the same."""
+    container = container_of(data, param)
+    try:
+        with av.open(io.BytesIO(data), "r", format=container) as source:
+            if not source.streams.audio:
+                raise InvalidClip("the file has no audio track", param)
+            # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
+            rate, resampler = 0, av.AudioResampler(format="flt")
+            for frame in source.decode(audio=0):
+                if not rate:
+                    rate = frame.sample_rate
+                    target = rate if rate in USUAL_RATES else OTHER_RATE
+                    resampler = av.AudioResampler(format="flt", rate=target)
+                _check_frame(frame, rate, param)
+                for part in resampler.resample(frame):
+                    yield part.to_ndarray().reshape(part.samples, -1).T, target
+            for part in resampler.resample(None) if rate else ():
+                yield part.to_ndarray().reshape(part.samples, -1).T, target
+    except (FFmpegError, ValueError) as error:
+        raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
+
+
+def _check_frame(frame: av.AudioFrame, rate: int, param: str | None) -> None:
+    if not MIN_RATE <= rate <= MAX_RATE or frame.sample_rate != rate:
+        raise InvalidClip(
+            f"the clip's sample rate is {frame.sample_rate} Hz; allowed is {MIN_RATE} to {MAX_RATE} Hz", param
+        )
+    channels = frame.layout.nb_channels
+    if channels > MAX_CHANNELS:
+        raise InvalidClip(f"the clip has {channels} channels; at most {MAX_CHANNELS} are allowed", param)
 
 
 def _reason(error: Exception) -> str:

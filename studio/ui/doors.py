@@ -12,12 +12,13 @@ from pathlib import Path
 import gradio as gr
 from anyio import to_thread
 
-from engine import EngineError, Sampling, Utterance
+from engine import EngineError, Sampling
 from studio.errors import StudioError
 from studio.speech import Speech, SpeechRequest, SpeechService
 
 USUAL = Sampling()
-USUAL_FRAMES = Utterance("x").max_frames
+WHEN_ALL_IS_SAID = 0
+"""Means: no limit of frames."""
 RANDOM_SEED = -1
 """Means: draw one, and say which."""
 ALL_AT_ONCE = None
@@ -40,11 +41,12 @@ class SpeechDoors:
         temperature: float = USUAL.temperature,
         top_p: float = USUAL.top_p,
         top_k: float = USUAL.top_k,
-        max_new_tokens: float = USUAL_FRAMES,
+        max_new_tokens: float = WHEN_ALL_IS_SAID,
+        speed: float = 1.0,
     ) -> tuple[str, dict[str, object]]:
         """Speak a text and return a WAV file and what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, "wav"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "wav"
         )
         speech = await self._speak(request)
         async with aclosing(speech):
@@ -62,11 +64,12 @@ class SpeechDoors:
         temperature: float = USUAL.temperature,
         top_p: float = USUAL.top_p,
         top_k: float = USUAL.top_k,
-        max_new_tokens: float = USUAL_FRAMES,
+        max_new_tokens: float = WHEN_ALL_IS_SAID,
+        speed: float = 1.0,
     ) -> AsyncIterator[dict[str, object]]:
         """Speak a text in pieces while it is made; the last item has no sound but what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, "pcm"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "pcm"
         )
         speech = await self._speak(request)
         number = 0
@@ -113,7 +116,8 @@ def add_client_doors(service: SpeechService) -> None:
             gr.Number(USUAL.temperature, label="temperature"),
             gr.Number(USUAL.top_p, label="top_p"),
             gr.Number(USUAL.top_k, label="top_k", precision=0),
-            gr.Number(USUAL_FRAMES, label="max_new_tokens", precision=0),
+            gr.Number(WHEN_ALL_IS_SAID, label="max_new_tokens", precision=0),
+            gr.Number(1.0, label="speed"),
         ]
         file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
         trigger = gr.Button()
@@ -147,6 +151,7 @@ async def _request(
     top_p: float,
     top_k: float,
     max_new_tokens: float,
+    speed: float,
     format_name: str,
 ) -> SpeechRequest:
     clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
@@ -161,7 +166,8 @@ async def _request(
             temperature=temperature,
             top_p=top_p,
             top_k=int(top_k),
-            max_frames=int(max_new_tokens),
+            max_frames=int(max_new_tokens) or None,
+            speed=speed,
         )
     except StudioError as error:
         raise _refusal(error) from error

@@ -8,7 +8,6 @@ from pathlib import Path
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
-from gradio.components import Component
 
 from studio.settings import Settings
 from studio.speech import SpeechService
@@ -29,9 +28,12 @@ RAW_MICROPHONE = """<script>(() => {
 })()</script>"""
 
 
+Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number | gr.Checkbox
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the page sends with Speak, in the order that studio.js reads."""
+    """What the page sends with Speak, in the order that fields.js reads."""
 
     text: gr.Textbox
     source: gr.Radio
@@ -41,12 +43,13 @@ class Fields:
     temperature: gr.Slider
     top_p: gr.Slider
     top_k: gr.Slider
-    longest: gr.Slider
+    speed: gr.Slider
+    cut_after: gr.Number
     seed: gr.Number
     keep_seed: gr.Checkbox
 
     @property
-    def all(self) -> list[Component]:
+    def all(self) -> list[Field]:
         return [getattr(self, name) for name in self.__slots__]
 
 
@@ -88,21 +91,25 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                 with gr.Row(elem_id="actions"):
                     speak = gr.Button("Speak", variant="primary", elem_id="speak")
                     stop = gr.Button("Stop", variant="stop", elem_id="stop")
+                    four = gr.Button("4 takes", elem_id="speak-four")
                     _html(words.HINTS)
                 _html(_part("card"))
             with gr.Column(scale=4, min_width=300, elem_id="side"):
-                source, voice, clip, clip_text = _voice_fields(speech)
+                source, voice, clip, clip_text, every = _voice_fields(speech)
                 sampling = _sampling_fields()
         _html(_part("takes"))
         _html(_part("dock"))
+        _html(_part("code"))
+        _html(_part("activity"))
+        _html(_part("voices"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
-        _wire(fields, speak, stop, refill)
+        _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
     return page
 
 
-def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox]:
+def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
     choices = [(voice.name, voice.id) for voice in speech.voices.listed]
     source = gr.Radio(
         [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
@@ -113,6 +120,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
+    every = gr.Button("Hear the script in every voice", elem_id="every-voice")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -129,20 +137,24 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
-    return source, voice, clip, clip_text
+        _html(_part("keep"))
+    return source, voice, clip, clip_text, every
 
 
-def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Checkbox]:
+def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
+    _html(words.PRESETS)
     _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
     with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
         top_k = _slider(words.TOP_K, 1, 200, 30, 1)
-        longest = _slider(words.LONGEST, 2, 180, 90, 1)
+        speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
+        label, info = words.CUT_AFTER
+        cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
         label, info = words.SEED
-        seed = gr.Number(None, label=label, info=info, precision=0, minimum=0, elem_id="seed")
+        seed = gr.Number(0, label=label, info=info, precision=0, minimum=0, elem_id="seed")
         keep_seed = gr.Checkbox(False, label=words.KEEP_SEED, elem_id="keep-seed")
-    return temperature, top_p, top_k, longest, seed, keep_seed
+    return temperature, top_p, top_k, speed, cut_after, seed, keep_seed
 
 
 def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:
@@ -150,12 +162,19 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
-def _wire(fields: Fields, speak: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
-    """Presses go to studio.js in the browser; none makes a round trip through Gradio."""
-    speak.click(
+def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
+    """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
+    for count, button in speak.items():
+        button.click(
+            None,
+            fields.all,
+            js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
+            api_visibility="private",
+        )
+    every.click(
         None,
         fields.all,
-        js="(...values) => { window.studio.speak(...values); }",
+        js="(...values) => { window.studio.audition(values); }",
         api_visibility="private",
     )
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")

@@ -3,8 +3,7 @@
 TITLE = "Voice Studio"
 
 SAMPLE = (
-    "[excited] Hello! I am a voice that is made while you listen. "
-    "Change these words, choose who speaks, and press Speak again."
+    "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
 
 SCRIPT = "Script"
@@ -16,7 +15,7 @@ HINTS = (
 )
 
 SOURCE = "Voice"
-BUNDLED = "Studio voices"
+BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
 VOICE_INFO = "Each was recorded once; the model imitates it."
@@ -28,6 +27,11 @@ CLIP_ADVICE = (
 CLIP_TEXT = "What is said in the clip"
 CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
 
+PRESETS = (
+    '<div id="presets-block"><span id="presets-title">Delivery</span>'
+    '<div id="presets" role="group" aria-labelledby="presets-title"></div></div>'
+)
+
 SAMPLING = (
     '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">Sampling'
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
@@ -35,6 +39,7 @@ SAMPLING = (
 TEMPERATURE = ("Temperature", "Lower is steadier, higher is livelier.")
 TOP_P = ("Top-p", "Draw from the likeliest sounds that make up this share.")
 TOP_K = ("Top-k", "Never draw from more sounds than this.")
-LONGEST = ("Longest take (seconds)", "A take that reaches it is cut, and says so.")
+SPEED = ("Speed", "The pitch stays.")
+CUT_AFTER = ("Cut after (seconds)", "0: when all is said.")
 SEED = ("Seed", "The same seed, script and voice give the same take.")
 KEEP_SEED = "Keep this seed for every take"

@@ -17,7 +17,7 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -48,15 +48,16 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(tiny_checkpoint: Path, voices_folder: Path) -> Iterator[Served]:
+def served(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The studio with its page and the real engine on a small random checkpoint."""
-    settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), max_rows=2, threads=1)
+    home = str(tmp_path_factory.mktemp("home"))
+    settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), studio_home=home, max_rows=2, threads=1)
     with serve(settings, Engine.start, page=True) as studio:
         yield studio
 
 
 @pytest.fixture
-def steered(voices_folder: Path) -> Iterator[Callable[..., Served]]:
+def steered(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
     """Makes a studio with its page whose start and engine the test steers."""
     with contextlib.ExitStack() as stack:
 
@@ -65,7 +66,8 @@ def steered(voices_folder: Path) -> Iterator[Callable[..., Served]]:
                 progress("tuning the fork", 0.4)
                 return engine(config)
 
-            settings = Settings(model="test/model", voices=str(voices_folder))
+            home = str(tmp_path_factory.mktemp("home"))
+            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
             return stack.enter_context(serve(settings, start, wait=wait, page=True))  # type: ignore[arg-type]
 
         yield make

@@ -51,12 +51,13 @@ class Screen:
         expect(self.page.locator("#pill")).to_have_attribute("data-status", "ready")
         return self
 
-    def longest(self, seconds: float) -> None:
-        """Set the longest take, so that a random model, which never ends by itself, is brief."""
+    def cut_after(self, seconds: float) -> None:
+        """Have takes cut after so many seconds: a random model never ends by itself."""
         self.open_sampling()
-        slider = self.page.get_by_label("range slider for Longest take (seconds)")
-        slider.fill(str(seconds))
-        expect(self.page.get_by_label("number input for Longest take (seconds)")).to_have_value(str(seconds))
+        field = self.page.get_by_label("Cut after (seconds)")
+        field.fill(str(seconds))
+        field.press("Tab")
+        self.page.wait_for_function("(seconds) => window.studio.fields.values.cutAfter === seconds", arg=seconds)
 
     def open_sampling(self) -> None:
         seed = self.page.locator("#seed input")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.screen import Screen
 from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
 
 Open = Callable[..., Screen]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -27,16 +29,32 @@ def serious_violations(screen: Screen) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(served: Served, open_page: Open, scheme: str) -> None:
+def test_axe_finds_nothing_serious(served: Served, open_page: Open, tmp_path: Path, scheme: str) -> None:
     screen = open_page(served, color_scheme=scheme).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     assert serious_violations(screen) == []
     screen.script.fill("")
     screen.speak.click()
     expect(screen.card).to_be_visible()
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    (tmp_path / "me.wav").write_bytes(wav(tone(6)))
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    expect(screen.page.locator("#keep [data-part=advice]")).to_contain_text("of 100")
+    screen.page.get_by_role("button", name="All tags").click()
     assert serious_violations(screen) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_dialogs(served: Served, open_page: Open, scheme: str) -> None:
+    screen = open_page(served, color_scheme=scheme).ready()
+    for opener in ("Voices", "Activity", "Use the API"):
+        screen.page.get_by_role("button", name=opener, exact=True).click()
+        expect(screen.page.get_by_role("dialog")).to_be_visible()
+        assert serious_violations(screen) == []
+        screen.page.keyboard.press("Escape")
 
 
 def test_dark_follows_the_system(served: Served, open_page: Open) -> None:
@@ -48,7 +66,7 @@ def test_dark_follows_the_system(served: Served, open_page: Open) -> None:
 
 def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, open_page: Open) -> None:
     screen = open_page(served, **PHONE).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.tap()
     screen.until_over()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -66,7 +84,7 @@ def test_reduced_motion_is_respected(served: Served, open_page: Open) -> None:
 
 def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     own = urlparse(served.url).netloc
@@ -77,7 +95,7 @@ def test_the_page_asks_no_other_host_for_anything(served: Served, open_page: Ope
 
 def test_every_control_of_the_player_can_be_reached_by_keyboard(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     names = []

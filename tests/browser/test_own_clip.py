@@ -33,7 +33,7 @@ def samples_of(data_url: str) -> tuple[int, np.ndarray]:
 
 def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     own_clip(screen)
     screen.page.get_by_role("button", name="Record", exact=True).click()
     screen.page.wait_for_timeout(2500)  # the recording's length, not a wait for something to happen
@@ -60,7 +60,7 @@ def test_an_uploaded_clip_is_sent_byte_for_byte(served: Served, open_page: Open,
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(2.0, hertz=220)))
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     own_clip(screen)
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(clip)

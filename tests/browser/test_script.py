@@ -1,4 +1,4 @@
-"""Writing the script: tags at the caret, the line that tells what it will become, and a draft that outlives the page."""
+"""Writing the script: tags at the caret, a line that tells what it will become, a draft that outlives the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def put_caret(screen: Screen, start: int, end: int | None = None) -> None:
 
 def test_a_tag_goes_in_at_the_caret_and_is_spoken(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.script.fill("One. Two.")
     put_caret(screen, 4)
     screen.page.get_by_role("button", name="Insert the tag whispering").click()
@@ -67,22 +67,22 @@ def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open)
     expect(line).to_contain_text("A tag is not closed")
     screen.script.fill("[happy]")
     expect(line).to_contain_text("no words to say")
-    screen.script.fill("x" * 4100)
+    screen.script.fill("x" * 16388)
     expect(line).to_contain_text("4 characters too many")
     screen.script.fill("word " * 60)
-    screen.longest(5)
-    expect(line).to_contain_text("Likely longer than the longest take (5 s)")
+    screen.cut_after(5)
+    expect(line).to_contain_text("Likely longer than 5 s")
 
 
 def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("My draft")
-    screen.longest(7)
+    screen.cut_after(7)
     screen.page.get_by_label("Choose a voice").click()
     screen.page.get_by_role("option", name="Bert").click()
     screen.page.wait_for_function(
         "() => { const kept = JSON.parse(localStorage['voice-studio-1'] ?? '{}');"
-        " return kept.text === 'My draft' && kept.voice === 'bert' && kept.longest === 7; }"
+        " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")

@@ -20,7 +20,7 @@ Open = Callable[..., Screen]
 
 def test_the_whole_take_reaches_the_audio_graph(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(3)
+    screen.cut_after(3)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
         screen.speak.click()
     screen.until_over()
@@ -31,7 +31,7 @@ def test_the_whole_take_reaches_the_audio_graph(served: Served, open_page: Open)
 
 def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
         screen.speak.click()
     expect(screen.takes).to_have_count(1)
@@ -48,10 +48,10 @@ def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_pa
 
 def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
-    expect(screen.takes).to_contain_text("Cut at the longest take")
-    expect(screen.takes).to_contain_text("raise “Longest take”")
+    expect(screen.takes).to_contain_text("Cut before its end")
+    expect(screen.takes).to_contain_text("raise “Cut after”")
 
 
 def test_stop_frees_the_row_and_keeps_what_was_heard(served: Served, open_page: Open) -> None:
@@ -87,7 +87,7 @@ def test_leaving_the_page_frees_the_row(served: Served, open_page: Open) -> None
 
 def test_a_saved_take_is_the_take(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
         screen.speak.click()
     expect(screen.takes).to_have_count(1)
@@ -111,7 +111,7 @@ def test_a_saved_take_is_the_take(served: Served, open_page: Open, tmp_path: Pat
 
 def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
     whole = screen.heard()["rendered"]
@@ -130,7 +130,7 @@ def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_pag
 
 def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.script.fill("The first words.")
     screen.speak.click()
     expect(screen.takes).to_have_count(1)

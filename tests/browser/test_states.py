@@ -27,12 +27,12 @@ def test_an_empty_script_is_explained_without_asking_the_server(served: Served, 
 
 def test_a_refused_request_says_what_why_and_what_to_do(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.script.fill("word " * 900)
+    screen.script.fill("word " * 4000)
     screen.speak.click()
     expect(screen.card).to_contain_text("The studio could not speak this.")
-    expect(screen.card).to_contain_text("4500 characters; at most 4096")
+    expect(screen.card).to_contain_text("20000 characters; at most 16384")
     expect(screen.card).to_contain_text("Change the script and press Speak again.")
-    expect(screen.script).to_have_value("word " * 900)
+    expect(screen.script).to_have_value("word " * 4000)
     expect(screen.speak).to_be_visible()
     screen.card.get_by_role("button", name="Close").click()
     expect(screen.card).to_be_hidden()
@@ -74,6 +74,25 @@ def test_speak_during_the_warm_up_can_be_stopped(steered: Steer, open_page: Open
     assert not [url for url in screen.requests if url.endswith("/v1/audio/speech")]
 
 
+def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.service.host.engine()
+    engine.later_frames_gate.clear()
+    screens = [open_page(studio).ready() for _ in range(engine.rows)]
+    for screen in screens:
+        screen.script.fill("Two words")
+        screen.speak.click()
+    studio.until(running=engine.rows)
+    last = open_page(studio).ready()
+    last.script.fill("Two words")
+    last.speak.click()
+    expect(last.status).to_contain_text("Every place is taken; in line: 1")
+    engine.later_frames_gate.set()
+    last.until_over()
+    assert last.heard()["rendered"] == 2 * 6 * 2048
+    assert last.figure("Waited").endswith(" ms")
+
+
 def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
@@ -111,7 +130,7 @@ def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> No
 def test_what_people_type_is_never_run(served: Served, open_page: Open) -> None:
     attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\"> [<b>tag</b>]"
     screen = open_page(served).ready()
-    screen.longest(2)
+    screen.cut_after(2)
     screen.script.fill(attack)
     screen.speak.click()
     expect(screen.takes).to_contain_text(attack)

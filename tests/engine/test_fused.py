@@ -44,7 +44,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(tmp_path: Path, fast_dim: 
             while not runner.prefill(row):
                 pass
         if path == "plain":
-            frames.append(np.stack([runner.frame(rows)[0] for _ in range(2)]))
+            frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(2)]))
         else:
             step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention)
             slots = torch.arange(3, device=device)

@@ -169,7 +169,7 @@ async def test_a_dead_engine_answers_every_waiting_and_later_caller(
         def broken(*_: object) -> None:
             raise RuntimeError("the device fell off the bus")
 
-        monkeypatch.setattr(Runner, "frame", broken)
+        monkeypatch.setattr(Runner, "launch", broken)
         for result in await asyncio.gather(*takes, return_exceptions=True):
             assert isinstance(result, EngineStopped)
             assert "the device fell off the bus" in str(result)

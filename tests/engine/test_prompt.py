@@ -106,6 +106,24 @@ def test_a_reference_that_names_its_speakers_is_left_as_it_is(layout: Layout) ->
     )
 
 
+def test_earlier_turns_stand_before_the_last_with_their_frames(layout: Layout) -> None:
+    first, second = reference("One, said.", 4), reference("Two, said.", 3, seed=1)
+    voice = reference("Mine.", 2, seed=2)
+    ids, codes = layout.build(Utterance("Three.", (voice,), history=(first, second)))
+    head = layout.expected("<|im_start|>", "system\n", CLONE, "<|speaker:0|>Mine.", "\n\nSpeech:\n", voice.codes)
+    head += layout.expected("<|im_end|>", "\n", *user("One, said."))
+    between = layout.expected("<|im_end|>", "\n", *user("Two, said."))
+    tail = layout.expected("<|im_end|>", "\n", *user("Three."))
+    assert ids == head + layout.expected(first.codes) + between + layout.expected(second.codes) + tail
+    assert np.array_equal(codes[:, len(head) : len(head) + 4], first.codes)
+    assert np.array_equal(codes[:, -len(tail) - 3 : -len(tail)], second.codes)
+
+
+def test_control_tokens_in_an_earlier_turn_are_refused(layout: Layout) -> None:
+    with pytest.raises(InvalidUtterance, match="earlier turn"):
+        layout.build(Utterance("Go.", history=(reference("<|im_end|>", 2),)))
+
+
 def test_the_target_text_keeps_its_speaker_tags_and_gets_none(layout: Layout) -> None:
     text = "<|speaker:1|>Hello.<|speaker:0|>[angry] No!"
     ids, _ = layout.build(Utterance(text))

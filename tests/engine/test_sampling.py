@@ -89,6 +89,20 @@ def test_probabilities_come_out_as_said() -> None:
     assert (shares - probabilities).abs().max() < 0.01
 
 
+def test_equal_logits_rank_by_index_however_many_ranks_the_neighbours_ask_for() -> None:
+    """Half-precision logits are full of ties; top_k 30 of one row must not depend on top_k 500 of another."""
+    rows = 200
+    logits = (2 * torch.randn(rows, 600, generator=torch.Generator().manual_seed(0))).bfloat16().float()
+    logits[0], logits[1] = 0.0, -1.0
+    temperature, top_p, top_k = torch.ones(rows), torch.ones(rows), torch.full((rows,), 30)
+    noise = exponential_noise(torch.arange(rows), torch.zeros(rows, dtype=torch.int64), 1, 500)[:, 0]
+    alone = draw(logits, temperature, top_p, top_k, noise[:, :30])
+    beside = draw(logits, temperature, top_p, top_k, noise)
+    assert torch.equal(alone, beside)
+    for row in range(rows):
+        assert int(alone[row]) == choose(logits[row].numpy(), 1.0, 1.0, 30, noise[row].numpy())
+
+
 def test_temperature_zero_takes_the_best_whatever_the_noise() -> None:
     logits = random_logits(200, 50, 3)
     zero, ones = torch.zeros(200), torch.ones(200)

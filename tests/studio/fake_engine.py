@@ -55,6 +55,10 @@ class FakeEngine:
         """Cleared: takes wait after their first frame."""
         self.later_frames_gate.set()
         self.dead: str | None = None
+        self.spoilt: list[str] = []
+        """How the next takes go wrong, one entry a take: short, silent, nan, loop, late nan; "" for a good one."""
+        self.full_times = 0
+        """So often a take with a history finds the line full."""
         self.utterances: list[Utterance] = []
         self.encoded: list[tuple[int, int, str]] = []
         self.running = self.waiting = self.finished = self.cancelled = 0
@@ -69,6 +73,9 @@ class FakeEngine:
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         self._check()
         handed_over = time.perf_counter()
+        if utterance.history and self.full_times:
+            self.full_times -= 1
+            raise EngineFull("no place")
         if self.running >= self.rows:
             if self.waiting >= self.config.max_waiting:
                 raise EngineFull(f"all {self.rows} rows speak and {self.waiting} utterances wait")
@@ -79,12 +86,13 @@ class FakeEngine:
                 self.waiting -= 1
         self.running += 1
         self.utterances.append(utterance)
+        fault = self.spoilt.pop(0) if self.spoilt else ""
         ended = False
         try:
             admitted = time.perf_counter() - handed_over
             await self._until(self.first_frame_gate.is_set)
             first = time.perf_counter() - handed_over
-            wanted = 6 * len(utterance.text.split())
+            wanted = 1 if fault == "short" else 6 * len(utterance.text.split())
             frames = min(wanted, utterance.max_frames)
             for frame in range(frames):
                 if frame:
@@ -92,8 +100,8 @@ class FakeEngine:
                 self._check()
                 reason = None if frame + 1 < frames else "stop" if frames == wanted else "length"
                 yield AudioChunk(
-                    pcm=tone(utterance.sampling.seed, frame),
-                    codes=np.full((10, 1), frame % 1024, np.int16),
+                    pcm=_faulty(tone(utterance.sampling.seed, frame), fault, frame),
+                    codes=np.full((10, 1), 0 if fault == "loop" else frame % 1024, np.int16),
                     first_frame=frame,
                     timing=Timing(admitted, first, time.perf_counter() - handed_over),
                     finish_reason=reason,
@@ -130,6 +138,14 @@ class FakeEngine:
         while not true():
             self._check()
             await asyncio.sleep(0.002)
+
+
+def _faulty(pcm: np.ndarray, fault: str, frame: int) -> np.ndarray:
+    if fault == "silent":
+        return np.zeros_like(pcm)
+    if fault == "nan" or (fault == "late nan" and frame == 3):
+        return np.full_like(pcm, np.nan)
+    return pcm
 
 
 def tone(seed: int, frame: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import subprocess
 from collections.abc import Callable
 
 import httpx
@@ -72,6 +73,21 @@ def test_an_mp3_begins_with_sound_and_two_can_be_joined() -> None:
     assert not one.startswith(b"ID3") and b"Xing" not in one and b"Info" not in one[:200]
     rate, pcm = decoded(one + two, "mp3")
     assert len(pcm) / rate == pytest.approx(4, abs=0.15)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_ffmpeg_command_decodes_it_without_a_complaint(name: str) -> None:
+    raw = ["-f", "s16le", "-ar", "24000", "-ac", "1"]
+    known = raw if name == "pcm" else []
+    done = subprocess.run(
+        ["ffmpeg", "-v", "error", *known, "-i", "-", *raw, "-"],
+        input=b"".join(encoded(name, tone(2))),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == b""
+    assert len(done.stdout) / 2 / 24_000 == pytest.approx(2, abs=0.1)
 
 
 def test_soundfile_reads_what_it_can() -> None:

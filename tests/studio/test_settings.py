@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
         "LOG_LEVEL": "INFO",
         "ROOT_PATH": "/studio/",
         "CORS_ORIGINS": "https://a.example, http://localhost:3000/",
+        "API_KEYS": "one,two",
+        "PUBLIC_LISTING": "true",
+        "MAX_PER_CALLER": "4",
+        "REQUESTS_PER_MINUTE": "60",
+        "SEND_TIMEOUT": "30",
     }
     assert Settings.from_environment(written) == Settings(
         host="0.0.0.0",
@@ -48,6 +54,11 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
         log_level="info",
         root_path="/studio",
         cors_origins=("https://a.example", "http://localhost:3000"),
+        api_keys=(hashlib.sha256(b"one").digest(), hashlib.sha256(b"two").digest()),
+        public_listing=True,
+        max_per_caller=4,
+        requests_per_minute=60,
+        send_timeout=30,
     )
 
 

@@ -6,11 +6,13 @@ import json
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import httpx
 import numpy as np
 import pytest
 
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import data_url, frames_of, tone, wav
@@ -133,118 +135,6 @@ def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
     assert frames_of(data) == (44_100, 12 * 2048)
 
 
-BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
-    "no input": ({}, 400, "input"),
-    "blank input": ({"input": " \n\t"}, 400, "input"),
-    "input of another type": ({"input": 5}, 400, "input"),
-    "input too long": ({"input": "a" * 4097}, 400, "input"),
-    "a NUL": ({"input": "a\0b"}, 400, "input"),
-    "unknown voice": ({"input": "a", "voice": "nobody"}, 400, "voice"),
-    "a voice that is a path": ({"input": "a", "voice": "../../etc/passwd"}, 400, "voice"),
-    "a voice of another type": ({"input": "a", "voice": 3}, 400, "voice"),
-    "unknown model": ({"input": "a", "model": "whisper-1"}, 404, "model"),
-    "unknown format": ({"input": "a", "response_format": "midi"}, 400, "response_format"),
-    "a rate that opus has not": ({"input": "a", "response_format": "opus", "sample_rate": 44_100}, 400, "sample_rate"),
-    "a rate that nothing has": ({"input": "a", "sample_rate": 12_345}, 400, "sample_rate"),
-    "a stream format": ({"input": "a", "stream_format": "ogg"}, 400, "stream_format"),
-    "instructions too long": ({"input": "a", "instructions": "a" * 4097}, 400, "instructions"),
-    "speed": ({"input": "a", "speed": 9}, 400, "speed"),
-    "a boolean for a number": ({"input": "a", "temperature": True}, 400, "temperature"),
-    "temperature": ({"input": "a", "temperature": 2.1}, 400, "temperature"),
-    "top_p": ({"input": "a", "top_p": -0.1}, 400, "top_p"),
-    "top_k": ({"input": "a", "top_k": 0}, 400, "top_k"),
-    "a seed below zero": ({"input": "a", "seed": -1}, 400, "seed"),
-    "a huge seed": ({"input": "a", "seed": 2**63}, 400, "seed"),
-    "max_new_tokens": ({"input": "a", "max_new_tokens": 0}, 400, "max_new_tokens"),
-    "a clip without words": ({"input": "a", "ref_audio": data_url(wav(tone(2)))}, 400, "ref_text"),
-    "a clip with blank words": ({"input": "a", "ref_audio": data_url(wav(tone(2))), "ref_text": " "}, 400, "ref_text"),
-    "words without a clip": ({"input": "a", "ref_text": "b"}, 400, "ref_audio"),
-    "a clip by file name": ({"input": "a", "ref_audio": "file:///etc/passwd", "ref_text": "b"}, 400, "ref_audio"),
-    "a clip that is no base64": (
-        {"input": "a", "ref_audio": "data:audio/wav;base64,§", "ref_text": "b"},
-        400,
-        "ref_audio",
-    ),
-    "a clip that is no audio": ({"input": "a", "ref_audio": data_url(b"abc"), "ref_text": "b"}, 400, "ref_audio"),
-    "an unsupported field": ({"input": "a", "word_timestamps": True}, 400, "word_timestamps"),
-    "an array": ([], 400, None),
-    "a string": ("a", 400, None),
-}
-
-
-@pytest.mark.parametrize("name", BAD_BODIES)
-def test_a_bad_field_is_refused_by_name_and_the_engine_never_asked(steered: Steer, name: str) -> None:
-    body, status, param = BAD_BODIES[name]
-    served, engine = steered()
-    with served.client() as client:
-        answer = client.post(SPEECH, json=body)
-    assert_envelope(answer, status, param)
-    assert not engine.utterances
-
-
-BAD_JSON = {
-    "empty": b"",
-    "malformed": b'{"input": "a"',
-    "not a number": b'{"input": "a", "temperature": NaN}',
-    "infinity": b'{"input": "a", "temperature": Infinity}',
-    "deeply nested": b'{"input": "a", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-    "not UTF-8": b'{"input": "\xff\xfe"}',
-    "half a surrogate pair": b'{"input": "a \\ud800 b"}',
-    "a number without end": b'{"input": "a", "seed": ' + b"9" * 5000 + b"}",
-    "1e999": b'{"input": "a", "temperature": 1e999}',
-}
-
-
-@pytest.mark.parametrize("name", BAD_JSON)
-def test_bytes_that_are_no_good_json_are_refused(steered: Steer, name: str) -> None:
-    served, engine = steered()
-    with served.client() as client:
-        answer = client.post(SPEECH, content=BAD_JSON[name], headers={"Content-Type": "application/json"})
-    assert_envelope(answer, 400)
-    assert not engine.utterances
-
-
-def assert_envelope(answer: httpx.Response, status: int, param: str | None = None) -> None:
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["x-request-id"].startswith("req_")
-    error = answer.json()["error"]
-    assert set(error) == {"message", "type", "param", "code"}
-    assert error["message"] and error["type"]
-    if param:
-        assert error["param"] == param
-
-
-def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(steered: Steer) -> None:
-    served, _ = steered()
-    with served.client() as client:
-        assert_envelope(client.get("/v1/"), 404)
-        assert_envelope(client.post("/v1/nothing/here"), 404)
-        assert_envelope(client.get("/v1/takes/req_none"), 404)
-        assert_envelope(client.post(SPEECH, content=b"input=a"), 415)
-        assert_envelope(client.post(SPEECH, data={"input": "a"}), 415)
-        assert_envelope(client.post(SPEECH, json={"input": "a" * 17_000_000}), 413)
-        wrong = client.get(SPEECH)
-        assert_envelope(wrong, 405)
-        assert wrong.headers["allow"] == "POST"
-        assert client.put("/v1/models/some/model").headers["allow"] == "GET"
-
-
-def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None:
-    served, _ = steered()
-
-    def endless() -> object:
-        for _ in range(1000):
-            yield b'{"input": "' + b"a" * 100_000
-
-    with served.client() as client:
-        try:
-            answer = client.post(SPEECH, content=endless(), headers={"Content-Type": "application/json"})  # type: ignore[arg-type]
-        except httpx.WriteError:
-            return  # the server closed while we still sent
-    assert_envelope(answer, 413)
-
-
 def test_a_full_line_is_answered_429_with_a_time_to_come_back(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=1)
     engine.first_frame_gate.clear()
@@ -352,3 +242,21 @@ def test_while_many_speak_the_server_answers_others(steered: Steer) -> None:
         assert httpx.get(f"{served.url}/v1/models").status_code == 200
         engine.later_frames_gate.set()
         assert {take.result() for take in takes} == {44 + 2 * 6 * 2048}
+
+
+def test_the_time_to_come_back_grows_with_the_line(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0)
+    with served.client() as client:
+        for _ in range(2):
+            client.post(SPEECH, json={"input": "a"})
+        takes = served.app.state.service.takes
+        for take in takes.list():
+            takes.put(replace(take, generation_s=7.2))
+        engine.first_frame_gate.clear()
+        with ThreadPoolExecutor(1) as pool:
+            speaking = pool.submit(client.post, SPEECH, json={"input": "a"})
+            served.until(running=1)
+            refused = client.post(SPEECH, json={"input": "a"})
+            engine.first_frame_gate.set()
+            assert speaking.result().status_code == 200
+    assert refused.headers["retry-after"] == "8"

@@ -1,0 +1,24 @@
+// Deliveries by name: a name stands for three of the sampling fields, and is marked while they have its values.
+
+const PRESETS = {
+  Steady: { temperature: 0.6, topP: 0.8, topK: 20 },
+  Natural: { temperature: 0.8, topP: 0.9, topK: 30 },
+  Lively: { temperature: 1.0, topP: 0.95, topK: 60 },
+};
+
+/** Draw the presets into root and keep their marks right. */
+export function offerPresets(root, fields) {
+  const buttons = Object.entries(PRESETS).map(([name, values]) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+    button.title = `Temperature ${values.temperature}, top-p ${values.topP}, top-k ${values.topK}`;
+    button.addEventListener("click", () => fields.fill(values));
+    root.append(button);
+    return [button, values];
+  });
+  fields.addEventListener("change", ({ detail }) => {
+    for (const [button, values] of buttons) {
+      const same = Object.entries(values).every(([name, value]) => Math.abs(detail.values[name] - value) < 1e-9);
+      button.setAttribute("aria-pressed", String(same));
+    }
+  });
+}

@@ -1,0 +1,81 @@
+// One take: what was asked, what came, and what is known of it. It shows nothing.
+
+import { Outline } from "./dock.js";
+import { wavFile } from "./wav.js";
+
+const ENDINGS = {
+  stop: "Finished by itself",
+  length: "Cut before its end. For the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
+  stopped: "Stopped by you",
+  broken: "Broken off: the connection was lost",
+};
+
+function milliseconds(headers, name) {
+  const value = headers.get(name);
+  return value === null ? null : Number(value);
+}
+
+/** isLive: heard while it is made, not again. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob. */
+export class Take {
+  constructor({ number, request, voiceName, settings }) {
+    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isLive: false, isLearned: false });
+    Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
+    Object.assign(this, { queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
+  }
+
+  /** The answer's headers are there. */
+  begin(headers) {
+    this.id = headers.get("x-request-id");
+    this.seed = headers.get("x-seed");
+    this.queueMs = milliseconds(headers, "x-queue-ms");
+    this.serverMs = milliseconds(headers, "x-first-audio-ms");
+  }
+
+  add(sampleRate, pcm) {
+    this.sampleRate = sampleRate;
+    this.outline ??= new Outline(sampleRate);
+    this.outline.add(pcm);
+    this.pieces.push(pcm);
+    this.samples += pcm.length;
+  }
+
+  /** Turn what was received into a file; the pieces are let go. */
+  close(ending) {
+    this.ending = ending;
+    this.file = wavFile(this.pieces, this.sampleRate);
+    this.url = URL.createObjectURL(this.file);
+    this.pieces = [];
+  }
+
+  /** record: the server's own word, as /v1/takes/{id} gives it, or null when it has forgotten. */
+  settle(record) {
+    if (!record) return;
+    this.rtf = record.rtf;
+    this.ending = record.finish_reason ?? this.ending;
+  }
+
+  drop() {
+    URL.revokeObjectURL(this.url);
+  }
+
+  async pcm() {
+    return new Int16Array(await this.file.slice(44).arrayBuffer());
+  }
+
+  get seconds() {
+    return this.sampleRate ? this.samples / this.sampleRate : 0;
+  }
+
+  get fileName() {
+    return `take-${this.number}-${this.request.voice || "own-clip"}-seed-${this.seed}.wav`;
+  }
+
+  get endingWords() {
+    return ENDINGS[this.ending] ?? "";
+  }
+
+  /** The request that gives this very take again. */
+  get repeat() {
+    return this.seed === null ? this.request : { ...this.request, seed: Number(this.seed) };
+  }
+}

@@ -1,0 +1,201 @@
+"""How fast the voice library is: lists, searches and openings in a large one, and first audio by kind of reference.
+
+python -m benchmarks.library [--voices 10000] [--takes 100000] [--model FOLDER]; the last line is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine import Engine, EngineConfig
+from studio.audio.encode import pcm16, wav_header
+from studio.host import EngineHost
+from studio.intake import take_in
+from studio.library import Library, NewSample, StoredTake, Voice, VoiceChanges, VoiceDraft
+from studio.library.records import Cut
+from studio.speech import SpeechRequest, SpeechService
+from studio.voices import VoiceShelf
+
+REPEATS = 21
+RATE = 44_100
+SYLLABLES = ("", "ce", "der", "ful", "ing", "ly", "man", "ness", "ra", "sal", "tion", "ver")
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "dawn",
+    "ember",
+    "frost",
+    "grove",
+    "harbour",
+    "island",
+    "juniper",
+    "kestrel",
+    "lagoon",
+    "meadow",
+    "north",
+    "ocean",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--voices", type=int, default=10_000)
+    parser.add_argument("--takes", type=int, default=100_000)
+    parser.add_argument("--model", help="a checkpoint folder; without it first audio is not measured")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure_library(Path(folder), options.voices, options.takes)
+        if options.model:
+            figures |= asyncio.run(measure_references(Path(folder) / "small", options.model))
+    for name, value in figures.items():
+        print(f"{name:<44} {value:9.2f} ms")
+    print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+
+
+def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
+    """Median milliseconds of what people wait for."""
+    fill(home, voices, takes)
+    figures = {"open the library (a start)": median(lambda: Library(home))}
+    library = Library(home)
+    some = library.voices.get(f"voice_{voices // 2:024x}")
+    last = library.takes.page(limit=1)[0]
+    middle = library.takes.page(limit=500)[-1].id
+    calls: dict[str, Callable[[], object]] = {
+        "list 50 voices": lambda: library.voices.page(limit=50),
+        "list 50 voices after the middle": lambda: library.voices.page(limit=50, after=some.id),
+        "search voices: a word in many": lambda: library.voices.page("birch", limit=50),
+        "search voices: one in all": lambda: library.voices.page(some.name, limit=50),
+        "search voices: none": lambda: library.voices.page("nobody at all", limit=50),
+        "find a voice by name": lambda: library.voices.get(some.name),
+        "find a voice by slug@revision": lambda: library.voices.get(some.address),
+        "codes of a voice": lambda: library.codes.get(some.samples[0].cut_key, "codec"),
+        "list 50 takes": lambda: library.takes.page(),
+        "list 50 takes after 500": lambda: library.takes.page(after=middle),
+        "search takes: a part of many words": lambda: library.takes.page("tion"),
+        "search takes: one in all": lambda: library.takes.page(last.text),
+        "search takes: none": lambda: library.takes.page("zzzz"),
+        "search takes: two letters, none": lambda: library.takes.page("zz"),
+        "open a take": lambda: library.takes.get(last.id),
+    }
+    return figures | {name: median(call) for name, call in calls.items()}
+
+
+def fill(home: Path, voices: int, takes: int) -> None:
+    """A library of this size. The rows of many are written at once; the tables are those of the library itself."""
+    library, chance = Library(home), random.Random(0)
+    sample = NewSample(b"clip", "audio/wav", 5.0, "The words.", Cut(), 5.0, 90, {"snr_db": 40.0})
+    first = library.voices.create(VoiceDraft("template"), [sample])
+    library.codes.put(first.samples[0].cut_key, "codec", np.zeros((10, 108), np.int16))
+    take = StoredTake("req_0", 0.0, "x", first.id, first.address, 1, {"top_k": 30}, "finished", "stop", None,
+                      {"queue_ms": 1.0}, 100, 4.6)  # fmt: skip
+    library.takes.add(take)
+    with library.store.writing() as db:
+        voice = next(iter(db.table("voices").rows))
+        row = next(iter(db.table("samples").rows))
+        new_voices, new_samples = [], []
+        for number in range(voices):
+            name = f"{WORDS[number % len(WORDS)]} {number}"
+            words = " ".join(chance.choices(WORDS, k=8))
+            told = {"id": f"voice_{number:024x}", "slug": name.replace(" ", "-"), "name": name, "folded": name}
+            new_voices.append(voice | told | {"description": words, "haystack": f"{name} {words}"})
+            new_samples.append(row | {"voice_id": told["id"], "id": f"sample_{number}"})
+        db.table("voices").insert_all(new_voices)
+        db.table("samples").insert_all(new_samples)
+        kept = next(iter(db.table("takes").rows))
+        said = [a + b + c for a in "bdfglmnprst" for b in ("a", "en", "i", "or", "us") for c in SYLLABLES]
+        db.table("takes").insert_all(
+            kept | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(said, k=20)), "created": float(n)}
+            for n in range(1, takes)
+        )
+
+
+async def measure_references(home: Path, model: str) -> dict[str, float]:
+    """First audio in milliseconds, by how the reference comes: a library voice, inline and new, inline and known."""
+    library = Library(home)
+    async with studio(library, model) as service:
+        figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
+        for seconds in (3, 10, 30):
+            clip = speechlike(seconds, 0)
+            began = time.perf_counter()
+            voice = await service.save_voice(_saver(library, f"voice of {seconds}", clip))
+            figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
+            known, new = as_url(clip), [as_url(speechlike(seconds, number + 1)) for number in range(5)]
+            kinds = {
+                "uploaded voice": [{"voice": voice.slug}] * 9,
+                "inline, known": [{"clip_url": known, "clip_text": "The words."}] * 9,
+                "inline, new": [{"clip_url": url, "clip_text": "The words."} for url in new],
+            }
+            for kind, requests in kinds.items():
+                figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
+    library.voices.edit("voice of 10", VoiceChanges(favourite=True))
+    async with studio(library, model) as service:
+        await service.warm_voices()
+        figures["favourite of 10 s, restarted: its first"] = await first_audio(service, [{"voice": "voice-of-10"}])
+        figures["favourite of 10 s, later ones"] = await first_audio(service, [{"voice": "voice-of-10"}] * 9)
+    return figures
+
+
+@contextlib.asynccontextmanager
+async def studio(library: Library, model: str) -> AsyncIterator[SpeechService]:
+    """An engine of its own on the library, stopped at the end."""
+    host = EngineHost(EngineConfig(model=model), Engine.start)
+    host.start()
+    engine = await host.ready()
+    try:
+        yield SpeechService(host, VoiceShelf(library))
+    finally:
+        engine.stop()
+
+
+async def first_audio(service: SpeechService, requests: Sequence[dict[str, str]]) -> float:
+    """Median milliseconds from the call to the first encoded bytes."""
+    times = []
+    for fields in requests:
+        began = time.perf_counter()
+        request = SpeechRequest("Hello there.", format="wav", seed=1, max_frames=8, **fields)  # type: ignore[arg-type]
+        speech = await service.speak(request)
+        times.append((time.perf_counter() - began) * 1000)
+        await speech.aclose()
+    return statistics.median(times)
+
+
+def _saver(library: Library, name: str, clip: bytes) -> Callable[[], Voice]:
+    return lambda: library.voices.create(VoiceDraft(name), [take_in(clip, "The words.").sample("The words.")])
+
+
+def speechlike(seconds: float, seed: int) -> bytes:
+    """A WAV file of noise whose loudness goes up and down as speech does."""
+    samples = round(seconds * RATE)
+    noise = np.random.default_rng(seed).standard_normal(samples)
+    swell = np.abs(np.sin(np.arange(samples) / RATE * 2 * np.pi * 2))
+    return wav_header(RATE, samples) + pcm16((0.1 * noise * swell).astype(np.float32))
+
+
+def as_url(clip: bytes) -> str:
+    return f"data:audio/wav;base64,{base64.b64encode(clip).decode()}"
+
+
+def median(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - began) * 1000)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()

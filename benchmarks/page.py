@@ -1,0 +1,132 @@
+"""The page in a real Chromium on the real studio: ready to use, press to sound, gaps, and memory over many takes.
+
+python -m benchmarks.page [--takes 50] needs requirements-test.txt and a system Chromium. The settings of app.py
+hold here too; browser, server and engine share this machine, so the figures hold all three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+from dataclasses import asdict, dataclass
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.bench import Studio
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+SCRIPT = "Hello, it is good to hear you."
+PATIENCE_MS = 120_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the JSON line holds. Times are medians; ``added`` is what browser, network and player put on top."""
+
+    takes: int
+    interactive_ms: float
+    """From opening the address in a fresh browser to a page that takes presses."""
+    server_ms: float
+    """Request to first sound, by the server's clock."""
+    heard_ms: float
+    """Press to first sample played, by the browser's clock."""
+    added_ms: float
+    added_ms_worst: float
+    gaps: int
+    """Times that the player ran dry, over all takes."""
+    heap_mib_first: float
+    """JavaScript memory in use after a tenth of the takes, garbage collected."""
+    heap_mib_last: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--takes", type=int, default=50)
+    takes = parser.parse_args().takes
+    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if program is None:
+        sys.exit(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}")
+    studio = Studio()
+    try:
+        studio.wait_until_ready()
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+            page = browser.new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            report = measure(page, f"http://127.0.0.1:{studio.port}/", takes)
+            browser.close()
+    finally:
+        studio.stop()
+    print(table(report))
+    print(json.dumps(asdict(report)))
+
+
+def measure(page: Page, address: str, takes: int) -> Report:
+    """Open the page and speak so many takes, one after the other."""
+    page.goto(address)
+    page.wait_for_selector("body[data-studio=ready]")
+    interactive = page.evaluate("performance.now()")
+    page.wait_for_selector("#pill[data-status=ready]")
+    page.fill("#script textarea", SCRIPT)
+    spoken = []
+    heaps = []
+    for number in range(1, takes + 1):
+        spoken.append(speak(page, number))
+        if number in (max(1, takes // 10), takes):
+            heaps.append(heap_mib(page))
+    added = [heard - server for server, heard, _ in spoken]
+    return Report(
+        takes=takes,
+        interactive_ms=round(interactive),
+        server_ms=round(statistics.median(server for server, _, _ in spoken), 1),
+        heard_ms=round(statistics.median(heard for _, heard, _ in spoken), 1),
+        added_ms=round(statistics.median(added), 1),
+        added_ms_worst=round(max(added), 1),
+        gaps=sum(gaps for _, _, gaps in spoken),
+        heap_mib_first=heaps[0],
+        heap_mib_last=heaps[-1],
+    )
+
+
+def speak(page: Page, number: int) -> tuple[float, float, int]:
+    """Press Speak and hear the take to its end: server ms, heard ms, gaps."""
+    page.click("#speak")
+    page.wait_for_function(
+        "(number) => window.studio.current?.number === number && window.studio.current.rtf !== null"
+        " && document.querySelector('#dock').dataset.state === 'over'",
+        arg=number,
+    )
+    take = page.evaluate(
+        "(({ serverMs, heardMs, underruns }) => [serverMs, heardMs, underruns])(window.studio.current)"
+    )
+    return take[0], take[1], take[2]
+
+
+def heap_mib(page: Page) -> float:
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    session.send("Performance.enable")
+    metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+    session.detach()
+    return round(metrics["JSHeapUsedSize"] / 2**20, 1)
+
+
+def table(report: Report) -> str:
+    """The report for people."""
+    rows = [
+        ("page takes presses after", f"{report.interactive_ms:.0f} ms", "fresh browser"),
+        ("first sound, server", f"{report.server_ms:.0f} ms", ""),
+        ("press to first sample", f"{report.heard_ms:.0f} ms", ""),
+        ("of it added by the page", f"{report.added_ms:.0f} ms", f"worst {report.added_ms_worst:.0f}"),
+        ("gaps", str(report.gaps), f"in {report.takes} takes"),
+        ("JavaScript memory", f"{report.heap_mib_last:.1f} MiB", f"{report.heap_mib_first:.1f} after a tenth of them"),
+    ]
+    return "\n".join(f"  {name:26} {value:>10}  {note}".rstrip() for name, value, note in rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The web layer alone: first byte and CPU of requests when the engine costs nothing. python -m benchmarks.web
+
+A stub in the engine's place hands out ready chunks in real time, on the same event loop; server and client are
+two processes on one machine. Prints a table for people and one line of JSON last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import socket
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable
+from multiprocessing.synchronize import Event
+
+import httpx
+import numpy as np
+import uvicorn
+
+from app import create_app
+from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
+from studio.settings import Settings
+
+RATE, FRAME, CHUNK = 44_100, 2048, 4
+CHUNK_SECONDS = CHUNK * FRAME / RATE
+
+
+class StubEngine:
+    """Speaks noise without work: the first chunk at once, one of four frames every 186 ms after it."""
+
+    failure = None
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.info = EngineInfo("stub", "cpu", "float32", RATE, FRAME, 10, 4096, 1024, 1024, "stub", 0)
+        noise = np.random.default_rng(0).uniform(-0.3, 0.3, CHUNK * FRAME).astype(np.float32)
+        self._noise = noise
+        self._codes = np.random.default_rng(1).integers(0, 1024, (10, CHUNK)).astype(np.int16)
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        began = time.perf_counter()
+        for number in range(utterance.max_frames // CHUNK):
+            if number:
+                await asyncio.sleep(max(0.0, began + number * CHUNK_SECONDS - time.perf_counter()))
+            timing = Timing(0.0, 0.0, time.perf_counter() - began)
+            last = number + 1 == utterance.max_frames // CHUNK
+            codes = (self._codes + number) % 1024
+            yield AudioChunk(self._noise, codes, number * CHUNK, timing, "stop" if last else None)
+
+    def stats(self) -> EngineStats:
+        return EngineStats(0, 0, 0, 0, 0, 0.0)
+
+    def stop(self) -> None:
+        pass
+
+
+def serve(port: int, ready: Event) -> None:
+    """The studio without its page on the stub."""
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> StubEngine:
+        ready.set()
+        return StubEngine(config)
+
+    with tempfile.TemporaryDirectory() as no_voices:
+        app = create_app(Settings(voices=no_voices), start, page=False)  # type: ignore[arg-type]
+        uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
+
+
+async def stream(client: httpx.AsyncClient, body: dict[str, object]) -> float:
+    """Seconds to the first byte of one request that is listened to until its end."""
+    began = time.perf_counter()
+    async with client.stream("POST", "/v1/audio/speech", json=body) as answer:
+        assert answer.status_code == 200
+        first = 0.0
+        async for _ in answer.aiter_raw():
+            first = first or time.perf_counter() - began
+    return first
+
+
+async def measure(url: str, server: int, streams: int, format_name: str, seconds: float) -> dict[str, object]:
+    """``streams`` listeners, who come one after another within a second."""
+    frames = int(seconds / CHUNK_SECONDS) * CHUNK
+    body: dict[str, object] = {"input": "a", "response_format": format_name, "max_new_tokens": frames}
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
+        await stream(client, body | {"max_new_tokens": CHUNK})
+        before, began = cpu_seconds(server), time.perf_counter()
+
+        async def later(number: int) -> float:
+            await asyncio.sleep(number / streams)
+            return await stream(client, body)
+
+        firsts = sorted(await asyncio.gather(*(later(number) for number in range(streams))))
+        spent, wall = cpu_seconds(server) - before, time.perf_counter() - began
+    return {
+        "streams": streams,
+        "format": format_name,
+        "first_byte_ms_p50": round(statistics.median(firsts) * 1000, 2),
+        "first_byte_ms_p95": round(firsts[int(0.95 * (len(firsts) - 1))] * 1000, 2),
+        "core_percent_a_stream": round(100 * spent / (streams * seconds), 2),
+        "server_core_percent": round(100 * spent / wall, 1),
+    }
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU time that a process has used, all its threads."""
+    with open(f"/proc/{process}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 64, 256])
+    parser.add_argument("--formats", nargs="+", default=["pcm", "wav", "mp3", "opus"])
+    parser.add_argument("--seconds", type=float, default=6.0)
+    options = parser.parse_args()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    server = context.Process(target=serve, args=(port, ready), daemon=True)
+    server.start()
+    assert server.pid and ready.wait(60)
+    url = f"http://127.0.0.1:{port}"
+    rows = []
+    print(f"{'format':>6} {'streams':>7} {'first byte p50':>14} {'p95':>9} {'core a stream':>13} {'server':>7}")
+    for format_name in options.formats:
+        for streams in options.streams:
+            row = asyncio.run(measure(url, server.pid, streams, format_name, options.seconds))
+            rows.append(row)
+            print(
+                f"{format_name:>6} {streams:>7} {row['first_byte_ms_p50']:>11} ms {row['first_byte_ms_p95']:>6} ms"
+                f" {row['core_percent_a_stream']:>11} % {row['server_core_percent']:>5} %"
+            )
+    server.terminate()
+    server.join(20)
+    print(json.dumps({"web": rows, "cores": os.cpu_count()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""From an EngineConfig to an engine's parts: devices, memory, checkpoint, and the fastest path that runs here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import torch
+
+from engine import checkpoint as checkpoints
+from engine.checkpoint import Checkpoint
+from engine.codec import CodecConfig, fingerprint
+from engine.config import EngineConfig, ModelConfig
+from engine.errors import ConfigError
+from engine.loop import Loop
+from engine.memory import plan_memory
+from engine.runner import Runner
+from engine.streams import GraphStreams, PlainStreams, Streams
+from engine.types import EngineInfo
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how far it is, 0 to 1, while the engine starts."""
+
+DEFAULT_MAX_CONTEXT = 4096
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop]:
+    """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
+    device = _device(config.device)
+    codec_device = _device(config.codec_device) if config.codec_device else device
+    _set_up_torch(device, config.threads)
+    dtype = _dtype(config.dtype, device)
+    tell("finding the checkpoint", 0.0)
+    folder = checkpoints.find(config.model)
+    missing = _missing_kernels(device, config)
+    kernel = missing is None and config.kv_attention != "off"
+    if config.kv_attention == "required" and not kernel:
+        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+    if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
+        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
+    rows = config.max_rows or (8 if device.type == "cuda" else 4)
+    sizes = ModelConfig.read(folder)
+    context = _context(config, sizes)
+    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, missing is None)
+    memory.check(_budget(config, device))
+    tell(f"memory: {memory}", 0.0)
+    checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
+    codec = checkpoint.codec
+    info = EngineInfo(
+        model=config.model,
+        device=str(device),
+        dtype=str(dtype).removeprefix("torch."),
+        sample_rate=codec.config.sample_rate,
+        frame_samples=codec.config.frame_samples,
+        num_codebooks=codec.config.num_codebooks,
+        max_context=context,
+        max_rows=rows,
+        max_waiting=config.max_waiting,
+        codec_fingerprint=fingerprint(codec),
+        parameters=sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters()),
+        memory=str(memory),
+        frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
+        kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
+    )
+    runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
+    streams: Streams = PlainStreams(codec, config.codec_dtype)
+    if missing is None:
+        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
+    if missing is None and codec_device.type == "cuda":
+        streams = graphs = GraphStreams(codec, rows, config.codec_dtype)
+        graphs.capture(lambda done: tell("capturing codec graphs", done))
+    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting)
+
+
+def _context(config: EngineConfig, sizes: ModelConfig) -> int:
+    context = config.max_context or min(sizes.max_context, DEFAULT_MAX_CONTEXT)
+    if context > sizes.max_context:
+        raise ConfigError(f"max_context {context} is more than the checkpoint's {sizes.max_context}")
+    return context
+
+
+def _budget(config: EngineConfig, device: torch.device) -> int | None:
+    """Bytes that the engine may take: as set, else what is free on the GPU; None: no limit is known."""
+    if config.memory_bytes is None and device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return config.memory_bytes
+
+
+def _set_up_torch(device: torch.device, threads: int | None) -> None:
+    """Process-wide settings of torch.
+
+    On a CPU the engine's and the codec's thread work side by side, so each gets half of the cores: on two cores
+    that is 30 % faster than two threads for both. Convolutions keep float32: TF32 would change a reference's codes.
+    """
+    if threads or device.type == "cpu":
+        torch.set_num_threads(threads or max(1, _cores() // 2))
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def _cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _missing_kernels(device: torch.device, config: EngineConfig) -> str | None:
+    """Why the fused kernels are not used; None when they are."""
+    if not config.graphs:
+        return "graphs are switched off"
+    if device.type != "cuda":
+        return f"it needs a CUDA device, not {device.type}"
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return f"{torch.cuda.get_device_name(device)} is older than compute capability 8.0"
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        return f"Triton cannot be loaded: {error}"
+    return None
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"device {name!r} cannot be used here: {error}") from error
+    return device
+
+
+def _dtype(name: str | None, device: torch.device) -> torch.dtype:
+    if name is None:
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in _DTYPES:
+        raise ConfigError(f"dtype {name!r} is not one of {', '.join(_DTYPES)}")
+    return _DTYPES[name]

@@ -1,0 +1,52 @@
+"""Pictures of the page for README, taken from a running studio: python scripts/screenshots.py http://127.0.0.1:7860"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FOLDER = Path(__file__).resolve().parent.parent / "assets"
+PATIENCE_MS = 120_000
+DESKTOP = {"viewport": {"width": 1280, "height": 860}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
+PICTURES = {
+    "screenshot": DESKTOP | {"color_scheme": "light"},
+    "screenshot-dark": DESKTOP | {"color_scheme": "dark"},
+    "screenshot-phone": PHONE | {"color_scheme": "light"},
+}
+
+
+def main() -> None:
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if len(sys.argv) != 2 or program is None:
+        sys.exit(f"{__doc__}\nIt needs a Chromium and requirements-test.txt.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        for name, look in PICTURES.items():
+            take_picture(browser, sys.argv[1], FOLDER / f"{name}.png", look)
+        browser.close()
+
+
+def take_picture(browser: Browser, address: str, file: Path, look: dict[str, object]) -> None:
+    """Open the page, speak two takes, and picture it while the first plays again."""
+    page: Page = browser.new_page(**look)  # type: ignore[arg-type]
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(address)
+    page.wait_for_selector("body[data-studio=ready]")
+    page.wait_for_selector("#pill[data-status=ready]")
+    for number in (1, 2):
+        page.click("#speak")
+        page.wait_for_selector(f"#takes li[data-take='{number}']")
+        page.wait_for_selector("#dock[data-state=over]")
+    page.get_by_role("button", name="Play take 1").click()
+    page.wait_for_function("window.studio.position > 0.6 * window.studio.current.seconds")
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    page.screenshot(path=str(file))
+    page.close()
+
+
+if __name__ == "__main__":
+    main()

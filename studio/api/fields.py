@@ -1,0 +1,73 @@
+"""Fields of other servers' speech APIs: which mean one of ours, which are ignored and why, which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio.errors import InvalidRequest
+
+MEAN = {
+    "speaker": "voice",
+    "reference_id": "voice",
+    "format": "response_format",
+}
+"""Another server's name to ours."""
+
+IGNORED = {
+    "instructions": "the model takes none; they are never spoken",
+    "language": "the model hears it from the text",
+    "lang_code": "the model hears it from the text",
+    "task_type": "there is one task: speech, in the voice that is asked for",
+    "repetition_penalty": "repetition-aware sampling stands in its place",
+    "normalize": "the text is spoken as it is written",
+    "latency": "speech is always delivered from its first frame on",
+    "initial_codec_chunk_frames": "speech is always delivered from its first frame on",
+    "non_streaming_mode": "the result is the same",
+    "use_memory_cache": "reference clips are always kept by their content",
+}
+"""Known, and without effect here; every field that is not known is ignored as well."""
+
+REFUSED = {
+    "speaker_embedding": "send a clip as ref_audio",
+    "x_vector_only_mode": "the model needs the clip and its words",
+    "ref_audio_2": "one clip is one voice",
+    "ambient_sound": "the model speaks only",
+    "duration_seconds": "use speed",
+    "word_timestamps": "the model gives none",
+    "stage_params": "use temperature, top_p and top_k",
+    "extra_params": "send fields by their names",
+    "volume_multiplier": "scale the samples",
+    "return_download_link": "the answer is the file",
+}
+"""Asking for something that this server cannot do, and what to do instead; refused unless null, false, empty or 1."""
+
+
+def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields by our names. Raises InvalidRequest for what is refused, and for two names of one thing."""
+    for name, instead in REFUSED.items():
+        if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
+            raise InvalidRequest(f"{name} is not supported by this server: {instead}", name, "unsupported_parameter")
+    fields = dict(body)
+    for theirs, ours in MEAN.items():
+        value = fields.pop(theirs, None)
+        if value is not None:
+            _set(fields, ours, value, theirs)
+    references = fields.pop("references", None)
+    if references:
+        _take_reference(fields, references)
+    return fields
+
+
+def _take_reference(fields: dict[str, Any], references: object) -> None:
+    """references: [{audio_path or audio, text}], of one."""
+    if not isinstance(references, list) or len(references) != 1 or not isinstance(references[0], dict):
+        raise InvalidRequest("references must be one object with audio_path and text", "references")
+    reference = references[0]
+    _set(fields, "ref_audio", reference.get("audio_path") or reference.get("audio"), "references")
+    _set(fields, "ref_text", reference.get("text"), "references")
+
+
+def _set(fields: dict[str, Any], name: str, value: object, theirs: str) -> None:
+    if fields.get(name) not in (None, value):
+        raise InvalidRequest(f"{theirs} says another thing than {name}; send one of them", theirs)
+    fields[name] = value

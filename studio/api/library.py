@@ -1,0 +1,192 @@
+"""The whole of the library over HTTP: /v1/voices, with samples, revisions, previews, packs and strong ETags."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.body import as_model, read_json
+from studio.api.upload import read_form
+from studio.api.voice_json import sample_json, version_wanted, voice_json, voice_response
+from studio.api.voice_schemas import SampleBody, VoiceBody
+from studio.api.voices import FORM_LIMIT, cut_of, sample_of
+from studio.audio.encode import pcm16, wav_header
+from studio.editing import add_sample, edit_sample, find_sample, remove_sample
+from studio.errors import InvalidRequest, NotFound
+from studio.intake import sound_of, suggest_span, take_in
+from studio.library import Voice
+from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.pack import MEDIA_TYPE as PACK_TYPE
+from studio.speech import SpeechService
+from studio.transcript import differences
+
+MAX_PAGE = 100
+PACK_LIMIT = MAX_PACK + 64 * 1024
+
+# What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
+_GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
+
+
+class LibraryRoutes:
+    """The routes, on this service."""
+
+    def __init__(self, service: SpeechService) -> None:
+        self._service = service
+        self._library = service.voices.library
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["library"])
+        voice = "/v1/voices/{reference}"
+        sample = voice + "/samples/{sample_id}"
+        routes.post("/v1/voices/advise")(self.advise)
+        routes.post("/v1/voices/inspect")(self.inspect)
+        routes.post("/v1/voices/import")(self.import_pack)
+        routes.get(voice + "/export")(self.export)
+        routes.get("/v1/voices")(self.list_voices)
+        routes.get(voice)(self.get_voice)
+        routes.patch(voice)(self.edit_voice)
+        routes.delete(voice)(self.delete_voice)
+        routes.post(voice + "/restore")(self.restore_voice)
+        routes.get(voice + "/revisions")(self.list_revisions)
+        routes.get(voice + "/preview")(self.preview)
+        routes.get(voice + "/samples")(self.list_samples)
+        routes.post(voice + "/samples")(self.add_sample)
+        routes.patch(sample)(self.edit_sample)
+        routes.delete(sample)(self.remove_sample)
+        routes.get(sample + "/audio")(self.get_clip)
+        return routes
+
+    def list_voices(
+        self,
+        q: str = "",
+        tag: str | None = None,
+        favourite: bool | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        deleted: bool = False,
+    ) -> JSONResponse:
+        """Voices by name; ``q`` searches, ``deleted=true`` lists those whose deletion can be undone."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        voices = self._library.voices
+        found = (
+            voices.deleted() if deleted else voices.page(q, tag=tag, favourite=favourite, limit=limit + 1, after=after)
+        )
+        data = [voice_json(voice) for voice in found[:limit]]
+        last = data[-1]["id"] if data else None
+        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+
+    def get_voice(self, reference: str, request: Request) -> Response:
+        """A voice by id, slug or name, in the revision after an "@" or the newest."""
+        return voice_response(request, self._library.voices.get(reference))
+
+    async def edit_voice(self, reference: str, request: Request) -> Response:
+        """Change what is said of a voice: name, description, tags, language, favourite, licence, consent, defaults."""
+        changes = as_model(await read_json(request), VoiceBody).changes()
+        voice = await self._get(reference)
+        edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))
+        return voice_response(request, await to_thread.run_sync(edit))
+
+    def delete_voice(self, reference: str, request: Request) -> JSONResponse:
+        """Delete a voice; for ``undo_seconds`` POST …/restore with its id brings it back."""
+        voice = self._library.voices.get(reference)
+        self._library.voices.delete(voice.id, version_wanted(request, voice.id))
+        undo = self._library.voices.undo_seconds
+        return JSONResponse({"id": voice.id, "object": "voice.deleted", "deleted": True, "undo_seconds": undo})
+
+    def restore_voice(self, reference: str, request: Request) -> Response:
+        """Undo the deletion of a voice, by its id."""
+        return voice_response(request, self._library.voices.restore(reference))
+
+    def list_revisions(self, reference: str) -> JSONResponse:
+        """Every revision of a voice with its samples, newest first."""
+        revisions = self._library.voices.revisions(reference)
+        return JSONResponse({"object": "list", "data": [voice_json(voice) for voice in revisions]})
+
+    def list_samples(self, reference: str) -> JSONResponse:
+        """The samples of a voice, in the order of the prompt."""
+        voice = self._library.voices.get(reference)
+        return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
+
+    async def add_sample(self, reference: str, request: Request) -> Response:
+        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted."""
+        form = await read_form(request, FORM_LIMIT)
+        voice = await self._get(reference)
+        new = await sample_of(form)
+        save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+        """Change a sample's text, speaker or cut, which makes a new revision."""
+        changes = as_model(await read_json(request), SampleBody).changes()
+        voice = await self._get(reference)
+        wanted = version_wanted(request, voice.id)
+        save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
+        return voice_response(request, await self._service.save_voice(save))
+
+    def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+        """Remove a sample, which makes a new revision."""
+        voice = self._library.voices.get(reference)
+        wanted = version_wanted(request, voice.id)
+        return voice_response(request, remove_sample(self._library, voice.id, sample_id, wanted))
+
+    def get_clip(self, reference: str, sample_id: str) -> Response:
+        """The clip of a sample as it was uploaded."""
+        sample = find_sample(self._library.voices.get(reference), sample_id)
+        headers = _GUARDED | {"Content-Disposition": "attachment", "ETag": f'"{sample.clip}"'}
+        return Response(self._library.files.read(sample.clip), media_type=sample.media_type, headers=headers)
+
+    def preview(self, reference: str, sample: int = 0) -> Response:
+        """A sample as it is heard by the model, cut and with its gain: a WAV file."""
+        voice = self._library.voices.get(reference)
+        if not 0 <= sample < len(voice.samples):
+            raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
+        chosen = voice.samples[sample]
+        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        file = wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
+        return Response(file, media_type="audio/wav", headers=_GUARDED)
+
+    async def advise(self, request: Request) -> JSONResponse:
+        """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
+
+        For a file that is too long and no cut, the cut that is suggested is judged. Where speech recognition is
+        installed, ``heard`` is what it hears, and ``differences`` where that is not what ref_text says.
+        """
+        form = await read_form(request, FORM_LIMIT)
+        data, text, cut = form.file("audio_sample", "file"), form.text("ref_text", "transcript"), cut_of(form)
+        if not form.text("start") and cut.end is None:
+            span = await to_thread.run_sync(suggest_span, data, "audio_sample")
+            cut = type(cut)(span.start, span.end, cut.gain_db, cut.channel)
+        intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
+        told = {"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json()
+        transcriber = self._service.transcriber
+        if transcriber is not None:
+            heard = await to_thread.run_sync(transcriber.transcribe, intake.clip, form.text("language"))
+            told |= {"heard": heard, "differences": [asdict(each) for each in differences(text, heard)] if text else []}
+        return JSONResponse(told)
+
+    def export(self, reference: str) -> Response:
+        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
+        slug = self._library.voices.get(reference).slug
+        disposition = f'attachment; filename="{slug}.fishvoice"'
+        headers = _GUARDED | {"Content-Disposition": disposition}
+        return Response(export_voice(self._library, reference), media_type=PACK_TYPE, headers=headers)
+
+    async def inspect(self, request: Request) -> JSONResponse:
+        """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
+        form = await read_form(request, PACK_LIMIT)
+        pack = await to_thread.run_sync(read_pack, form.file("file", "pack"))
+        return JSONResponse({"object": "voice.pack"} | pack.as_json())
+
+    async def import_pack(self, request: Request) -> Response:
+        """Put a pack into the library (multipart: file, and another name if wanted)."""
+        form = await read_form(request, PACK_LIMIT)
+        save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def _get(self, reference: str) -> Voice:
+        return await to_thread.run_sync(self._library.voices.get, reference)

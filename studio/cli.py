@@ -1,0 +1,170 @@
+"""The command line for scripts: voices added, listed, shown, exported, imported and deleted in the library.
+
+It works on the folder of STUDIO_HOME itself, whether a studio runs on it or not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from studio.errors import StudioError
+from studio.intake import suggest_span, take_in
+from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.pack import export_voice, import_pack, read_pack
+from studio.settings import Settings, SettingsError
+
+Command = Callable[[Library, argparse.Namespace], None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it is done, 1 with a line on standard error when it is refused, 2 when mistyped."""
+    options = _parser().parse_args(arguments)
+    try:
+        command: Command = options.command
+        command(Library(Path(options.home or Settings.from_environment().studio_home)), options)
+    except (StudioError, SettingsError, OSError) as error:
+        print(f"studio: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m studio", description="The studio's command line.")
+    topics = parser.add_subparsers(required=True, metavar="voices")
+    voices = topics.add_parser("voices", help="the voice library")
+    verbs = voices.add_subparsers(required=True, metavar="COMMAND")
+
+    def verb(name: str, command: Command, words: str) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        added.add_argument("--home", type=Path, help="the library's folder; else STUDIO_HOME")
+        added.add_argument("--json", action="store_true", help="print JSON")
+        added.set_defaults(command=command)
+        return added
+
+    add = verb("add", _add, "make a voice of a clip and the words in it")
+    add.add_argument("name")
+    add.add_argument("clip", type=Path, help="a recording: WAV, FLAC, MP3, Ogg, M4A or WebM")
+    words = add.add_mutually_exclusive_group(required=True)
+    words.add_argument("--text", help="the words spoken in the clip")
+    words.add_argument("--text-file", type=Path, help="a file with them")
+    add.add_argument("--description", default="")
+    add.add_argument("--language", default="", help="BCP 47, such as en")
+    add.add_argument("--tag", action="append", default=[], help="may be given several times")
+    add.add_argument("--licence", default="")
+    add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
+    add.add_argument("--end", type=float)
+    add.add_argument("--gain-db", type=float, default=0.0)
+    add.add_argument("--fix", action="store_true", help="apply all of the advisor's fixes")
+    listed = verb("list", _list, "list voices")
+    listed.add_argument("query", nargs="?", default="", help="words to look for")
+    show = verb("show", _show, "show a voice; NAME@2 is its second revision")
+    show.add_argument("voice")
+    export = verb("export", _export, "write a voice to a .fishvoice file")
+    export.add_argument("voice")
+    export.add_argument("file", type=Path)
+    imported = verb("import", _import, "read a voice from a .fishvoice file")
+    imported.add_argument("file", type=Path)
+    imported.add_argument("--name", help="another name for it")
+    imported.add_argument("--inspect", action="store_true", help="only say what is in it")
+    delete = verb("delete", _delete, "delete a voice; undo brings it back for a while")
+    delete.add_argument("voice")
+    undo = verb("undo", _undo, "bring a deleted voice back")
+    undo.add_argument("voice", help="its id")
+    verb("audit", _audit, "check the audit trail and print it")
+    return parser
+
+
+def _add(library: Library, options: argparse.Namespace) -> None:
+    data = options.clip.read_bytes()
+    text = options.text if options.text is not None else options.text_file.read_text("utf-8")
+    cut = Cut(options.start, options.end, options.gain_db)
+    if options.fix and options.end is None and not options.start:
+        span = suggest_span(data)
+        cut = Cut(span.start, span.end, options.gain_db)
+    intake = take_in(data, text, cut)
+    if options.fix and intake.advice.fixed != cut:
+        intake = take_in(data, text, intake.advice.fixed)
+    for finding in intake.advice.findings:
+        print(f"{finding.severity}: {finding.message}", file=sys.stderr)
+    draft = VoiceDraft(options.name, options.description, tuple(options.tag), options.language, licence=options.licence)
+    _print(library.voices.create(draft, [intake.sample(text)]), options)
+
+
+def _list(library: Library, options: argparse.Namespace) -> None:
+    found: list[Voice] = []
+    while page := library.voices.page(options.query, after=found[-1].id if found else None):
+        found += page
+    if options.json:
+        print(json.dumps([_facts(voice) for voice in found], ensure_ascii=False, indent=1))
+        return
+    for voice in found:
+        print(f"{voice.address:<28} {voice.seconds:6.1f} s  {voice.name}")
+
+
+def _show(library: Library, options: argparse.Namespace) -> None:
+    _print(library.voices.get(options.voice), options)
+
+
+def _export(library: Library, options: argparse.Namespace) -> None:
+    pack = export_voice(library, options.voice)
+    options.file.write_bytes(pack)
+    _print(library.voices.get(options.voice), options)
+
+
+def _import(library: Library, options: argparse.Namespace) -> None:
+    data = options.file.read_bytes()
+    if options.inspect:
+        print(json.dumps(read_pack(data).as_json(), ensure_ascii=False, indent=1))
+        return
+    _print(import_pack(library, data, options.name), options)
+
+
+def _delete(library: Library, options: argparse.Namespace) -> None:
+    _print(library.voices.delete(options.voice), options)
+
+
+def _undo(library: Library, options: argparse.Namespace) -> None:
+    _print(library.voices.restore(options.voice), options)
+
+
+def _audit(library: Library, options: argparse.Namespace) -> None:
+    count = library.audit.verify()
+    entries = library.audit.entries()
+    if options.json:
+        told = [{"n": e.n, "at": e.at, "event": e.event, "subject": e.subject} | e.details for e in entries]
+        print(json.dumps(told, ensure_ascii=False, indent=1))
+        return
+    for entry in entries:
+        print(f"{entry.n:>6}  {entry.event:<15} {entry.subject}  {entry.details.get('name', '')}")
+    print(f"{count} entries, unbroken")
+
+
+def _print(voice: Voice, options: argparse.Namespace) -> None:
+    if options.json:
+        print(json.dumps(_facts(voice), ensure_ascii=False, indent=1))
+        return
+    print(f"{voice.address}  {voice.name}  {voice.id}")
+    for sample in voice.samples:
+        print(f"  {sample.seconds:.1f} s, score {sample.score}, speaker {sample.speaker}: {sample.text}")
+
+
+def _facts(voice: Voice) -> dict[str, object]:
+    return {
+        "id": voice.id,
+        "slug": voice.slug,
+        "name": voice.name,
+        "revision": voice.revision,
+        "description": voice.description,
+        "tags": list(voice.tags),
+        "language": voice.language,
+        "licence": voice.licence,
+        "bundled": voice.bundled,
+        "samples": [
+            {"id": sample.id, "text": sample.text, "seconds": sample.seconds, "score": sample.score}
+            for sample in voice.samples
+        ],
+    }

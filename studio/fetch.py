@@ -1,0 +1,179 @@
+"""Reference clips that a request only names: data:, https:, http: and file: addresses, none of which is trusted.
+
+A remote host is resolved first, every one of its addresses must be public, and the connection goes to the very
+address that was checked; each redirect begins anew. Bytes and time are bounded. Whatever goes wrong, the answer is
+the same, so that nobody can learn from it what is in a network or on a disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import ipaddress
+import logging
+import socket
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import anyio
+import httpx
+from anyio import to_thread
+
+from studio.audio.read import MAX_BYTES
+from studio.errors import InvalidClip
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 10.0
+"""Seconds that a fetch may take, redirects and all."""
+MAX_REDIRECTS = 3
+MAX_URL = 2048
+PORTS = {"http": 80, "https": 443}
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class _Refused(Exception):
+    """Why an address is not fetched: for the log, never for the caller."""
+
+
+class Fetcher:
+    """Fetches clips for requests.
+
+    ``folder`` is where file: addresses may point, None nowhere. ``trusted`` are networks of the operator's own
+    that may be reached although they are not public, on any port.
+    """
+
+    def __init__(self, folder: Path | None = None, trusted: tuple[Network, ...] = ()) -> None:
+        self._folder = folder.resolve() if folder else None
+        self._trusted = trusted
+
+    async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
+        """The bytes behind an address, at most MAX_BYTES. Raises InvalidClip."""
+        scheme = url.partition(":")[0].strip().lower()
+        if scheme == "data":
+            return data_bytes(url, param)
+        if scheme not in ("http", "https", "file"):
+            raise InvalidClip(f"{param} must be a data:, https:, http: or file: address", param)
+        try:
+            if len(url) > MAX_URL:
+                raise _Refused("the address is too long")
+            if scheme == "file":
+                return await to_thread.run_sync(self._read, url)
+            with anyio.fail_after(TIMEOUT):
+                return await self._follow(url)
+        except (_Refused, OSError, ValueError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            log.info("a clip was not fetched: %s: %s", type(error).__name__, error)
+            raise InvalidClip(
+                f"{param} cannot be fetched: allowed are public https: and http: addresses that answer within "
+                f"{TIMEOUT:g} s with at most {MAX_BYTES} bytes"
+                + (", and files in the folder for references" if self._folder else ""),
+                param,
+            ) from None
+
+    async def _follow(self, url: str) -> bytes:
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = await self._get(url)
+            if isinstance(answer, bytes):
+                return answer
+            url = urljoin(url, answer)
+        raise _Refused("too many redirects")
+
+    async def _get(self, url: str) -> bytes | str:
+        """The body, or where the answer leads on to."""
+        parts = urlsplit(url)
+        if parts.scheme not in PORTS or not parts.hostname or parts.username is not None or parts.password is not None:
+            raise _Refused("not an address of a plain host")
+        host, port = parts.hostname, parts.port or PORTS[parts.scheme]
+        address = await self._checked_address(host, port)
+        literal = f"[{address}]" if address.version == 6 else str(address)
+        pinned = httpx.URL(url).copy_with(host=literal)
+        name = f"[{host}]" if ":" in host else host
+        headers = {"Host": name if port == PORTS[parts.scheme] else f"{name}:{port}", "Accept-Encoding": "identity"}
+        extensions = {"sni_hostname": host}
+        # No proxy of the environment: it would resolve the name once more.
+        async with (
+            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=TIMEOUT) as client,
+            client.stream("GET", pinned, headers=headers, extensions=extensions) as answer,
+        ):
+            if answer.is_redirect:
+                return answer.headers.get("location", "")
+            if answer.status_code != 200:
+                raise _Refused(f"status {answer.status_code}")
+            body = bytearray()
+            async for piece in answer.aiter_raw():
+                body += piece
+                if len(body) > MAX_BYTES:
+                    raise _Refused("too many bytes")
+            return bytes(body)
+
+    async def _checked_address(self, host: str, port: int) -> Address:
+        """An address of the host, all of whose addresses are allowed."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
+        if not addresses:
+            raise _Refused("the host has no address")
+        for address in addresses:
+            if not self._is_allowed(address, port):
+                raise _Refused(f"{address} port {port} is not public")
+        return addresses[0]
+
+    def _is_allowed(self, address: Address, port: int) -> bool:
+        if any(address in network for network in self._trusted):
+            return True
+        return port in PORTS.values() and all(is_public(each) for each in (address, *_embedded(address)))
+
+    def _read(self, url: str) -> bytes:
+        parts = urlsplit(url)
+        if self._folder is None or parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
+            raise _Refused("files are not allowed, or not by this address")
+        path = Path(unquote(parts.path, errors="strict")).resolve()
+        if not path.is_relative_to(self._folder) or not path.is_file():
+            raise _Refused("the file is outside of the folder, or is none")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise _Refused("the file is too large")
+        return data
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the open internet's hosts."""
+    return address.is_global and not (
+        address.is_multicast
+        or address.is_reserved
+        or address.is_private
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_unspecified
+    )
+
+
+def _embedded(address: Address) -> tuple[Address, ...]:
+    """IPv4 addresses that an IPv6 address stands for: mapped, 6to4, Teredo, NAT64, or the old compatible form."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return ()
+    found: list[Address | None] = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if address in _NAT64 or address in _COMPATIBLE:
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return tuple(each for each in found if each is not None)
+
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+
+
+def data_bytes(url: str, param: str = "ref_audio") -> bytes:
+    """The bytes of a base64 data: URL, at most MAX_BYTES. Raises InvalidClip."""
+    kind, comma, payload = url.partition(":")[2].partition(",")
+    if not comma or not kind.lower().endswith(";base64"):
+        raise InvalidClip(f"{param} must be written as data:audio/…;base64,…", param)
+    if len(payload) > MAX_BYTES * 4 // 3 + 4:
+        raise InvalidClip(f"the clip is larger than {MAX_BYTES} bytes", param)
+    try:
+        return base64.b64decode(payload, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidClip(f"{param} is no valid base64", param) from None

@@ -1,0 +1,56 @@
+"""The voice library: voices, samples, codes, takes, consents and an audit trail, in one folder with SQLite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from studio.library.audit import Audit
+from studio.library.codes import Codes
+from studio.library.consents import Consents
+from studio.library.database import Store
+from studio.library.records import (
+    AuditEntry,
+    Consent,
+    Cut,
+    NewConsent,
+    NewSample,
+    Sample,
+    StoredTake,
+    Voice,
+    VoiceDraft,
+)
+from studio.library.takes import Takes
+from studio.library.voices import VoiceChanges, Voices
+
+__all__ = [
+    "AuditEntry",
+    "Consent",
+    "Cut",
+    "Library",
+    "NewConsent",
+    "NewSample",
+    "Sample",
+    "StoredTake",
+    "Voice",
+    "VoiceChanges",
+    "VoiceDraft",
+]
+
+UNDO_SECONDS = 3600.0
+"""How long a deleted voice can be brought back."""
+
+
+class Library:
+    """Everything in one folder: library.db and audio/. Any number of processes may open the same one."""
+
+    def __init__(self, home: Path, undo_seconds: float = UNDO_SECONDS) -> None:
+        """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds."""
+        self.store = store = Store(home)
+        self.home = home
+        self.files = store.files
+        self.voices = Voices(store, undo_seconds)
+        self.codes = Codes(store)
+        self.takes = Takes(store)
+        self.consents = Consents(store)
+        self.audit = Audit(store)
+        self.voices.purge()

@@ -1,0 +1,61 @@
+"""The audit trail: an append-only table in which every entry's hash covers the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import Any
+
+from sqlite_utils import Database
+
+from studio.errors import StudioError
+from studio.library.database import Store
+from studio.library.records import AuditEntry, Scalar
+
+_GENESIS = "0" * 64
+
+
+def note(db: Database, event: str, subject: str, **details: Scalar) -> None:
+    """Append an entry within the caller's write transaction, so that deed and entry stand or fall together."""
+    last = db.execute("select n, hash from audit order by n desc limit 1").fetchone() or (0, _GENESIS)
+    number, at, text = last[0] + 1, time.time(), json.dumps(details, sort_keys=True, ensure_ascii=False)
+    sealed = _seal(last[1], number, at, event, subject, text)
+    db.table("audit").insert(
+        {"n": number, "at": at, "event": event, "subject": subject, "details": text, "hash": sealed}
+    )
+
+
+class Audit:
+    """Reading the trail."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def entries(self, subject: str | None = None, event: str | None = None) -> list[AuditEntry]:
+        """All entries, or those about one voice or consent, or of one kind; oldest first."""
+        where = "(?1 is null or subject = ?1) and (?2 is null or event = ?2)"
+        values = [subject, event]
+        with self._store.reading() as db:
+            return [_entry(row) for row in db.table("audit").rows_where(where, values, order_by="n")]
+
+    def verify(self) -> int:
+        """The number of entries, all of them unbroken. Raises StudioError naming the first that is not."""
+        previous, count = _GENESIS, 0
+        with self._store.reading() as db:
+            for row in db.table("audit").rows_where(order_by="n"):
+                count += 1
+                sealed = _seal(previous, count, row["at"], row["event"], row["subject"], row["details"])
+                if row["n"] != count or row["hash"] != sealed:
+                    raise StudioError(f"the audit trail was changed at entry {count}")
+                previous = sealed
+        return count
+
+
+def _seal(previous: str, number: int, at: object, event: object, subject: object, details: object) -> str:
+    text = json.dumps([previous, number, at, event, subject, details], ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _entry(row: dict[str, Any]) -> AuditEntry:
+    return AuditEntry(**{**row, "details": json.loads(row["details"])})

@@ -1,0 +1,88 @@
+"""What a voice may be made of: limits on its words, tags, defaults and samples; refusals that name the field."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from studio.errors import InvalidRequest
+from studio.library.records import NewSample, Sample, Scalar
+
+MAX_DESCRIPTION = 2000
+MAX_TEXT = 2000
+"""Characters of one sample's transcript."""
+MAX_TAGS = 32
+MAX_SAMPLES = 8
+MAX_SECONDS = 90.0
+"""Of all samples of a voice together; 21.5 frames a second of them have to fit the model's context."""
+MAX_SPEAKER = 9
+
+DEFAULTS: Mapping[str, tuple[float, float]] = {
+    "temperature": (0.0, 2.0),
+    "top_p": (0.0, 1.0),
+    "top_k": (1, 1024),
+    "seed": (0, 2**63 - 1),
+}
+"""What a voice may preset for requests that do not say, and within which bounds."""
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
+
+
+def clean_text(field: str, text: str, limit: int) -> str:
+    """Trimmed text without control characters (line ends and tabs are fine). Raises InvalidRequest."""
+    text = unicodedata.normalize("NFC", text).strip()
+    if len(text) > limit:
+        raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
+    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t\r" for sign in text):
+        raise InvalidRequest(f"{field} has control characters or is no valid Unicode", field)
+    return text
+
+
+def clean_language(language: str) -> str:
+    language = language.strip()
+    if language and not _LANGUAGE.fullmatch(language):
+        raise InvalidRequest(f"language must be a BCP 47 tag such as en or pt-BR, not {language[:40]!r}", "language")
+    return language
+
+
+def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Distinct, in the order given."""
+    if len(tags) > MAX_TAGS:
+        raise InvalidRequest(f"there are {len(tags)} tags; at most {MAX_TAGS} are allowed", "tags")
+    cleaned = (clean_text("tags", tag, 50) for tag in tags)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+
+
+def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    for name, value in defaults.items():
+        if name not in DEFAULTS:
+            raise InvalidRequest(f"defaults has no {name[:40]!r}; there are {', '.join(DEFAULTS)}", "defaults")
+        low, high = DEFAULTS[name]
+        whole = name in ("top_k", "seed")
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise InvalidRequest(f"defaults.{name} must be a {'whole ' if whole else ''}number", "defaults")
+        if not math.isfinite(value) or not low <= value <= high:
+            raise InvalidRequest(f"defaults.{name} must be from {low:g} to {high:g}", "defaults")
+    return dict(defaults)
+
+
+def check_samples(samples: Sequence[Sample | NewSample]) -> None:
+    """Raises InvalidRequest for too many, too long, or words that are missing."""
+    if not samples:
+        raise InvalidRequest("a voice needs at least one sample", "samples")
+    if len(samples) > MAX_SAMPLES:
+        raise InvalidRequest(f"a voice may have at most {MAX_SAMPLES} samples", "samples")
+    total = sum(sample.seconds for sample in samples)
+    if total > MAX_SECONDS:
+        raise InvalidRequest(
+            f"the samples last {total:.1f} s together; at most {MAX_SECONDS:g} s are allowed", "samples"
+        )
+    for sample in samples:
+        if not clean_text("ref_text", sample.text, MAX_TEXT):
+            raise InvalidRequest("a sample needs the words spoken in it: its transcript is blank", "ref_text")
+        if "<|" in sample.text:
+            raise InvalidRequest("a transcript may not contain <| : that begins a control token", "ref_text")
+        if not 0 <= sample.speaker <= MAX_SPEAKER:
+            raise InvalidRequest(f"speaker must be from 0 to {MAX_SPEAKER}", "speaker")

@@ -1,0 +1,43 @@
+"""Codes of samples, filed by cut and codec: encoded once, good until the codec changes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from studio.library.database import Store
+
+
+class Codes:
+    """Reads and keeps codes: int16 (codebooks, frames)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, cut: str, codec: str) -> np.ndarray | None:
+        """The codes of a cut by a codec's fingerprint, or None when it has not been encoded yet."""
+        with self._store.reading() as db:
+            rows = list(db.table("codes").rows_where("cut = ? and codec = ?", [cut, codec]))
+        if not rows:
+            return None
+        flat = np.frombuffer(rows[0]["codes"], "<i2").astype(np.int16)
+        return flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
+
+    def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
+        """Keep codes; those that are there already stay, so that a guest's pack cannot replace the owner's."""
+        row = {
+            "cut": cut,
+            "codec": codec,
+            "codebooks": codes.shape[0],
+            "frames": codes.shape[1],
+            "codes": np.ascontiguousarray(codes, "<i2").tobytes(),
+            "created": time.time(),
+        }
+        with self._store.writing() as db:
+            db.table("codes").insert(row, ignore=True)
+
+    def codecs(self, cut: str) -> list[str]:
+        """The fingerprints of the codecs that a cut's codes are there of."""
+        with self._store.reading() as db:
+            return [row["codec"] for row in db.table("codes").rows_where("cut = ?", [cut], order_by="codec")]

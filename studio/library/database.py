@@ -1,0 +1,75 @@
+"""The library's SQLite file: a connection a call, write-ahead log, one writer at a time, and its audio files."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from studio.library.files import AudioFiles
+from studio.schema import MIGRATIONS
+
+BUSY_SECONDS = 60
+"""How long a call waits for another writer."""
+
+_REFERRED = (
+    "select clip from samples where clip = :d union all select audio from takes where audio = :d "
+    "union all select recording from consents where recording = :d limit 1"
+)
+
+
+class Store:
+    """Opens `home`, brings its schema up to date and clears away what a crash may have left."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.home = home
+        self.path = home / "library.db"
+        self.files = AudioFiles(home / "audio")
+        with contextlib.closing(self._connect()) as connection:
+            connection.execute("pragma journal_mode = wal")
+        with self.writing() as db:  # the lock first: two starts at once must not both migrate
+            MIGRATIONS.apply(db)
+            self._clear_orphans(db)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Database]:
+        """One consistent view of the library."""
+        with contextlib.closing(self._connect()) as connection:
+            connection.execute("begin")
+            yield Database(connection, recursive_triggers=False)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Database]:
+        """A transaction that has the write lock from its first statement: all of it is kept, or nothing."""
+        with contextlib.closing(self._connect()) as connection:
+            connection.execute("begin immediate")
+            try:
+                yield Database(connection, recursive_triggers=False)
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def drop_unreferred(self, digests: Iterable[str]) -> None:
+        """Remove those audio files that no row names any more. Call it after the rows are gone for good."""
+        with self.writing() as db:
+            for digest in digests:
+                if not list(db.query(_REFERRED, {"d": digest})):
+                    self.files.remove(digest)
+
+    def _clear_orphans(self, db: Database) -> None:
+        named = "select clip from samples union select audio from takes union select recording from consents"
+        known = {row[0] for row in db.execute(named).fetchall()}
+        for name, path in self.files.everything():
+            if name not in known:
+                path.unlink()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        return connection

@@ -1,0 +1,56 @@
+"""Names of voices: which are allowed, when two are the same, and the slug that clients use."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from studio.errors import InvalidRequest
+
+MAX_NAME = 100
+MAX_SLUG = 48
+RESERVED = frozenset({"default", "random", "clip"})
+"""Names that mean something else in a speech request."""
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"
+
+
+def clean_name(name: str) -> str:
+    """The name as it is shown: NFC, trimmed, runs of blanks made one. Raises InvalidRequest."""
+    tidy = re.sub(r"\s+", " ", unicodedata.normalize("NFC", name)).strip()
+    if not tidy:
+        raise InvalidRequest("a voice needs a name; this one is blank", "name")
+    if len(tidy) > MAX_NAME:
+        raise InvalidRequest(f"the name has {len(tidy)} characters; at most {MAX_NAME} are allowed", "name")
+    if any(unicodedata.category(sign) in _INVISIBLE and sign not in _JOINERS for sign in name.strip()):
+        raise InvalidRequest("the name has control or invisible characters", "name")
+    if any(sign in tidy for sign in "/\\@") or tidy in (".", ".."):
+        raise InvalidRequest("a name may not contain / \\ or @, nor be . or ..", "name")
+    if fold(tidy) in RESERVED:
+        raise InvalidRequest(f"the name {tidy!r} is reserved; choose another", "name")
+    if not any(unicodedata.category(sign)[0] in "LN" for sign in tidy):
+        raise InvalidRequest("a name needs at least one letter or digit", "name")
+    return tidy
+
+
+def fold(name: str) -> str:
+    """Names that fold to the same are the same: compatibility forms, case and invisible joiners do not count."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = "".join(sign for sign in folded if sign not in _JOINERS)
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def slug_of(name: str) -> str:
+    """ASCII letters, digits and hyphens, for URLs, headers and lists; "voice" for a name that has none."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG].rstrip("-")
+    return slug if slug and slug not in RESERVED else "voice"
+
+
+def split_revision(reference: str) -> tuple[str, int | None]:
+    """ "anna@2" is ("anna", 2); without a revision the number is None."""
+    name, at, number = reference.rpartition("@")
+    if at and re.fullmatch(r"[0-9]{1,9}", number):
+        return name, int(number)
+    return reference, None

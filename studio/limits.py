@@ -1,0 +1,72 @@
+"""Fair shares: how many requests one caller may have at a time, and how many it may begin in a minute."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from studio.errors import TooManyRequests
+
+REMEMBERED = 10_000
+"""Callers kept in mind; the one that asked longest ago is forgotten first."""
+
+
+@dataclass(slots=True)
+class _Caller:
+    open: int = 0
+    tokens: float = 0.0
+    refilled: float = 0.0
+
+
+class Limits:
+    """A bucket a caller, refilled evenly over the minute; None lifts a limit. Used from one event loop."""
+
+    def __init__(
+        self, at_a_time: int | None, a_minute: int | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.at_a_time = at_a_time
+        self._a_minute = a_minute
+        self._clock = clock
+        self._callers: OrderedDict[str, _Caller] = OrderedDict()
+
+    def enter(self, caller: str) -> None:
+        """Count one request in; `leave` must follow. Raises TooManyRequests, and then nothing is to be left."""
+        state = self._state(caller)
+        if self.at_a_time is not None and state.open >= self.at_a_time:
+            raise TooManyRequests(
+                f"you have {state.open} requests under way; at most {self.at_a_time} are allowed at a time", 1
+            )
+        if self._a_minute is not None:
+            now = self._clock()
+            rate = self._a_minute / 60
+            state.tokens = min(self._a_minute, state.tokens + (now - state.refilled) * rate)
+            state.refilled = now
+            if state.tokens < 1:
+                wait = math.ceil((1 - state.tokens) / rate)
+                raise TooManyRequests(f"at most {self._a_minute} requests a minute are allowed", min(max(wait, 1), 30))
+            state.tokens -= 1
+        state.open += 1
+
+    def leave(self, caller: str) -> None:
+        """Count one request out."""
+        state = self._callers.get(caller)
+        if state is not None and state.open:
+            state.open -= 1
+
+    def _state(self, caller: str) -> _Caller:
+        state = self._callers.get(caller)
+        if state is None:
+            state = _Caller(tokens=float(self._a_minute or 0), refilled=self._clock())
+            self._callers[caller] = state
+            self._forget()
+        self._callers.move_to_end(caller)
+        return state
+
+    def _forget(self) -> None:
+        if len(self._callers) > REMEMBERED:
+            idle = next((name for name, state in self._callers.items() if not state.open), None)
+            if idle is not None:
+                del self._callers[idle]

@@ -1,0 +1,126 @@
+"""Figures of a reference clip: level, noise, bandwidth, silence, clipping, mains hum; numpy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+FRAME_SECONDS = 0.02
+_FLOOR_DB = -100.0
+_SPEECH_BELOW_PEAK_DB = 30.0
+"""A frame this far under the loudest is no speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was measured; seconds, Hz, decibels below full scale."""
+
+    seconds: float
+    peak_db: float
+    speech_db: float
+    """RMS level while somebody speaks."""
+    noise_db: float
+    """RMS level of the quietest tenth."""
+    clipped: float
+    """Share of samples that stand flat at the top, 0 to 1."""
+    bandwidth: float
+    """Hz, above which there is nothing to hear."""
+    head: float
+    """Seconds before the first sound of speech."""
+    tail: float
+    """Seconds after the last."""
+    hum: int
+    """50 or 60 when the mains hums in it, else 0."""
+
+    @property
+    def snr_db(self) -> float:
+        return self.speech_db - self.noise_db
+
+    def as_dict(self) -> dict[str, float]:
+        """Rounded to what is meaningful, for the library and for people."""
+        names = ("seconds", "peak_db", "speech_db", "noise_db", "snr_db", "bandwidth", "head", "tail", "hum")
+        return {name: round(float(getattr(self, name)), 2) for name in names} | {"clipped": round(self.clipped, 6)}
+
+
+def measure(pcm: np.ndarray, rate: int) -> Figures:
+    """Measure float32 mono samples (samples,) of at least a second."""
+    levels = frame_levels(pcm, rate)
+    loud = np.sort(levels)[-max(1, len(levels) // 20) :].mean()
+    speaking = levels > loud - _SPEECH_BELOW_PEAK_DB
+    where = np.flatnonzero(speaking)
+    quiet = np.sort(levels)[: max(1, len(levels) // 10)]
+    return Figures(
+        seconds=len(pcm) / rate,
+        peak_db=decibel(float(np.abs(pcm).max())),
+        speech_db=_mean_db(levels[speaking]),
+        noise_db=_mean_db(quiet),
+        clipped=_clipped(pcm),
+        bandwidth=_bandwidth(pcm, rate, speaking),
+        head=float(where[0]) * FRAME_SECONDS,
+        tail=max(len(pcm) / rate - float(where[-1] + 1) * FRAME_SECONDS, 0.0),
+        hum=_hum(pcm, rate, float(loud)),
+    )
+
+
+def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
+    """RMS in dB of every FRAME_SECONDS, (frames,); what is left over at the end counts to the last."""
+    size = round(FRAME_SECONDS * rate)
+    whole = max(len(pcm) // size, 1)
+    frames = pcm[: whole * size].reshape(whole, -1).astype(np.float64)
+    return np.maximum(10 * np.log10(np.square(frames).mean(axis=1) + 1e-20), _FLOOR_DB)
+
+
+def decibel(level: float) -> float:
+    return max(20 * float(np.log10(level + 1e-20)), _FLOOR_DB)
+
+
+def _mean_db(levels: np.ndarray) -> float:
+    return float(10 * np.log10(np.mean(10 ** (levels / 10))))
+
+
+def _clipped(pcm: np.ndarray) -> float:
+    """Samples in runs of three or more that stand within 0.1 % of the clip's own extreme."""
+    top = float(np.abs(pcm).max())
+    flat = (np.abs(pcm) >= 0.999 * top).astype(np.int8)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flat, [0]])))
+    runs = edges[1::2] - edges[::2]
+    return float(runs[runs >= 3].sum()) / len(pcm)
+
+
+def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
+    """The frequency up to which the mean spectrum of speech stays within 60 dB of its top and over its own floor."""
+    size = 2 * round(FRAME_SECONDS * rate)
+    starts = np.flatnonzero(speaking) * (size // 2)
+    starts = starts[starts + size <= len(pcm)][:500]
+    if not len(starts):
+        return rate / 2
+    frames = pcm[starts[:, None] + np.arange(size)] * np.hanning(size)
+    power = np.square(np.abs(np.fft.rfft(frames, axis=1))).mean(axis=0)
+    smooth = np.convolve(power, np.ones(9) / 9, mode="same")
+    decibels = 10 * np.log10(smooth + 1e-20)
+    floor = float(np.percentile(decibels, 5)) + 6
+    heard = np.flatnonzero(decibels > max(float(decibels.max()) - 60, floor))
+    return float(heard[-1]) * rate / size if len(heard) else rate / 2  # flat: as much everywhere, as in noise
+
+
+def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
+    """50 or 60 when that frequency or its double stands out all the time, as mains hum does and voices do not."""
+    size = rate // 2
+    hop = size // 2
+    if len(pcm) < 3 * size:
+        return 0
+    starts = np.arange(0, len(pcm) - size + 1, hop)
+    frames = pcm[starts[:, None] + np.arange(size)] * (np.hanning(size) * 2 / size * 2)
+    time = np.arange(size) / rate
+    for base in (50, 60):
+        for harmonic in (base, 2 * base):
+            around = [harmonic - 12, harmonic - 9, harmonic + 9, harmonic + 12]
+            waves = np.exp(-2j * np.pi * np.outer([harmonic, *around], time))
+            levels = 20 * np.log10(np.abs(frames @ waves.T) + 1e-10)  # (frames, 5)
+            tone = levels[:, 0]
+            steady = float(np.percentile(tone, 80) - np.percentile(tone, 20)) < 3
+            outstanding = float(np.median(tone - levels[:, 1:].max(axis=1))) > 10
+            if steady and outstanding and float(np.median(tone)) > loud_db - 45:
+                return base
+    return 0

@@ -1,0 +1,162 @@
+"""The library's tables, as migrations: a list of small functions that only grows; none is ever edited."""
+
+from __future__ import annotations
+
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+MIGRATIONS = Migrations("studio")
+
+
+@MIGRATIONS()
+def m001_consents(db: Database) -> None:
+    """Who agreed that a voice is used."""
+    db.table("consents").create(
+        {
+            "n": int,
+            "id": str,
+            "name": str,
+            "language": str,
+            "statement": str,
+            "recording": str,
+            "media_type": str,
+            "size": int,
+            "created": float,
+        },
+        pk="n",
+        not_null=("id", "name", "language", "created"),
+    )
+    db.table("consents").create_index(["id"], unique=True)
+
+
+@MIGRATIONS()
+def m002_voices(db: Database) -> None:
+    """Voices, and the numbers of their revisions."""
+    db.table("voices").create(
+        {
+            "id": str,
+            "slug": str,
+            "name": str,
+            "folded": str,
+            "description": str,
+            "tags": str,
+            "language": str,
+            "favourite": int,
+            "bundled": int,
+            "licence": str,
+            "consent_id": str,
+            "defaults": str,
+            "haystack": str,
+            "created": float,
+            "changed": float,
+            "revision": int,
+            "version": int,
+            "deleted": float,
+        },
+        pk="id",
+        not_null=("slug", "name", "folded", "created", "revision", "version"),
+        foreign_keys=[("consent_id", "consents", "id")],
+    )
+    # A deleted voice that may still come back keeps its row but not its claim to the name.
+    db.execute("create unique index voices_by_name on voices (folded) where deleted is null")
+    db.execute("create unique index voices_by_slug on voices (slug) where deleted is null")
+    db.execute("create index voices_deleted on voices (deleted) where deleted is not null")
+    db.table("revisions").create(
+        {"voice_id": str, "number": int, "created": float},
+        pk=("voice_id", "number"),
+        foreign_keys=[("voice_id", "voices", "id")],
+    )
+
+
+@MIGRATIONS()
+def m003_samples(db: Database) -> None:
+    """Each revision's samples, all of them; a revision, once written, never changes."""
+    db.table("samples").create(
+        {
+            "voice_id": str,
+            "revision": int,
+            "position": int,
+            "id": str,
+            "clip": str,
+            "media_type": str,
+            "size": int,
+            "clip_seconds": float,
+            "text": str,
+            "speaker": int,
+            "start": float,
+            "end": float,
+            "gain_db": float,
+            "channel": int,
+            "cut": str,
+            "seconds": float,
+            "score": int,
+            "quality": str,
+        },
+        pk=("voice_id", "revision", "position"),
+        not_null=("id", "clip", "text", "cut", "seconds"),
+        foreign_keys=[("voice_id", "voices", "id")],
+    )
+    db.table("samples").create_index(["clip"])
+    db.table("samples").create_index(["cut"])
+
+
+@MIGRATIONS()
+def m004_codes(db: Database) -> None:
+    """Codes of a cut (clip, span, gain, channel) by codec: int16 little-endian, codebook by codebook."""
+    db.table("codes").create(
+        {"cut": str, "codec": str, "codebooks": int, "frames": int, "codes": bytes, "created": float},
+        pk=("cut", "codec"),
+        not_null=("codebooks", "frames", "codes"),
+    )
+
+
+@MIGRATIONS()
+def m005_takes(db: Database) -> None:
+    """What was spoken. The index of trigrams finds any three characters in a row, in every script."""
+    db.table("takes").create(
+        {
+            "n": int,
+            "id": str,
+            "created": float,
+            "text": str,
+            "voice_id": str,
+            "voice": str,
+            "seed": int,
+            "parameters": str,
+            "state": str,
+            "finish_reason": str,
+            "error": str,
+            "timings": str,
+            "frames": int,
+            "seconds": float,
+            "audio": str,
+            "media_type": str,
+            "size": int,
+        },
+        pk="n",
+        not_null=("id", "created", "text", "voice", "seed", "state"),
+    )
+    db.table("takes").create_index(["id"], unique=True)
+    db.table("takes").create_index(["voice_id", "n"])
+    db.table("takes").create_index(["audio"])
+    db.execute(
+        "create virtual table takes_text using fts5 (text, content='takes', content_rowid='n', tokenize='trigram')"
+    )
+    added = "insert into takes_text (rowid, text) values (new.n, new.text)"
+    removed = "insert into takes_text (takes_text, rowid, text) values ('delete', old.n, old.text)"
+    db.execute(f"create trigger takes_added after insert on takes begin {added}; end")
+    db.execute(f"create trigger takes_removed after delete on takes begin {removed}; end")
+
+
+@MIGRATIONS()
+def m006_audit(db: Database) -> None:
+    """What happened to whom, each entry sealed by a hash over itself and the one before."""
+    db.table("audit").create(
+        {"n": int, "at": float, "event": str, "subject": str, "details": str, "hash": str},
+        pk="n",
+        not_null=("at", "event", "subject", "details", "hash"),
+    )
+    for verb in ("update", "delete"):
+        db.execute(
+            f"create trigger audit_no_{verb} before {verb} on audit begin select raise(abort, 'audit only grows'); end"
+        )

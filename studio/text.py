@@ -1,0 +1,170 @@
+"""A script cut into what is said in one breath and the silences between: at sentence ends, never inside a tag."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from studio.errors import InvalidRequest
+
+PART_BYTES = 300
+"""A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
+MAX_PAUSE = 10.0
+
+_PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
+_TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
+_SPEAKER = re.compile(r"<\|speaker:\d+\|>")
+_END = re.compile(
+    r"(?:[.!?…]+|[؟۔।॥]+)[\"'”’»)\]]*(?=\s)"  # scripts that put a space after a sentence
+    r"|[。！？｡]+[”’」』）]*"  # scripts that do not
+    r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
+)
+_CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
+_ABBREVIATIONS = frozenset(
+    re.findall(
+        r"\S+",
+        "mr mrs ms dr prof st sr jr vs etc eg ie e.g i.e nos fig vol approx dept est inc ltd co corp gen col capt "
+        "a.m p.m u.s u.k z.b d.h u.a bzw ca nr str hr fr evtl ggf usw m mme mlle p.ex sig sra av",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the model says in one go."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Real silence."""
+
+    seconds: float
+
+
+Script = tuple[Words | Pause, ...]
+
+
+def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
+    """Words and pauses in order; every word is in it once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
+
+    A part after the first of a speaker begins with the speaker's tag again. Raises InvalidRequest for a pause
+    that is too long, and when there is nothing but pauses.
+    """
+    steps: list[Words | Pause] = []
+    speaker = ""
+    at = 0
+    for mark in (*_PAUSE.finditer(text), None):
+        for part in _parts(text[at : mark.start() if mark else len(text)], part_bytes):
+            tags = _SPEAKER.findall(part)
+            steps.append(Words(part if not speaker or _SPEAKER.match(part) else speaker + part))
+            speaker = tags[-1] if tags else speaker
+        if mark:
+            steps.append(Pause(_seconds(mark)))
+            at = mark.end()
+    if not any(isinstance(step, Words) for step in steps):
+        raise InvalidRequest("input has pauses only: there is nothing to say", "input")
+    return tuple(steps)
+
+
+def take_sentences(text: str) -> tuple[list[str], str]:
+    """The complete sentences of a text that is still being written, and what is left of it.
+
+    A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
+    """
+    *sentences, rest = _cut(text, _sentence_ends(text))
+    if rest and not rest.strip() and sentences:
+        rest = ""
+    return [sentence.strip() for sentence in sentences if _speakable(sentence)], rest
+
+
+def _seconds(mark: re.Match[str]) -> float:
+    seconds = float(mark[1]) / (1000 if mark[2].lower() == "ms" else 1)
+    if seconds > MAX_PAUSE:
+        raise InvalidRequest(f"{mark[0]} is too long a pause; at most {MAX_PAUSE:g} s are allowed", "input")
+    return seconds
+
+
+def _parts(text: str, limit: int) -> list[str]:
+    """Whole sentences, as many as fit; a sentence that alone is too long is cut further."""
+    parts: list[str] = []
+    held = ""
+    for sentence in _cut(text, _sentence_ends(text)):
+        if held and _size(held + sentence) > limit:
+            parts.append(held)
+            held = ""
+        held += sentence
+        if _size(held.strip()) > limit:
+            *whole, held = _shorten(held, limit)
+            parts += whole
+    return [part.strip() for part in (*parts, held) if _speakable(part)]
+
+
+def _shorten(text: str, limit: int) -> list[str]:
+    """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
+    pieces = []
+    while _size(text.strip()) > limit:
+        window = _fitting(text, limit)
+        masked = _mask(text)
+        cuts = [found.end() for found in _CLAUSE.finditer(masked, 0, window) if found.end() > window // 3]
+        cuts = cuts or [found.end() for found in re.finditer(r"\s+", masked[:window])]
+        cut = cuts[-1] if cuts else _between_letters(text, window)
+        pieces.append(text[:cut])
+        text = text[cut:]
+    return [*pieces, text]
+
+
+def _sentence_ends(text: str) -> list[int]:
+    masked = _mask(text)
+    return [found.end() for found in _END.finditer(masked) if not _goes_on(masked, found)]
+
+
+def _goes_on(text: str, end: re.Match[str]) -> bool:
+    """Whether a full stop ends an abbreviation, an initial or an ordinal number and not a sentence."""
+    if end[0] != ".":
+        return False
+    following = text[end.end() :].lstrip()
+    if following[:1].islower():
+        return True
+    word = re.search(r"[^\s(\"'“‘]*$", text[: end.start()])
+    last = word[0] if word else ""
+    return last.lower() in _ABBREVIATIONS or bool(re.fullmatch(r"(?:\w\.)*[A-ZÀ-Þ]|\d{1,2}", last))
+
+
+def _mask(text: str) -> str:
+    """The text with the insides of tags made harmless, position for position."""
+    return _TAG.sub(lambda tag: "x" * len(tag[0]), text)
+
+
+def _cut(text: str, cuts: list[int]) -> list[str]:
+    return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters fit into ``limit`` bytes; at least one."""
+    return max(1, len(text.encode()[:limit].decode(errors="ignore")))
+
+
+def _between_letters(text: str, cut: int) -> int:
+    """The nearest place before ``cut`` that is inside no tag and parts no letter from its marks."""
+    for tag in _TAG.finditer(text):
+        if tag.start() < cut < tag.end():
+            return tag.start() or tag.end()
+    at = cut
+    while 1 < at < len(text) and _joined(text[at - 1], text[at]):
+        at -= 1
+    return at
+
+
+def _joined(left: str, right: str) -> bool:
+    return bool(unicodedata.combining(right)) or right in "\u200d\ufe0f" or left == "\u200d"
+
+
+def _speakable(text: str) -> bool:
+    return bool(text.strip())
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

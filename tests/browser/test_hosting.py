@@ -1,0 +1,72 @@
+"""The page where others host it: behind a key, and under a path of a reverse proxy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlparse
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import expect
+from starlette.types import Receive, Scope, Send
+
+import app as studio_app
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+Open = Callable[..., Screen]
+PREFIX = "/voices/studio"
+
+
+class StrippingProxy:
+    """What an app behind a reverse proxy sees: the prefix is gone from every path."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self.state = app.state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            assert scope["path"].startswith(PREFIX), f"the page asked for {scope['path']} outside of its path"
+            path = scope["path"].removeprefix(PREFIX) or "/"
+            scope = scope | {"path": path, "raw_path": path.encode()}
+        await self._app(scope, receive, send)
+
+
+def test_the_page_speaks_behind_a_key(voices_folder: Path, open_page: Open, tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"secret").digest()
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
+    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+        assert httpx.get(studio.url).status_code == 401
+        screen = open_page(studio, http_credentials={"username": "me", "password": "secret"}).ready()
+        screen.script.fill("Two words")
+        screen.speak.click()
+        screen.until_over()
+        assert screen.heard()["rendered"] == 2 * 6 * 2048
+
+
+def test_the_page_speaks_under_a_path_of_a_proxy(
+    voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def behind_proxy(*args: object, **options: object) -> StrippingProxy:
+        return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), root_path=PREFIX)
+    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+        screen = open_page(Served(f"{studio.url}{PREFIX}/", studio.app)).ready()
+        screen.script.fill("Two words")
+        screen.speak.click()
+        screen.until_over()
+        assert screen.heard()["rendered"] == 2 * 6 * 2048
+        outside = [url for url in screen.requests if not urlparse(url).path.startswith(PREFIX)]
+        assert [url for url in outside if urlparse(url).scheme.startswith("http")] in (
+            [],
+            [f"{studio.url}/manifest.json"],
+        )
+        expect(screen.takes).to_have_count(1)

@@ -1,0 +1,166 @@
+"""Many takes: made at once, interrupted by the next, compared, starred, deleted and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import av
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+FRAME = 2048
+TWO_SECONDS = 43 * FRAME  # samples of a two-second take in whole frames
+
+
+def four(screen: Screen) -> None:
+    screen.page.get_by_role("button", name="4 takes").click()
+    expect(screen.takes).to_have_count(4)
+
+
+def numbers(screen: Screen) -> list[int]:
+    return [int(row.get_attribute("data-take") or 0) for row in screen.takes.all()]
+
+
+def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    sent: list[dict[str, object]] = []
+    screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
+    four(screen)
+    screen.until_over()
+    speech = [body for body in sent if body and "input" in body]
+    assert len(speech) == 4
+    assert not [body for body in speech if "seed" in body]
+    assert screen.heard()["rendered"] == TWO_SECONDS
+    assert screen.page.evaluate("window.studio.current.number") == 1
+    seeds = {row.locator(".take-facts span").nth(3).inner_text() for row in screen.takes.all()}
+    assert len(seeds) == 4
+
+
+def test_the_script_is_heard_in_every_voice(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.page.get_by_role("button", name="Hear the script in every voice").click()
+    expect(screen.takes).to_have_count(2)
+    assert {row.locator(".take-facts span").nth(1).inner_text() for row in screen.takes.all()} == {"Anna", "Bert"}
+    screen.until_over()
+    assert screen.heard()["rendered"] == TWO_SECONDS
+    screen.page.locator("#takes li", has_text="Bert").get_by_role("button", name="Reuse").click()
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
+
+
+def test_stop_ends_all_four(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.page.get_by_role("button", name="4 takes").click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.stop.click()
+    served.until(running=0, waiting=0)
+
+
+def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(30)
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.cut_after(2)
+    screen.script.press("Control+Enter")
+    expect(screen.takes).to_have_count(2)
+    screen.until_over()
+    assert screen.page.evaluate("window.studio.current.number") == 2
+    assert screen.heard()["rendered"] == TWO_SECONDS
+    expect(screen.takes.nth(1)).to_contain_text("Stopped by you")
+
+
+def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(6)
+    four(screen)
+    rows = {number: screen.page.locator(f"#takes li[data-take='{number}']") for number in (1, 3)}
+    rows[1].get_by_role("button", name="Compare").click()
+    rows[3].get_by_role("button", name="Compare").click()
+    screen.page.locator("#takes .pair").get_by_role("button", name="Take 1").click()
+    screen.page.wait_for_function("window.studio.current.number === 1 && window.studio.position > 1")
+    place = screen.page.evaluate("window.studio.position")
+    screen.page.keyboard.press("x")
+    screen.page.wait_for_function("window.studio.current.number === 3 && window.studio.heard.rendered > 0")
+    assert screen.page.evaluate("window.studio.position") >= place
+    expect(screen.page.locator("#takes .pair [aria-pressed=true]")).to_have_text("Take 3")
+    screen.page.get_by_role("button", name="Done").click()
+    expect(screen.page.locator("#takes .pair")).to_be_hidden()
+
+
+def test_a_deleted_take_can_be_brought_back_to_its_place(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    four(screen)
+    before = numbers(screen)
+    screen.takes.nth(1).get_by_role("button", name="Delete take").click()
+    expect(screen.takes).to_have_count(3)
+    screen.page.get_by_role("button", name="Undo").click()
+    expect(screen.takes).to_have_count(4)
+    assert sorted(numbers(screen)) == sorted(before)
+    screen.page.get_by_role("button", name=f"Play take {before[1]}").click()
+    screen.until_over()
+    assert screen.heard()["rendered"] == TWO_SECONDS
+
+
+def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.takes.get_by_role("button", name="Star take 1").click()
+    urls = screen.page.evaluate(
+        """async () => {
+            const { Take } = await import('/page/take.js');
+            const first = window.studio.current;
+            const dropped = [];
+            for (let number = 2; number <= 40; number += 1) {
+                const take = new Take({ ...first, number });
+                take.add(44100, new Int16Array(4410));
+                take.close('stop');
+                take.drop = () => dropped.push(number);
+                window.studio.list.add(take);
+            }
+            return dropped;
+        }"""
+    )
+    assert urls == list(range(2, 11))
+    expect(screen.takes).to_have_count(31)
+    assert 1 in numbers(screen)
+
+
+def test_a_take_is_saved_as_mp3_too(served: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_role("button", name="MP3").click()
+    assert saving.value.suggested_filename.endswith(".mp3")
+    saving.value.save_as(tmp_path / "take.mp3")
+    with av.open(str(tmp_path / "take.mp3")) as file:
+        assert file.streams.audio[0].codec.name.startswith("mp3")
+        samples = sum(frame.samples for frame in file.decode(audio=0))
+    assert samples == pytest.approx(TWO_SECONDS, abs=3 * 1152)  # whole MP3 frames, and the encoder's delay
+
+
+def test_a_delivery_sets_the_sampling_and_is_marked_while_it_holds(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    lively = screen.page.get_by_role("button", name="Lively")
+    expect(screen.page.get_by_role("button", name="Natural")).to_have_attribute("aria-pressed", "true")
+    lively.click()
+    expect(lively).to_have_attribute("aria-pressed", "true")
+    screen.open_sampling()
+    expect(screen.page.get_by_label("number input for Temperature")).to_have_value("1")
+    screen.page.get_by_label("range slider for Temperature").fill("0.3")
+    expect(lively).to_have_attribute("aria-pressed", "false")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    sent = request.value.post_data_json
+    assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (0.3, 0.95, 60)

@@ -1,0 +1,62 @@
+"""OpenAI's Python SDK of the major version before: many programs still have it. Installed aside, once a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.studio.server import Served
+
+VERSION = "2.54.0"
+
+SCRIPT = """
+import json, sys
+import openai
+client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="any", max_retries=0)
+short = {"max_new_tokens": 10, "seed": 5}
+told = {"version": openai.__version__}
+whole = client.audio.speech.create(model="tts-1", voice="alloy", input="Hello.", extra_body=short)
+told["type"] = whole.response.headers["content-type"]
+request = dict(model="tts-1", voice="alloy", input="Hello.", response_format="pcm", extra_body=short)
+with client.audio.speech.with_streaming_response.create(**request) as answer:
+    streamed = b"".join(answer.iter_bytes(500))
+told["same"] = streamed == client.audio.speech.create(**request).content
+with client.audio.speech.with_streaming_response.create(stream_format="sse", **request) as answer:
+    told["events"] = [line for line in answer.iter_lines() if line.startswith("event: ")]
+try:
+    client.audio.speech.create(model="tts-1", voice="nobody", input="Hello.")
+except openai.BadRequestError as error:
+    told["refused"] = [error.code, error.param, error.request_id]
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("openai")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+    subprocess.run([*command, f"openai=={VERSION}"], check=True, timeout=300)
+    return folder
+
+
+def test_speech_streams_events_and_refusals(studio: Served, library: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, studio.url],
+        env=os.environ | {"PYTHONPATH": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["version"] == VERSION
+    assert told["type"] == "audio/mpeg"
+    assert told["same"]
+    assert told["events"][0] == "event: speech.audio.delta" and told["events"][-1] == "event: speech.audio.done"
+    assert told["refused"][:2] == ["voice_not_found", "voice"] and told["refused"][2].startswith("req_")

@@ -1,0 +1,235 @@
+"""Keys guard page and API alike; shares are kept; a request can be seen and ended by its id."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from studio.errors import TooManyRequests
+from studio.limits import Limits
+from studio.settings import Settings, SettingsError
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+
+
+def keys(text: str) -> tuple[bytes, ...]:
+    return Settings.from_environment({"API_KEYS": text}).api_keys
+
+
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"anyone:{password}".encode()).decode()
+
+
+def test_keys_are_kept_as_digests_and_never_shown() -> None:
+    digest = hashlib.sha256(b"secret").digest()
+    assert keys("secret, sha256:" + digest.hex()) == (digest, digest)
+    assert "secret" not in repr(Settings.from_environment({"API_KEYS": "secret"}))
+    with pytest.raises(SettingsError) as refused:
+        keys("sha256:secret")
+    assert "secret" not in str(refused.value).replace("sha256: and", "")
+
+
+@pytest.mark.parametrize("sent", ["Bearer first", "bearer  second", "Bearer schlüssel", basic("first")])
+def test_a_known_key_opens(steered: Steer, sent: str) -> None:
+    served, _ = steered(api_keys=keys("first,second,schlüssel"))
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "a"}, headers={"Authorization": sent.encode()})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [None, "", "Bearer", "Bearer firs", "Bearer first2", "first", "Basic first", basic(""), "Bearer ÿ\x80"],
+)
+def test_every_other_key_is_refused_and_the_engine_never_asked(steered: Steer, sent: str | None) -> None:
+    served, engine = steered(api_keys=keys("first"))
+    headers = {} if sent is None else {"Authorization": sent.encode("latin-1")}
+    with served.client() as client:
+        refused = client.post(SPEECH, json={"input": "a"}, headers=headers)
+        assert_envelope(refused, 401)
+        assert refused.json()["error"]["code"] == "invalid_api_key"
+        assert refused.headers["www-authenticate"] == "Bearer"
+        for path in ("/v1/models", "/v1/audio/voices", "/v1/nothing", "/v1/takes", "/v1/queue"):
+            assert_envelope(client.get(path, headers=headers), 401)
+        for path in ("/", "/metrics", "/docs", "/openapi.json"):
+            page = client.get(path, headers=headers)
+            assert page.status_code == 401 and page.headers["www-authenticate"].startswith("Basic")
+        assert client.get("/health", headers=headers).status_code == 200
+        assert client.get("/ready", headers=headers).json() == {"ready": True}
+    assert not engine.utterances
+
+
+def test_listings_can_be_opened_to_all(steered: Steer) -> None:
+    served, _ = steered(api_keys=keys("first"), public_listing=True)
+    with served.client() as client:
+        for path in ("/v1/models", "/v1/models/tts-1", "/v1/audio/models", "/v1/audio/voices"):
+            assert client.get(path).status_code == 200
+        assert_envelope(client.post(SPEECH, json={"input": "a"}), 401)
+        assert_envelope(client.get("/v1/takes"), 401)
+
+
+def test_without_keys_any_authorization_will_do(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for sent in ("Bearer", "Bearer x", "nonsense"):
+            assert client.post(SPEECH, json={"input": "a"}, headers={"Authorization": sent}).status_code == 200
+
+
+def test_a_refused_browser_of_an_allowed_origin_may_read_why(steered: Steer) -> None:
+    served, _ = steered(api_keys=keys("first"), cors_origins=("https://good.example",))
+    with served.client() as client:
+        refused = client.post(SPEECH, json={"input": "a"}, headers={"Origin": "https://good.example"})
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == "https://good.example"
+
+
+@pytest.mark.parametrize(
+    ("site", "origin", "status"),
+    [
+        ("cross-site", "https://bad.example", 403),
+        ("cross-site", None, 403),
+        ("cross-site", "https://good.example", 200),
+        ("same-origin", "https://proxied.example", 200),
+        (None, "https://elsewhere.example", 200),  # no browser of today
+    ],
+)
+def test_a_page_of_another_origin_cannot_send_forms(
+    steered: Steer, site: str | None, origin: str | None, status: int
+) -> None:
+    served, engine = steered(cors_origins=("https://good.example",))
+    sent = {"Sec-Fetch-Site": site, "Origin": origin}
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "a"}, headers={name: text for name, text in sent.items() if text})
+        assert answer.status_code == status
+        assert client.get("/v1/models", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
+    if status == 403:
+        assert_envelope(answer, 403)
+        assert not engine.utterances
+
+
+def test_one_caller_has_its_share_at_a_time_and_another_its_own(steered: Steer) -> None:
+    served, engine = steered(api_keys=keys("one,two"), max_per_caller=1, max_rows=4)
+    engine.first_frame_gate.clear()
+    one, two = ({"Authorization": f"Bearer {name}"} for name in ("one", "two"))
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        first = pool.submit(client.post, SPEECH, json={"input": "a"}, headers=one)
+        served.until(running=1)
+        more = client.post(SPEECH, json={"input": "a"}, headers=one)
+        assert_envelope(more, 429)
+        assert more.json()["error"]["code"] == "rate_limit_exceeded" and more.headers["retry-after"] == "1"
+        other = pool.submit(client.post, SPEECH, json={"input": "a"}, headers=two)
+        served.until(running=2)
+        engine.first_frame_gate.set()
+        assert first.result().status_code == other.result().status_code == 200
+        assert client.post(SPEECH, json={"input": "a"}, headers=one).status_code == 200
+
+
+def test_a_refused_or_left_request_gives_its_share_back(steered: Steer) -> None:
+    served, engine = steered(max_per_caller=1, max_rows=1)
+    with served.client() as client:
+        assert client.post(SPEECH, json={"input": "a", "voice": "nobody"}).status_code == 400
+        engine.first_frame_gate.clear()
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(SPEECH, json={"input": "a"}, timeout=0.3)
+        served.until(running=0)
+        engine.first_frame_gate.set()
+        assert client.post(SPEECH, json={"input": "a"}).status_code == 200
+
+
+def test_a_bucket_refills_over_the_minute() -> None:
+    now = [0.0]
+    limits = Limits(None, 2, clock=lambda: now[0])
+    limits.enter("a")
+    limits.enter("a")
+    with pytest.raises(TooManyRequests) as refused:
+        limits.enter("a")
+    assert refused.value.retry_after == 30
+    limits.enter("b")
+    now[0] = 30.0
+    limits.enter("a")
+    with pytest.raises(TooManyRequests):
+        limits.enter("a")
+
+
+def test_the_queue_shows_ones_own_requests_and_a_delete_ends_one_that_waits(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=3)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        first = pool.submit(client.post, SPEECH, json={"input": "a"})
+        served.until(running=1)
+        second = pool.submit(client.post, SPEECH, json={"input": "b"})
+        served.until(waiting=1)
+        queue = client.get("/v1/queue").json()
+        assert (queue["running"], queue["waiting"], queue["max_rows"], queue["max_waiting"]) == (1, 1, 1, 3)
+        ids = [request["id"] for request in queue["requests"]]
+        assert len(ids) == 2 and {request["state"] for request in queue["requests"]} == {"waiting"}
+        assert client.delete(f"/v1/requests/{ids[1]}").json()["cancelled"] is True
+        ended = second.result()
+        assert_envelope(ended, 410)
+        assert ended.json()["error"]["code"] == "request_cancelled"
+        served.until(waiting=0, running=1)
+        engine.first_frame_gate.set()
+        assert first.result().status_code == 200
+        states = {take["id"]: take["state"] for take in client.get("/v1/takes").json()["data"]}
+        assert states == {ids[0]: "finished", ids[1]: "cancelled"}
+        assert_envelope(client.delete(f"/v1/requests/{ids[0]}"), 404)
+        assert client.get("/v1/queue").json()["requests"] == []
+
+
+def test_a_delete_breaks_off_one_that_speaks(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        body = {"input": "a b", "response_format": "wav"}
+        with pytest.raises(httpx.RemoteProtocolError), client.stream("POST", SPEECH, json=body) as answer:
+            for _ in answer.iter_raw():
+                client.delete(f"/v1/requests/{answer.headers['x-request-id']}")
+        served.until(running=0, cancelled=1)
+        assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["state"] == "cancelled"
+
+
+def test_metrics_are_what_prometheus_reads(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        client.post(SPEECH, json={"input": "a"})
+        answer = client.get("/metrics")
+    samples = {
+        sample.name + str(sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert samples["studio_ready[]"] == 1
+    assert samples["studio_takes_total[('state', 'finished')]"] == 1
+    assert samples["studio_audio_seconds_total[]"] == pytest.approx(6 * 2048 / 44_100)
+    assert samples["studio_first_audio_seconds_count[]"] == 1
+    assert samples["engine_running[]"] == 0
+
+
+def test_a_listener_who_takes_nothing_is_let_go(steered: Steer) -> None:
+    served, _ = steered(send_timeout=1)
+    long = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(20)
+        slow.connect((host, int(port)))
+        head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(long)}\r\n\r\n"
+        slow.sendall((head + long).encode())
+        assert slow.recv(15) == b"HTTP/1.1 200 OK"
+        began = time.monotonic()
+        served.until(running=0)
+        taken = httpx.get(f"{served.url}/v1/takes").json()["data"][0]
+        assert time.monotonic() - began < 10
+    assert taken["state"] in ("cancelled", "failed")

@@ -1,0 +1,114 @@
+"""Many texts in one request: every item has its result, good or bad, and leaving ends them all."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import frames_of
+
+BATCH = "/v1/audio/speech/batch"
+Steer = Callable[..., Steered]
+
+
+def test_items_take_what_they_do_not_say_from_the_batch(steered: Steer) -> None:
+    served, engine = steered(max_rows=3)
+    items = [{"input": "one"}, {"input": "one two", "voice": "bert"}, {"input": "one two three", "seed": 9}]
+    with served.client() as client:
+        answer = client.post(BATCH, json={"items": items, "response_format": "wav", "seed": 4, "voice": "anna"})
+    assert answer.status_code == 200
+    batch = answer.json()
+    assert (batch["total"], batch["succeeded"], batch["failed"]) == (3, 3, 0)
+    assert [result["index"] for result in batch["results"]] == [0, 1, 2]
+    assert [result["voice"] for result in batch["results"]] == ["anna", "bert", "anna"]
+    assert [result["seed"] for result in batch["results"]] == [4, 4, 9]
+    for words, result in enumerate(batch["results"], start=1):
+        assert result["status"] == "success" and result["media_type"] == "audio/wav"
+        assert frames_of(base64.b64decode(result["audio_data"])) == (44_100, words * 6 * 2048)
+        assert result["usage"]["output_tokens"] == words * 6
+    assert len(engine.utterances) == 3
+
+
+def test_a_bad_item_is_its_own_error_and_the_others_go_on(steered: Steer) -> None:
+    served, engine = steered()
+    items = [{"input": "a", "voice": "nobody"}, {"input": "a"}, {"input": " "}, {}]
+    with served.client() as client:
+        batch = client.post(BATCH, json={"items": items}).json()
+    assert [result["status"] for result in batch["results"]] == ["error", "success", "error", "error"]
+    assert batch["results"][0]["error"]["code"] == "voice_not_found"
+    assert batch["results"][2]["error"]["param"] == batch["results"][3]["error"]["param"] == "input"
+    assert (batch["succeeded"], batch["failed"]) == (1, 3)
+    assert len(engine.utterances) == 1
+
+
+def test_more_items_than_places_wait_for_one(steered: Steer) -> None:
+    served, _ = steered(max_rows=1, max_waiting=0)
+    with served.client() as client:
+        batch = client.post(BATCH, json={"items": [{"input": "a"}] * 8}).json()
+    assert batch["succeeded"] == 8
+
+
+def test_waiting_for_a_place_costs_no_share(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0, requests_per_minute=3)
+    engine.first_frame_gate.clear()
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        single = pool.submit(client.post, "/v1/audio/speech", json={"input": "a"})
+        served.until(running=1)
+        batch = pool.submit(client.post, BATCH, json={"items": [{"input": "a"}] * 2})
+        for _ in range(20):
+            served.until(running=1)
+        engine.first_frame_gate.set()
+        assert single.result().status_code == 200
+        assert batch.result().json()["succeeded"] == 2
+        states = [take["state"] for take in client.get("/v1/takes").json()["data"]]
+    assert states == ["finished"] * 3
+
+
+def test_results_come_as_lines_as_they_are_done(steered: Steer) -> None:
+    served, _ = steered(max_rows=4)
+    with served.client() as client:
+        answer = client.post(BATCH, json={"items": [{"input": "a " * 40}, {"input": "b"}], "stream": True})
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line.get("index") for line in lines] == [1, 0, None]
+    assert (lines[-1]["total"], lines[-1]["succeeded"]) == (2, 2)
+
+
+def test_results_are_those_of_single_requests(studio: Served) -> None:
+    body = {"response_format": "wav", "seed": 3, "max_new_tokens": 8}
+    with studio.client() as client:
+        batch = client.post(BATCH, json=body | {"items": [{"input": "Hi."}, {"input": "Ho."}]}).json()
+        singles = [client.post("/v1/audio/speech", json=body | {"input": text}) for text in ("Hi.", "Ho.")]
+    found = [base64.b64decode(result["audio_data"])[44:] for result in batch["results"]]
+    assert found == [single.content[44:] for single in singles]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"items": []}, {"items": [{"input": "a"}] * 33}, {"items": "a"}, {"items": ["a"]}, {"items": [None]}]
+)
+def test_a_batch_that_is_none_is_refused(steered: Steer, body: dict[str, object]) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        assert_envelope(client.post(BATCH, json=body), 400, "items")
+    assert not engine.utterances
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_who_leaves_a_batch_ends_all_of_it(steered: Steer, stream: bool) -> None:
+    served, engine = steered(max_rows=2)
+    engine.first_frame_gate.clear()
+    with served.client() as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(BATCH, json={"items": [{"input": "a"}] * 6, "stream": stream}, timeout=0.5)
+        served.until(running=0, waiting=0)
+        engine.first_frame_gate.set()
+        assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
+    assert len(engine.utterances) == 3

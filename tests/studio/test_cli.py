@@ -1,0 +1,81 @@
+"""The command line as a script uses it: python -m studio voices …"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.library import Library
+from tests.studio.voices import WORDS, file_of, samples_of, spoken
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "eve.wav").write_bytes(spoken())
+    return tmp_path
+
+
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "studio", "voices", *arguments]
+    environment = os.environ | {"STUDIO_HOME": str(home / "library")}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def told(home: Path, *arguments: str) -> Any:
+    done = run(home, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_voice_is_added_listed_shown_moved_deleted_and_brought_back(home: Path) -> None:
+    added = told(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
+    assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
+    assert [voice["slug"] for voice in told(home, "list", "calm")] == ["eve"]
+    assert told(home, "show", "EVE@1") == added
+    told(home, "export", "eve", str(home / "eve.fishvoice"))
+    assert told(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"
+    assert told(home, "import", str(home / "eve.fishvoice"), "--name", "Eva")["slug"] == "eva"
+    told(home, "delete", "eve")
+    assert [voice["slug"] for voice in told(home, "list")] == ["eva"]
+    told(home, "undo", added["id"])
+    events = [entry["event"] for entry in told(home, "audit")]
+    assert events == ["voice.create", "voice.export", "voice.import", "voice.delete", "voice.restore"]
+    assert len(Library(home / "library").voices.page()) == 2
+    assert "eve@1" in run(home, "list").stdout
+
+
+def test_fixes_are_applied_on_demand(home: Path) -> None:
+    pcm, rate = samples_of(spoken())
+    (home / "quiet.wav").write_bytes(file_of(0.02 * pcm, rate, subtype="FLOAT"))
+    words = home / "words.txt"
+    words.write_text(WORDS)
+    plain = told(home, "add", "A", str(home / "quiet.wav"), "--text-file", str(words))
+    fixed = told(home, "add", "B", str(home / "quiet.wav"), "--text-file", str(words), "--fix")
+    assert fixed["samples"][0]["score"] > plain["samples"][0]["score"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "reason"),
+    [
+        (["show", "nobody"], 1, "there is no voice 'nobody'"),
+        (["add", "X", "nothing.wav", "--text", "x"], 1, "nothing.wav"),
+        (["import", "pyproject.toml"], 1, "no voice pack"),
+        (["add", "X", "pyproject.toml", "--text", "x"], 1, "no audio file"),
+        (["add", "X", "pyproject.toml"], 2, "--text"),
+        (["sing"], 2, "invalid choice"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
+    home: Path, arguments: list[str], status: int, reason: str
+) -> None:
+    done = run(home, *arguments)
+    assert done.returncode == status and reason in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,74 @@
+"""The OpenAPI document is true: what it allows never breaks the server, and it names every field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+
+from engine import EngineConfig
+from studio.api.errors import STATUSES
+from studio.api.fields import IGNORED, MEAN, REFUSED
+from studio.api.schemas import BatchBody, SpeechBody
+from studio.errors import StudioError
+from studio.settings import ROOT, Settings
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+
+@pytest.fixture(scope="module")
+def api(voices_folder: Path) -> Iterator[object]:
+    def start(config: EngineConfig, progress: object) -> FakeEngine:
+        return FakeEngine(config, rows=8)
+
+    with serve(Settings(voices=str(voices_folder)), start) as served:
+        yield schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+
+
+def test_no_request_breaks_the_server(api: Any) -> None:
+    """Requests of every kind that the document allows, and of kinds that it does not, drawn the same every time."""
+    seen = []
+    for found in api.get_all_operations():
+        operation = found.ok()
+        seen.append(operation.label)
+
+        @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def holds(case: schemathesis.Case) -> None:
+            case.call_and_validate(checks=[not_a_server_error], timeout=20)
+
+        holds()
+    assert {"POST /v1/audio/speech", "POST /v1/audio/speech/batch", "GET /v1/models/{model_id}"} < set(seen)
+
+
+def test_every_field_is_in_the_document(steered: object) -> None:
+    served: Steered = steered()  # type: ignore[operator]
+    with served[0].client() as client:
+        document = client.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    assert set(schemas["SpeechBody"]["properties"]) == set(SpeechBody.model_fields)
+    assert set(schemas["BatchBody"]["properties"]) == set(BatchBody.model_fields)
+    assert all(field.get("description") for field in schemas["SpeechBody"]["properties"].values())
+    for name in (*MEAN, *IGNORED, *REFUSED, "references"):
+        assert f"`{name}`" in document["info"]["description"]
+    assert "HTTPValidationError" not in str(document)
+    assert "4XX" in document["paths"]["/v1/audio/speech"]["post"]["responses"]
+
+
+def test_every_field_is_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "api.md").read_text("utf-8")
+    for name in (*SpeechBody.model_fields, *MEAN, *IGNORED, *REFUSED):
+        assert f"`{name}`" in manual, name
+
+
+def test_every_error_code_is_in_the_manual() -> None:
+    manual = (ROOT / "docs" / "api.md").read_text("utf-8")
+    codes = {code for _, code in STATUSES.values()} | {kind.code for kind in STATUSES if issubclass(kind, StudioError)}
+    for code in codes - {None}:
+        assert f"`{code}`" in manual, code

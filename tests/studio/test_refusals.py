@@ -1,0 +1,131 @@
+"""What a careless or hostile caller sends: each refused in the envelope, by name, the engine never asked."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.sounds import data_url, tone, wav
+
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+
+
+BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
+    "no input": ({}, 400, "input"),
+    "blank input": ({"input": " \n\t"}, 400, "input"),
+    "input of another type": ({"input": 5}, 400, "input"),
+    "input too long": ({"input": "a" * 16_385}, 400, "input"),
+    "a NUL": ({"input": "a\0b"}, 400, "input"),
+    "unknown voice": ({"input": "a", "voice": "nobody"}, 400, "voice"),
+    "a voice that is a path": ({"input": "a", "voice": "../../etc/passwd"}, 400, "voice"),
+    "a voice of another type": ({"input": "a", "voice": 3}, 400, "voice"),
+    "unknown model": ({"input": "a", "model": "whisper-1"}, 404, "model"),
+    "unknown format": ({"input": "a", "response_format": "midi"}, 400, "response_format"),
+    "a rate that opus has not": ({"input": "a", "response_format": "opus", "sample_rate": 44_100}, 400, "sample_rate"),
+    "a rate that nothing has": ({"input": "a", "sample_rate": 12_345}, 400, "sample_rate"),
+    "a stream format": ({"input": "a", "stream_format": "ogg"}, 400, "stream_format"),
+    "instructions too long": ({"input": "a", "instructions": "a" * 4097}, 400, "instructions"),
+    "too fast": ({"input": "a", "speed": 4.1}, 400, "speed"),
+    "too slow": ({"input": "a", "speed": 0.2}, 400, "speed"),
+    "a pause without end": ({"input": "a [pause:99s] b"}, 400, "input"),
+    "nothing but pauses": ({"input": "[pause:1s] [pause:300ms]"}, 400, "input"),
+    "chunk_length": ({"input": "a", "chunk_length": 50}, 400, "chunk_length"),
+    "a boolean for a number": ({"input": "a", "temperature": True}, 400, "temperature"),
+    "temperature": ({"input": "a", "temperature": 2.1}, 400, "temperature"),
+    "top_p": ({"input": "a", "top_p": -0.1}, 400, "top_p"),
+    "top_k": ({"input": "a", "top_k": 0}, 400, "top_k"),
+    "a seed below zero": ({"input": "a", "seed": -1}, 400, "seed"),
+    "a huge seed": ({"input": "a", "seed": 2**63}, 400, "seed"),
+    "max_new_tokens": ({"input": "a", "max_new_tokens": 0}, 400, "max_new_tokens"),
+    "a clip without words": ({"input": "a", "ref_audio": data_url(wav(tone(2)))}, 400, "ref_text"),
+    "a clip with blank words": ({"input": "a", "ref_audio": data_url(wav(tone(2))), "ref_text": " "}, 400, "ref_text"),
+    "words without a clip": ({"input": "a", "ref_text": "b"}, 400, "ref_audio"),
+    "a clip by file name": ({"input": "a", "ref_audio": "file:///etc/passwd", "ref_text": "b"}, 400, "ref_audio"),
+    "a clip that is no base64": (
+        {"input": "a", "ref_audio": "data:audio/wav;base64,§", "ref_text": "b"},
+        400,
+        "ref_audio",
+    ),
+    "a clip that is no audio": ({"input": "a", "ref_audio": data_url(b"abc"), "ref_text": "b"}, 400, "ref_audio"),
+    "an unsupported field": ({"input": "a", "word_timestamps": True}, 400, "word_timestamps"),
+    "an array": ([], 400, None),
+    "a string": ("a", 400, None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_a_bad_field_is_refused_by_name_and_the_engine_never_asked(steered: Steer, name: str) -> None:
+    body, status, param = BAD_BODIES[name]
+    served, engine = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, json=body)
+    assert_envelope(answer, status, param)
+    assert not engine.utterances
+
+
+BAD_JSON = {
+    "empty": b"",
+    "malformed": b'{"input": "a"',
+    "not a number": b'{"input": "a", "temperature": NaN}',
+    "infinity": b'{"input": "a", "temperature": Infinity}',
+    "deeply nested": b'{"input": "a", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "not UTF-8": b'{"input": "\xff\xfe"}',
+    "half a surrogate pair": b'{"input": "a \\ud800 b"}',
+    "a number without end": b'{"input": "a", "seed": ' + b"9" * 5000 + b"}",
+    "1e999": b'{"input": "a", "temperature": 1e999}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_bytes_that_are_no_good_json_are_refused(steered: Steer, name: str) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, content=BAD_JSON[name], headers={"Content-Type": "application/json"})
+    assert_envelope(answer, 400)
+    assert not engine.utterances
+
+
+def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert_envelope(client.get("/v1/"), 404)
+        assert_envelope(client.post("/v1/nothing/here"), 404)
+        assert_envelope(client.get("/v1/takes/req_none"), 404)
+        assert_envelope(client.post(SPEECH, content=b"input=a"), 415)
+        assert_envelope(client.post(SPEECH, data={"input": "a"}), 415)
+        assert_envelope(client.post(SPEECH, json={"input": "a" * 17_000_000}), 413)
+        wrong = client.get(SPEECH)
+        assert_envelope(wrong, 405)
+        assert wrong.headers["allow"] == "POST"
+        assert client.put("/v1/models/some/model").headers["allow"] == "GET"
+
+
+def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None:
+    served, _ = steered()
+
+    def endless() -> object:
+        for _ in range(1000):
+            yield b'{"input": "' + b"a" * 100_000
+
+    with served.client() as client:
+        try:
+            answer = client.post(SPEECH, content=endless(), headers={"Content-Type": "application/json"})  # type: ignore[arg-type]
+        except httpx.WriteError:
+            return  # the server closed while we still sent
+    assert_envelope(answer, 413)
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for_long(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.body.BODY_SECONDS", 0.2)
+    served, _ = steered()
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
+        connection.sendall(head.encode() + b'{"input": ')
+        assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")

@@ -1,0 +1,118 @@
+"""A script is cut at sentence ends and nowhere else, loses no word, and its pauses become silence."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from studio.errors import InvalidRequest
+from studio.text import Pause, Script, Words, read_script
+
+
+def parts(text: str, limit: int = 100) -> list[str]:
+    return [step.text for step in read_script(text, limit) if isinstance(step, Words)]
+
+
+def solid(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def test_what_fits_is_one_part() -> None:
+    assert read_script("  Hello there. How are you?  ") == (Words("Hello there. How are you?"),)
+    assert read_script(".") == (Words("."),)
+
+
+WHOLE_SENTENCES = [
+    "It costs 3.14 dollars, or 1,000.50 in all, says v2.0.1 of the list.",
+    "Dr. Smith met Mrs. Jones at 5 p.m. in St. Mary's, e.g. on Monday.",
+    "J. R. R. Tolkien and U.S. readers agree with Prof. A. Miller.",
+    "Wait... what did you say, there at the end of the road?",
+    "Am 3. Oktober kam z.B. Hr. Meier, ca. 40 Jahre alt, nach Hause.",
+    'He said "Stop." and then he left without another word to anyone.',
+]
+
+
+@pytest.mark.parametrize("sentence", WHOLE_SENTENCES)
+def test_points_that_end_no_sentence_do_not_cut(sentence: str) -> None:
+    filler = "This one is only here so that the text is too long to be a part."
+    assert parts(f"{sentence} {filler}") == [sentence, filler]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "今天天气很好。我们去公园吧！你觉得怎么样？" * 4,
+        "これはテストです。「はい。」と言いました。もう一度お願いします。" * 4,
+        "هذه جملة أولى طويلة قليلا. هل تسمعني الآن؟ نعم، أسمعك جيدا جدا. " * 3,
+        "यह पहला वाक्य है। यह दूसरा वाक्य है। और यह तीसरा वाक्य है। " * 3,
+        "a" * 450,
+        "word " * 120,
+        "👩‍👩‍👧‍👦" * 30,
+        "e\u0301" * 200,
+        "One line\nAnother line\n\n" * 12,
+    ],
+)
+def test_no_part_is_too_long_and_no_letter_is_lost(text: str) -> None:
+    found = parts(text)
+    assert solid("".join(found)) == solid(text)
+    assert all(0 < len(part.encode()) <= 100 for part in found)
+    assert len(found) > 1
+
+
+def test_scripts_without_spaces_are_cut_after_their_own_stops() -> None:
+    assert all(part[-1] in "。！？" for part in parts("今天天气很好。我们去公园吧！你觉得怎么样？" * 4))
+
+
+def test_a_long_sentence_is_cut_at_its_clauses() -> None:
+    text = "When the rain had stopped at last, we went down to the river together, and nobody said a single word there."
+    assert parts(text) == [
+        "When the rain had stopped at last, we went down to the river together,",
+        "and nobody said a single word there.",
+    ]
+
+
+def test_tags_are_never_cut() -> None:
+    tag = "[speaks softly. Then louder, and with a smile]"
+    text = f"{tag} This is what it is about. " * 6
+    assert "".join(parts(text)).count(tag) == 6
+    assert all(part.count("[") == part.count("]") for part in parts(text))
+
+
+def test_a_part_goes_on_in_the_voice_of_its_speaker() -> None:
+    text = "<|speaker:0|>First I say this, which is rather long by itself. And then I say that, which is long as well. "
+    text += "<|speaker:1|>Now the other one speaks, and does so for a while. And goes on speaking after it, too."
+    tags = [re.findall(r"speaker:\d", part)[0] for part in parts(text)]
+    assert tags == sorted(tags) and set(tags) == {"speaker:0", "speaker:1"}
+    assert all(part.startswith("<|speaker:") for part in parts(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("One. [pause:1.5s] Two.", (Words("One."), Pause(1.5), Words("Two."))),
+        ("[pause:300ms]One.[PAUSE: 2 s ]", (Pause(0.3), Words("One."), Pause(2.0))),
+        ("One [pause] two [short pause] three.", (Words("One [pause] two [short pause] three."),)),
+        ("[pause:1s][pause:1s] Go.", (Pause(1.0), Pause(1.0), Words("Go."))),
+    ],
+)
+def test_pauses_with_a_length_are_silence_and_all_other_tags_the_models(text: str, script: Script) -> None:
+    assert read_script(text) == script
+
+
+@pytest.mark.parametrize("text", ["[pause:11s] a", "[pause:99999ms] a", "[pause:1s]"])
+def test_pauses_that_make_no_sense_are_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        read_script(text)
+    assert refused.value.param == "input"
+
+
+def test_any_text_is_cut_without_loss() -> None:
+    letters = "ab .!?,\n。，[]<|>0123 é\u0301👍🏽ش"
+    dice = random.Random(7)
+    for _ in range(300):
+        text = "x" + "".join(dice.choice(letters) for _ in range(dice.randrange(400)))
+        found = parts(text)
+        assert solid("".join(found)) == solid(text)
+        assert all(len(part.encode()) <= 100 or "[" in part or "<|" in part for part in found)
