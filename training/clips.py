@@ -1,6 +1,6 @@
 """A reference clip with its words for every voice of the corpus, spoken by the synthesisers.
 
-    python -m training.clips assets/fry/voices --root UNPACKED_DEBIAN_PACKAGES
+python -m training.clips assets/fry/voices --root UNPACKED_DEBIAN_PACKAGES
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -25,7 +27,7 @@ class PeriodDiscriminator(nn.Module):
         widths = (1, 24, 64, 128, 192, 192)
         self.layers = nn.ModuleList(
             weight_norm(nn.Conv2d(a, b, (5, 1), (3 if i < 4 else 1, 1), (2, 0)))
-            for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))
+            for i, (a, b) in enumerate(pairwise(widths))
         )
         self.score = weight_norm(nn.Conv2d(widths[-1], 1, (3, 1), padding=(1, 0)))
 
@@ -51,6 +53,7 @@ class ResolutionDiscriminator(nn.Module):
             + [weight_norm(nn.Conv2d(width, width, 3, padding=1))]
         )
         self.score = weight_norm(nn.Conv2d(width, 1, 3, padding=1))
+        self.window: Tensor
         self.register_buffer("window", torch.hann_window(size), persistent=False)
 
     def forward(self, audio: Tensor) -> Verdict:
@@ -70,7 +73,9 @@ class Discriminators(nn.ModuleList):
     """All of them; call with audio (rows, 1, samples)."""
 
     def __init__(self) -> None:
-        super().__init__([*(PeriodDiscriminator(p) for p in PERIODS), *(ResolutionDiscriminator(r) for r in RESOLUTIONS)])
+        super().__init__(
+            [*(PeriodDiscriminator(p) for p in PERIODS), *(ResolutionDiscriminator(r) for r in RESOLUTIONS)]
+        )
 
     def forward(self, audio: Tensor) -> list[Verdict]:
         return [judge(audio) for judge in self]
@@ -78,7 +83,8 @@ class Discriminators(nn.ModuleList):
 
 def judge_loss(real: list[Verdict], fake: list[Verdict]) -> Tensor:
     """What the discriminators minimise: real is one, fake is nought."""
-    losses = [(r.float() - 1).pow(2).mean() + f.float().pow(2).mean() for (r, _), (f, _) in zip(real, fake, strict=True)]
+    scores = [(r.float(), f.float()) for (r, _), (f, _) in zip(real, fake, strict=True)]
+    losses = [(r - 1).pow(2).mean() + f.pow(2).mean() for r, f in scores]
     return torch.stack(losses).mean()
 
 
@@ -90,5 +96,6 @@ def fooling_loss(fake: list[Verdict]) -> Tensor:
 def feature_loss(real: list[Verdict], fake: list[Verdict]) -> Tensor:
     """Relative distance of the discriminators' features."""
     pairs = [pair for (_, r), (_, f) in zip(real, fake, strict=True) for pair in zip(r, f, strict=True)]
-    losses = [(f.float() - r.float().detach()).abs().mean() / (r.float().detach().abs().mean() + 1e-4) for r, f in pairs]
+    scaled = [(r.float().detach(), f.float()) for r, f in pairs]
+    losses = [(f - r).abs().mean() / (r.abs().mean() + 1e-4) for r, f in scaled]
     return torch.stack(losses).mean()

@@ -14,6 +14,7 @@ import json
 import tempfile
 import time
 import wave
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,16 @@ import torch
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
 from training.clips import write_wave
-from training.measures import Recogniser, mel_frames, spelled, voice_print, warped_distance, word_errors
+from training.measures import (
+    Recogniser,
+    median_pitch,
+    mel_frames,
+    spelled,
+    voice_print,
+    voiced_share,
+    warped_distance,
+    word_errors,
+)
 from training.pictures import draw
 from training.synthesise import Synthesiser
 from training.text import fortune_sentences, is_held_out
@@ -47,7 +57,8 @@ class Take:
 async def speak(engine: Engine, utterance: Utterance) -> Take:
     """One take from start to end."""
     started = time.monotonic()
-    first, pieces, reason = 0.0, [], None
+    first, reason = 0.0, None
+    pieces: list[np.ndarray] = []
     async for chunk in engine.speak(utterance):
         if not pieces and len(chunk.pcm):
             first = time.monotonic() - started
@@ -59,8 +70,10 @@ async def speak(engine: Engine, utterance: Utterance) -> Take:
 class Evaluation:
     """An engine, a recogniser and the synthesiser that the engine's model learnt from."""
 
-    def __init__(self, engine: Engine, codec: Codec, synthesiser: Synthesiser, pictures: Path | None) -> None:
-        self.engine, self.synthesiser, self.pictures = engine, synthesiser, pictures
+    def __init__(self, engine: Engine, codec: Codec, synthesiser: Synthesiser, arguments: argparse.Namespace) -> None:
+        self.engine, self.synthesiser = engine, synthesiser
+        self.pictures: Path | None = arguments.pictures
+        self.temperature: float = arguments.temperature
         self.codec, self.recogniser = codec, Recogniser()
         self.rate = engine.info.sample_rate
 
@@ -87,7 +100,7 @@ class Evaluation:
             words += len(said)
             source = self.source(DEFAULT_VOICE, text)
             sounds = {"source": source, "codec": await self.round_trip(source)}
-            take = await speak(self.engine, Utterance(text, (), Sampling(seed=seed + index), LONGEST))
+            take = await speak(self.engine, Utterance(text, (), self._sampling(seed + index), LONGEST))
             sounds["generated"] = take.audio
             for name, audio in sounds.items():
                 errors[name] += word_errors(said, self.recogniser.words(audio))
@@ -99,7 +112,6 @@ class Evaluation:
                 distances.append([warped_distance(mel_frames(source), mel_frames(s)) for s in sounds.values()][1:])
             if self.pictures and index < 6:
                 self._keep(f"{index}", text, sounds)
-        spoken = sum(len(t.audio) for t in takes) / self.rate
         return {
             **{f"wer_{name}": count / words for name, count in errors.items()},
             "stop_rate": stopped / len(texts),
@@ -107,7 +119,7 @@ class Evaluation:
             "length_ratio": float(np.median(ratios)),
             "mel_distance_codec": float(np.mean([d[0] for d in distances])),
             "mel_distance_generated": float(np.mean([d[1] for d in distances])),
-            "rtf": sum(t.seconds for t in takes) / spoken,
+            "rtf": float(np.median([t.seconds * self.rate / len(t.audio) for t in takes])),
             "first_audio_s": float(np.median([t.first_audio for t in takes])),
             "sentences": len(texts),
         }
@@ -121,7 +133,7 @@ class Evaluation:
             words = (clips / f"{name}.txt").read_text(encoding="utf-8").strip()
             references.append(await self.engine.encode_reference(audio, self.rate, words))
             prints.append(voice_print(audio))
-        hits = errors = words_said = stopped = 0
+        hits = errors = source_errors = words_said = stopped = 0
         confused: dict[str, str] = {}
         for voice, reference in enumerate(references):
             for index, text in enumerate(texts):
@@ -133,18 +145,42 @@ class Evaluation:
                 if nearest != voice:
                     confused[names[voice]] = names[nearest]
                 errors += word_errors(spelled(text), self.recogniser.words(take.audio))
+                source_errors += word_errors(spelled(text), self.recogniser.words(self.source(voice, text)))
                 words_said += len(spelled(text))
         count = len(references) * len(texts)
         print("taken for another voice:", confused or "none")
         return {
             "voice_match": hits / count,
             "voice_count": len(references),
+            "wer_cloned_source": source_errors / words_said,
             "wer_cloned": errors / words_said,
             "stop_rate_cloned": stopped / count,
         }
 
+    async def tags(self, texts: list[str], seed: int) -> dict[str, float]:
+        """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
+        takes: dict[str, list[Take]] = {}
+        for tag in ("", "[fast]", "[slow]", "[high]", "[low]", "[whisper]"):
+            tagged = [Utterance(f"{tag} {t}".strip(), (), self._sampling(seed), LONGEST) for t in texts]
+            takes[tag] = [await speak(self.engine, utterance) for utterance in tagged]
+
+        def factor(tag: str, measure: Callable[[np.ndarray], float]) -> float:
+            pairs = zip(takes[tag], takes[""], strict=True)
+            return float(np.mean([measure(a.audio) / max(measure(b.audio), 1e-9) for a, b in pairs]))
+
+        return {
+            "fast_duration": factor("[fast]", len),
+            "slow_duration": factor("[slow]", len),
+            "high_pitch": factor("[high]", median_pitch),
+            "low_pitch": factor("[low]", median_pitch),
+            "whisper_voiced": factor("[whisper]", voiced_share),
+        }
+
     async def _clone(self, text: str, reference: Reference, seed: int) -> Take:
-        return await speak(self.engine, Utterance(text, (reference,), Sampling(seed=seed), LONGEST))
+        return await speak(self.engine, Utterance(text, (reference,), self._sampling(seed), LONGEST))
+
+    def _sampling(self, seed: int) -> Sampling:
+        return Sampling(temperature=self.temperature, seed=seed)
 
     def _keep(self, name: str, text: str, sounds: dict[str, np.ndarray]) -> None:
         assert self.pictures is not None
@@ -165,7 +201,7 @@ async def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, flo
     try:
         codec = load_codec(arguments.checkpoint, "cpu")
         synthesiser = Synthesiser(arguments.root, scratch / "source.wav")
-        evaluation = Evaluation(engine, codec, synthesiser, arguments.pictures)
+        evaluation = Evaluation(engine, codec, synthesiser, arguments)
         held = [s for s in fortune_sentences(arguments.root) if is_held_out(s) and 20 <= len(s) <= 90 and s.isascii()]
         held = [s for s in held if not any(c.isdigit() for c in s)]
         texts = held[:: max(1, len(held) // arguments.sentences)][: arguments.sentences]
@@ -174,6 +210,7 @@ async def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, flo
         if arguments.voice_sentences:
             more = [s for s in held if s not in texts][:: max(1, len(held) // 20)][: arguments.voice_sentences]
             figures |= await evaluation.voices(more, arguments.checkpoint / "voices", seed=500)
+            figures |= await evaluation.tags(more[:3], seed=900)
     finally:
         engine.stop()
     size = sum((arguments.checkpoint / name).stat().st_size for name in SIZE_FILES)
@@ -186,6 +223,7 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path("/"))
     parser.add_argument("--sentences", type=int, default=60)
     parser.add_argument("--voice-sentences", type=int, default=4)
+    parser.add_argument("--temperature", type=float, default=Sampling().temperature)
     parser.add_argument("--pictures", type=Path)
     arguments = parser.parse_args()
     if arguments.pictures:

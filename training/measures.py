@@ -64,24 +64,34 @@ def warped_distance(first: np.ndarray, second: np.ndarray) -> float:
     return float(total[-1, -1] / steps[-1, -1])
 
 
-def median_pitch(audio: np.ndarray) -> float:
-    """Median pitch in Hz of the voiced frames, by normalised autocorrelation; 0 when nothing is voiced."""
+def pitches(audio: np.ndarray) -> np.ndarray:
+    """Pitch in Hz of every loud frame (frames,), by normalised autocorrelation; 0 where it has none."""
     size, hop = 2048, 1024
     low, high = SAMPLE_RATE // 420, SAMPLE_RATE // 60
     pieces = np.lib.stride_tricks.sliding_window_view(audio, size)[::hop]
     pieces = pieces[np.sqrt((pieces**2).mean(1)) > 0.02]
-    if len(pieces) == 0:
-        return 0.0
     spectrum = np.fft.rfft(pieces - pieces.mean(1, keepdims=True), 2 * size)
     correlation = np.fft.irfft(np.abs(spectrum) ** 2)[:, :size]
     correlation = correlation / (correlation[:, :1] + 1e-9) * (size / (size - np.arange(size)))
-    lags = correlation[:, low:high]
-    best = lags.argmax(1)
-    voiced = lags.max(1) > 0.5
-    # The first lag that is nearly as good: a multiple of the period fits as well as the period does.
-    early = np.array([np.flatnonzero(row > 0.85 * row.max())[0] for row in lags]) if len(lags) else best
-    first = np.array([e + row[e : e + 40].argmax() for e, row in zip(early, lags, strict=True)])
-    return float(np.median(SAMPLE_RATE / (first[voiced] + low))) if voiced.any() else 0.0
+    found = np.zeros(len(pieces))
+    for index, lags in enumerate(correlation[:, low:high]):
+        if lags.max() > 0.5:
+            # The first lag that is nearly as good: a multiple of the period fits as well as the period does.
+            early = int(np.flatnonzero(lags > 0.85 * lags.max())[0])
+            found[index] = SAMPLE_RATE / (early + int(lags[early : early + 40].argmax()) + low)
+    return found
+
+
+def median_pitch(audio: np.ndarray) -> float:
+    """Median pitch in Hz of the voiced frames; 0 when nothing is voiced."""
+    voiced = [p for p in pitches(audio).tolist() if p]
+    return float(np.median(voiced)) if voiced else 0.0
+
+
+def voiced_share(audio: np.ndarray) -> float:
+    """Of the loud frames, those with a pitch."""
+    found = pitches(audio)
+    return float((found > 0).mean()) if len(found) else 0.0
 
 
 def voice_print(audio: np.ndarray) -> np.ndarray:

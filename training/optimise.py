@@ -68,7 +68,7 @@ class Average:
 
 
 def orthogonalised(update: Tensor) -> Tensor:
-    """The nearest semi-orthogonal matrices to update (n, rows, columns), by five Newton–Schulz steps (Muon, Jordan 2024)."""
+    """The nearest semi-orthogonal matrices to update (n, rows, columns), as Muon finds them (Jordan 2024)."""
     x = update.bfloat16()
     tall = x.shape[1] > x.shape[2]
     if tall:

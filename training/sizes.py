@@ -26,16 +26,20 @@ CODEC = CodecConfig(
     post_module=TransformerConfig(**_TRANSFORMER, n_layer=2),
 )
 
-_HEADS = {"dim": 384, "n_head": 6, "n_kv_head": 2, "head_dim": 64, "rope_base": 10000.0, "norm_eps": 1e-6}
+
+def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm: bool) -> TransformerSizes:
+    return TransformerSizes(
+        vocab_size, n_layer, dim=384, n_head=6, n_kv_head=2, head_dim=64, intermediate_size=intermediate_size,
+        qk_norm=qk_norm, rope_base=10000.0, norm_eps=1e-6,
+    )  # fmt: skip
+
 
 # Byte-level vocabulary: 256 bytes, then the control tokens, then the semantic tokens (see training.vocabulary).
 SEMANTIC_START = 278
 
 MODEL = ModelConfig(
-    slow=TransformerSizes(
-        vocab_size=SEMANTIC_START + CODEBOOK_SIZE, n_layer=6, intermediate_size=768, qk_norm=True, **_HEADS
-    ),
-    fast=TransformerSizes(vocab_size=CODEBOOK_SIZE, n_layer=2, intermediate_size=512, qk_norm=False, **_HEADS),
+    slow=_transformer(SEMANTIC_START + CODEBOOK_SIZE, n_layer=6, intermediate_size=768, qk_norm=True),
+    fast=_transformer(CODEBOOK_SIZE, n_layer=2, intermediate_size=512, qk_norm=False),
     num_codebooks=CODEC.num_codebooks,
     codebook_size=CODEBOOK_SIZE,
     max_context=4096,

@@ -22,9 +22,9 @@ def scale_convolutions(convolutions: list[nn.Module], run: Callable[[], object])
         hook = convolution.register_forward_hook(lambda _m, _i, out, seen=deviation: seen.append(out.float().std()))
         run()
         hook.remove()
-        convolution.weight.mul_(1 / deviation[0].clamp(min=1e-6))  # type: ignore[union-attr,operator]
+        convolution.weight.mul_(1 / deviation[0].clamp(min=1e-6))  # type: ignore[operator]
         if convolution.bias is not None:
-            convolution.bias.zero_()  # type: ignore[union-attr,operator]
+            convolution.bias.zero_()  # type: ignore[operator]
 
 
 @torch.no_grad()

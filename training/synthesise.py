@@ -1,6 +1,6 @@
 """Speak the corpus with flite and espeak-ng: shards of 44.1 kHz audio, phone labels and texts, from many processes.
 
-    python -m training.synthesise OUT --hours 24 --processes 14 --root UNPACKED_DEBIAN_PACKAGES
+python -m training.synthesise OUT --hours 24 --processes 14 --root UNPACKED_DEBIAN_PACKAGES
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ def draw(synthesiser: Synthesiser, sentences: Sentences, rng: random.Random) -> 
     return index, Utterance(f"{tag} {text}" if tag else text, spoken.audio, spoken.phones)
 
 
-def write_share(out: Path, root: Path, hours: float, worker: int) -> float:
+def write_share(out: Path, root: Path, hours: float, seed: int, worker: int) -> float:
     """One process's share of the corpus, in shards that appear whole; returns seconds of audio."""
-    rng = random.Random(1000 + worker)
+    rng = random.Random(1000 * seed + worker)
     synthesiser = Synthesiser(root, Path(f"/dev/shm/speech_{os.getpid()}_{worker}.wav"))
     sentences = Sentences(root)
     total, shard, limit = 0.0, 0, 30.0
@@ -212,6 +212,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--root", type=Path, default=Path("/"))
+    parser.add_argument("--seed", type=int, default=1, help="another seed speaks another corpus")
     arguments = parser.parse_args()
     started = time.monotonic()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -219,7 +220,7 @@ def main() -> None:
     (arguments.out / "held_out.json").write_text(json.dumps(sentences.held_out, indent=0))
     (arguments.out / "voices.json").write_text(json.dumps([asdict(v) for v in VOICES], indent=1))
     share = arguments.hours / arguments.processes
-    jobs = [(arguments.out, arguments.root, share, worker) for worker in range(arguments.processes)]
+    jobs = [(arguments.out, arguments.root, share, arguments.seed, worker) for worker in range(arguments.processes)]
     with multiprocessing.Pool(arguments.processes) as pool:
         seconds = sum(pool.starmap(write_share, jobs, chunksize=1))
     (arguments.out / "done").write_text("")

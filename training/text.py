@@ -88,12 +88,12 @@ class Sentences:
         self.words = [w for w in dictionary if re.fullmatch(r"[a-z]{3,13}", w)]
 
     def draw(self, rng: random.Random) -> str:
-        """55 % fortunes, 33 % templates, 12 % one to four words."""
+        """45 % fortunes, 38 % templates, 17 % one to five words."""
         while True:
             kind = rng.random()
-            if kind < 0.55:
+            if kind < 0.45:
                 text = rng.choice(self.fortunes)
-            elif kind < 0.88:
+            elif kind < 0.83:
                 text = self.template(rng)
             else:
                 text = self.short(rng)
@@ -101,10 +101,10 @@ class Sentences:
                 return text
 
     def short(self, rng: random.Random) -> str:
-        """A greeting, or one to three dictionary words."""
+        """A greeting, or one to five dictionary words."""
         if rng.random() < 0.35:
             return rng.choice(SHORT)
-        words = [rng.choice(rng.choice((self.words, NOUNS, ADJECTIVES, NAMES))) for _ in range(rng.randint(1, 3))]
+        words = [rng.choice(rng.choice((self.words, NOUNS, ADJECTIVES, NAMES))) for _ in range(rng.randint(1, 5))]
         text = " ".join(words)
         return text[0].upper() + text[1:] + rng.choice(("", ".", ".", "!", "?"))
 

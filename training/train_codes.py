@@ -44,9 +44,7 @@ class Readers(nn.Module):
             nn.Conv1d(512, 512, 3, padding=1), nn.GELU(), nn.Conv1d(512, bands, 1),
         )  # fmt: skip
         self.phones = nn.Conv1d(dim, SLOTS * len(PHONES), 1)
-        self.semantic_phones = nn.Sequential(
-            nn.Conv1d(dim, 256, 1), nn.GELU(), nn.Conv1d(256, SLOTS * len(PHONES), 1)
-        )
+        self.semantic_phones = nn.Sequential(nn.Conv1d(dim, 256, 1), nn.GELU(), nn.Conv1d(256, SLOTS * len(PHONES), 1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,7 +69,9 @@ def quantise(codec: Codec, z: Tensor) -> Quantised:
         code = stage.nearest(latent.detach())
         entry = stage.codebook(code).transpose(1, 2)
         spread = latent.detach().pow(2).mean()
-        penalty = penalty + ((entry - latent.detach()).pow(2).mean() + 0.25 * (entry.detach() - latent).pow(2).mean()) / spread
+        learnt = (entry - latent.detach()).pow(2).mean()
+        committed = (entry.detach() - latent).pow(2).mean()
+        penalty = penalty + (learnt + 0.25 * committed) / spread
         total = total + stage.out_proj(latent + (entry - latent).detach())
         codes.append(code)
         if index == 0:
@@ -132,9 +132,9 @@ class Stage:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
         mel, narrow = log_mel(audio), narrow_mel(audio)
+        parts = read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1)
         mel_loss, narrow_loss = (
-            (_unfolded(part) - target).abs().mean()
-            for part, target in zip(read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1), (mel, narrow), strict=True)
+            (_unfolded(part) - target).abs().mean() for part, target in zip(parts, (mel, narrow), strict=True)
         )
         figures = torch.stack([mel_loss, narrow_loss, share, accuracy, semantic_accuracy]).detach()
         return loss + mel_loss + narrow_loss, figures
@@ -179,8 +179,9 @@ class Stage:
     def gate(self, batches: int) -> None:
         """Print the figures on fresh segments, and how evenly each codebook is used."""
         self.codec.eval()
-        figures = torch.stack([torch.cat([self.losses(q)[1] for _ in range(batches)]).view(batches, 5).mean(0) for q in (False, True)])
-        plain, quantised = figures.tolist()
+        plain, quantised = (
+            torch.stack([self.losses(q)[1] for _ in range(batches)]).mean(0).tolist() for q in (False, True)
+        )
         z = self.latents(self.corpus.segments(self.rows, self.frames)[0])
         codes = quantise(self.codec, z).codes
         bits = []
@@ -227,7 +228,8 @@ def main() -> None:
         time.sleep(1)
         corpus.grow()
     stage = Stage(corpus, arguments.rows, arguments.frames, device, compiled=device.type == "cuda")
-    print(f"{corpus.hours:.1f} h, {sum(p.numel() for p in stage.codec.parameters()) / 1e6:.2f} M parameters", flush=True)
+    parameters = sum(p.numel() for p in stage.codec.parameters())
+    print(f"{corpus.hours:.1f} h, {parameters / 1e6:.2f} M parameters", flush=True)
     stage.train(arguments.continuous, quantised=False)
     stage.start_codebooks(30 if device.type == "cuda" else 12)
     stage.train(arguments.quantised, quantised=True)

@@ -51,9 +51,7 @@ class Segments:
             last = len(self.codes) - warm - self.frames
             first = torch.randint(0, last, (self.rows, 1), device=self.codes.device)
         frames = first + torch.arange(warm + self.frames, device=self.codes.device)
-        samples = (first + warm) * FRAME_SAMPLES + torch.arange(
-            self.frames * FRAME_SAMPLES, device=self.codes.device
-        )
+        samples = (first + warm) * FRAME_SAMPLES + torch.arange(self.frames * FRAME_SAMPLES, device=self.codes.device)
         return self.codes[frames].long().transpose(1, 2), self.corpus.audio[samples].float()[:, None] / 32768
 
 
@@ -166,6 +164,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=900)
     parser.add_argument("--spectral", type=float, default=0.3, help="share of the time before the judges begin")
+    parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--frames", type=int, default=12)
     parser.add_argument("--hours", type=float, default=25.0)
@@ -186,22 +185,23 @@ def main() -> None:
     else:
         with torch.no_grad():
             prepare_decoder(codec, stage.latents(stage.segments.draw(False)[0]))
-    train(stage, arguments.seconds, spectral_share, arguments.out)
+    train(stage, arguments.seconds, spectral_share, arguments.rate, arguments.out)
 
 
-def train(stage: Stage, seconds: float, spectral_share: float, out: Path) -> None:
+def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out: Path) -> None:
     """Step until the time is over, saving every minute."""
     clock, saved, recent = Clock(seconds), 0.0, []
     for index, due in enumerate(progress(clock, max(5.0, seconds / 60))):
         adversarial = clock.share >= spectral_share
-        factor = clock.rate(index, 100, hold=spectral_share)
+        factor = rate * clock.rate(index, 100, hold=spectral_share)
         set_rate(stage.optimiser, factor * (0.6 if adversarial else 1.0))
         set_rate(stage.judging, factor)
         recent.append(stage.step(index, adversarial))
         if due:
-            names = ("spectral", "fooling", "features", "judges")
-            mean = torch.stack(recent).mean(0).tolist()
-            print(f"{index} {clock.elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in zip(names, mean, strict=True)), flush=True)
+            named = zip(
+                ("spectral", "fooling", "features", "judges"), torch.stack(recent).mean(0).tolist(), strict=True
+            )
+            print(f"{index} {clock.elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in named), flush=True)
             recent = []
         if clock.elapsed > saved + 60:
             saved = clock.elapsed

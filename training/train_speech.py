@@ -2,8 +2,8 @@
 
     python -m training.train_speech SPEECH_FOLDER OUT --seconds 1000
 
-Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation is better than before; started again with OUT/speech.pt there, it goes
-on from it.
+Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation is better than before; started again with
+OUT/speech.pt there, it goes on from it.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Trainer:
         positions = torch.arange(x.shape[1], device=x.device)[None]
         rope = rope_angles(positions, transformer.sizes.head_dim, transformer.sizes.rope_base)
         for block in transformer.layers:
+            assert isinstance(block, Block)
             x = self._block(block, x, rope)
         return transformer.norm(x)
 
@@ -183,21 +184,29 @@ def main() -> None:
     validation = [next(drawn) for _ in range(4)]
     trainer = Trainer(device, arguments.compile)
     arguments.out.mkdir(parents=True, exist_ok=True)
+    hold = 0.25
     if trainer.resume(arguments.out):
+        hold = 0.0
         print("going on from", arguments.out / "speech.pt", flush=True)
     count = sum(p.numel() for p in trainer.parameters) / 1e6
     print(f"{len(training)} utterances, {speech.starts[-1]} frames, {count:.2f} M parameters", flush=True)
-    train(trainer, loader, validation, arguments.seconds, arguments.rate, arguments.out)
+    train(trainer, loader, validation, arguments.seconds, arguments.rate, hold, arguments.out)
 
 
 def train(
-    trainer: Trainer, loader: DataLoader[Batch], validation: list[Batch], seconds: float, rate: float, out: Path
+    trainer: Trainer,
+    loader: DataLoader[Batch],
+    validation: list[Batch],
+    seconds: float,
+    rate: float,
+    hold: float,
+    out: Path,
 ) -> None:
-    """Step until the time is over; a line every few seconds, a validation and a save every minute."""
+    """Step until the time is over, the rates falling after the share `hold` of it; validate every minute."""
     clock, said, saved, recent = Clock(seconds), 0.0, 60.0, []
     for index, batch in enumerate(loader):
         for optimiser in trainer.optimisers:
-            set_rate(optimiser, rate * clock.rate(index, 200, hold=0.25, last=0.02))
+            set_rate(optimiser, rate * clock.rate(index, 200, hold=hold, last=0.02))
         recent.append(trainer.step(batch.to(trainer.device)))
         if clock.elapsed >= said:
             said = clock.elapsed + max(5.0, seconds / 80)

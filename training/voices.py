@@ -76,8 +76,9 @@ UNKNOWN_SHARE = 0.03
 
 # The phones that flite prints; index 0 is silence.
 PHONES = (
-    "pau aa ae ah ao aw ax ay b ch d dh eh er ey f g hh ih iy jh k l m n ng ow oy p r s sh t th uh uw v w y z zh".split()
-)
+    "pau", "aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "d", "dh", "eh", "er", "ey", "f", "g", "hh", "ih", "iy",
+    "jh", "k", "l", "m", "n", "ng", "ow", "oy", "p", "r", "s", "sh", "t", "th", "uh", "uw", "v", "w", "y", "z", "zh",
+)  # fmt: skip
 UNKNOWN_PHONE = -1
 SLOT_SAMPLES = 512
 """Samples a phone label stands for: a quarter of a frame."""
