@@ -19,8 +19,8 @@ from training.export import codec_tensors, codec_yaml, model_config
 from training.sequences import Composer, Speech, collate
 from training.sizes import CODEC, MODEL
 from training.train_speech import Trainer
-from training.voices import DEFAULT_VOICE
 from training.vocabulary import write_tokenizer
+from training.voices import DEFAULT_VOICE
 
 TEXTS = ("One two three.", "Four five.", "Six seven eight nine.", "Ten.")
 
