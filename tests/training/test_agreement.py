@@ -1,0 +1,93 @@
+"""Training and engine must agree: on codes after export, on the model's arithmetic, on the prompt and the stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.codec import load_codec
+from engine.codec.model import Codec
+from engine.config import ModelConfig
+from engine.model import Causal
+from engine.prompt import build_prompt
+from engine.tokenizer import Tokenizer
+from engine.types import Reference, Utterance
+from training.export import codec_tensors, codec_yaml, model_config
+from training.sequences import Composer, Speech, collate
+from training.sizes import CODEC, MODEL
+from training.train_speech import Trainer
+from training.vocabulary import write_tokenizer
+from training.voices import DEFAULT_VOICE
+
+TEXTS = ("One two three.", "Four five.", "Six seven eight nine.", "Ten.")
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Speech:
+    """Four utterances of two voices with random codes."""
+    rng = np.random.default_rng(0)
+    frames = [50, 60, 45, 70]
+    np.savez_compressed(tmp_path / "speech.npz", codes=rng.integers(0, 1024, (sum(frames), 8)).astype(np.int16))
+    voices = [DEFAULT_VOICE, 1, 1, 1]
+    rows = ", ".join(f'[{v}, {n}, "{t}"]' for v, n, t in zip(voices, frames, TEXTS, strict=True))
+    (tmp_path / "speech.json").write_text(f"[{rows}]")
+    return Speech(tmp_path)
+
+
+def test_exported_codec_gives_the_codes_that_were_trained_on(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    codec = Codec(CODEC).eval()
+    state = {name: tensor.half() for name, tensor in codec.state_dict().items()}
+    codec.load_state_dict(state)
+    torch.save(state, tmp_path / "codes.pt")
+    torch.save({k: v for k, v in state.items() if k.startswith("decoder.")}, tmp_path / "decoder.pt")
+    torch.save(codec_tensors(tmp_path / "codes.pt", tmp_path / "decoder.pt"), tmp_path / "codec.pth")
+    (tmp_path / "codec.yaml").write_text(str(codec_yaml(CODEC)))
+    loaded = load_codec(tmp_path, "cpu")
+    audio = 0.1 * torch.randn(1, 1, 6 * CODEC.frame_samples)
+    with torch.no_grad():
+        assert torch.equal(loaded.encode(audio), codec.encode(audio))
+
+
+def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        str(model_config()).replace("'", '"').replace("True", "true").replace("False", "false")
+    )
+    write_tokenizer(tmp_path)
+    config = ModelConfig.read(tmp_path)
+    assert config == MODEL
+    assert bytes(Tokenizer.read(tmp_path, config).encode("Grüß dich [whisper]")).decode() == "Grüß dich [whisper]"
+
+
+def test_training_runs_the_engines_own_arithmetic() -> None:
+    trainer = Trainer(torch.device("cpu"), compiled=False)
+    for parameter in trainer.parameters:
+        torch.nn.init.normal_(parameter, std=0.05)
+    x = torch.randn(2, 12, MODEL.slow.dim)
+    with torch.no_grad():
+        ours = trainer.run(trainer.model.slow, x)
+        theirs = trainer.model.slow(x, torch.arange(12)[None], Causal())
+    assert torch.equal(ours, theirs)
+
+
+def test_a_sequence_is_the_engines_prompt_then_the_frames_and_the_stop(speech: Speech) -> None:
+    composer = Composer(speech, [0, 1, 2, 3], seed=0)
+    reference = Reference(np.ascontiguousarray(speech.codes_of(1)), TEXTS[1])
+    sequence = composer.sequence([2], (reference,))
+    prompt = build_prompt(Utterance(TEXTS[2], (reference,)), composer.tokenizer, MODEL)
+    frames = speech.codes_of(2)
+    assert np.array_equal(sequence.tokens[: len(prompt)], prompt.ids)
+    assert np.array_equal(sequence.tokens[len(prompt) : -1], frames[0] + MODEL.semantic_start)
+    assert np.array_equal(sequence.codes[:, len(prompt) : -1], frames)
+    assert sequence.tokens[-1] == MODEL.eos_token
+    assert sequence.weights[-2] == 1 and sequence.weights[-1] == 0  # the stop is learnt, nothing after it
+
+
+def test_the_fast_model_is_only_taught_frames(speech: Speech) -> None:
+    composer = Composer(speech, [0, 1, 2, 3], seed=1)
+    batch = collate([composer.draw() for _ in range(4)], 1472, 64, np.random.default_rng(0))
+    following = torch.roll(batch.tokens, -1, 1).flatten()[batch.chosen]
+    assert bool((following >= MODEL.semantic_start).all())
