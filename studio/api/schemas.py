@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from studio.api.numbers import Number, Whole
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
@@ -15,16 +16,6 @@ MAX_SEED = 2**63 - 1
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
-
-
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a number, not a boolean")
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
-Whole = Annotated[int, BeforeValidator(_no_boolean)]
 
 
 class VoiceRef(BaseModel):

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pydantic import BaseModel, ConfigDict, Field
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-
+from studio.api.numbers import Number, Whole
 from studio.editing import SampleChanges
 from studio.library import Cut, VoiceChanges
-
-
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a number, not a boolean")
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
-Whole = Annotated[int, BeforeValidator(_no_boolean)]
 
 
 class ConsentChanges(BaseModel):
