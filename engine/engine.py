@@ -15,7 +15,7 @@ from engine.config import EngineConfig
 from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.loop import Loop
 from engine.prompt import build_prompt
-from engine.resample import resample
+from engine.resample import convertible, resample
 from engine.row import Row
 from engine.setup import Progress, assemble
 from engine.streams import own_stream
@@ -121,6 +121,8 @@ class Engine:
         audio = audio.mean(0) if audio.ndim == 2 else audio
         if audio.ndim != 1 or audio.size == 0 or sample_rate <= 0:
             raise InvalidReference(f"a clip of shape {np.shape(pcm)} at {sample_rate} Hz holds no audio")
+        if not convertible(sample_rate, self.info.sample_rate):
+            raise InvalidReference(f"a clip at {sample_rate} Hz cannot be converted exactly; bring it to a usual rate")
         if not np.isfinite(audio).all():
             raise InvalidReference("the clip has samples that are not finite numbers")
         seconds, limit = audio.size / sample_rate, self.info.max_context / self.info.frame_rate

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import types
 
 import torch
 from torch import Tensor, nn
+
+
+LARGEST_FILTER = 4_000_000
+"""Taps of a filter bank that are still worth making (16 MB); 44,101 Hz to 44,100 would need 2 thousand million."""
+
+
+def convertible(source: int, target: int) -> bool:
+    """Whether the rates have enough in common for exact conversion, as all usual ones do."""
+    shared = math.gcd(source, target)
+    return source // shared * (target // shared) <= LARGEST_FILTER
 
 
 def resample(audio: Tensor, source: int, target: int) -> Tensor:

@@ -259,6 +259,13 @@ async def test_a_clip_that_cannot_be_encoded_is_refused(engine: Engine, pcm: np.
         await engine.encode_reference(pcm, 44_100, "Words.")
 
 
+async def test_a_rate_that_has_nothing_in_common_with_the_models_is_refused_before_gigabytes_are_asked_for(
+    engine: Engine,
+) -> None:
+    with pytest.raises(InvalidReference, match="44101 Hz cannot be converted exactly"):
+        await engine.encode_reference(np.zeros(44_101, np.float32), 44_101, "Words.")
+
+
 async def test_a_clip_without_words_is_refused(engine: Engine) -> None:
     with pytest.raises(InvalidUtterance, match="words"):
         await engine.encode_reference(clip(0.5, 44_100), 44_100, "  ")
