@@ -15,12 +15,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
+from studio.audio.read import read_clip
 from studio.host import EngineHost
 from studio.intake import take_in
 from studio.library import Library, NewSample, StoredTake, Voice, VoiceChanges, VoiceDraft
@@ -29,7 +31,7 @@ from studio.speech import SpeechRequest, SpeechService
 from studio.voices import VoiceShelf
 
 REPEATS = 21
-RATE = 44_100
+VOICES = Path(__file__).resolve().parent.parent / "assets" / "fry" / "voices"
 SYLLABLES = ("", "ce", "der", "ful", "ing", "ly", "man", "ness", "ra", "sal", "tion", "ver")
 WORDS = [
     "amber",
@@ -128,15 +130,15 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
     async with studio(library, model) as service:
         figures = {"random voice: first audio": await first_audio(service, [{"voice": "random"}] * 9)}
         for seconds in (3, 10, 30):
-            clip = speechlike(seconds, 0)
+            old = recording(seconds, 0)
             began = time.perf_counter()
-            voice = await service.save_voice(_saver(library, f"voice of {seconds}", clip))
+            voice = await service.save_voice(_saver(library, f"voice of {seconds}", old))
             figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
-            known, new = as_url(clip), [as_url(speechlike(seconds, number + 1)) for number in range(5)]
+            known, new = as_url(old.clip), [as_url(recording(seconds, number + 1).clip) for number in range(5)]
             kinds = {
                 "uploaded voice": [{"voice": voice.slug}] * 9,
-                "inline, known": [{"clip_url": known, "clip_text": "The words."}] * 9,
-                "inline, new": [{"clip_url": url, "clip_text": "The words."} for url in new],
+                "inline, known": [{"clip_url": known, "clip_text": old.text}] * 9,
+                "inline, new": [{"clip_url": url, "clip_text": old.text} for url in new],
             }
             for kind, requests in kinds.items():
                 figures[f"{seconds} s {kind}: first audio"] = await first_audio(service, requests)
@@ -172,16 +174,26 @@ async def first_audio(service: SpeechService, requests: Sequence[dict[str, str]]
     return statistics.median(times)
 
 
-def _saver(library: Library, name: str, clip: bytes) -> Callable[[], Voice]:
-    return lambda: library.voices.create(VoiceDraft(name), [take_in(clip, "The words.").sample("The words.")])
+def _saver(library: Library, name: str, of: Recording) -> Callable[[], Voice]:
+    return lambda: library.voices.create(VoiceDraft(name), [take_in(of.clip, of.text).sample(of.text)])
 
 
-def speechlike(seconds: float, seed: int) -> bytes:
-    """A WAV file of noise whose loudness goes up and down as speech does."""
-    samples = round(seconds * RATE)
-    noise = np.random.default_rng(seed).standard_normal(samples)
-    swell = np.abs(np.sin(np.arange(samples) / RATE * 2 * np.pi * 2))
-    return wav_header(RATE, samples) + pcm16((0.1 * noise * swell).astype(np.float32))
+@dataclass(frozen=True)
+class Recording:
+    """A clip of a length, made of a bundled voice's as often as it takes, and its words."""
+
+    clip: bytes
+    text: str
+
+
+def recording(seconds: float, number: int) -> Recording:
+    """Each number gives another clip: a little softer than the one before."""
+    path = sorted(VOICES.glob("*.wav"))[0]
+    spoken = read_clip(path.read_bytes())
+    times = max(1, round(seconds / spoken.seconds))
+    pcm = np.resize(spoken.pcm, round(seconds * spoken.sample_rate)) * np.float32(0.99**number)
+    text = " ".join([path.with_suffix(".txt").read_text("utf-8").strip()] * times)
+    return Recording(wav_header(spoken.sample_rate, len(pcm)) + pcm16(pcm), text)
 
 
 def as_url(clip: bytes) -> str:

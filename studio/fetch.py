@@ -124,7 +124,7 @@ class Fetcher:
     def _is_allowed(self, address: Address, port: int) -> bool:
         if any(address in network for network in self._trusted):
             return True
-        return port in PORTS.values() and all(is_public(each) for each in (address, *_embedded(address)))
+        return port in PORTS.values() and is_public(address)
 
     def _read(self, url: str) -> bytes:
         parts = urlsplit(url)
@@ -141,29 +141,28 @@ class Fetcher:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the open internet's hosts."""
-    return address.is_global and not (
-        address.is_multicast
-        or address.is_reserved
-        or address.is_private
-        or address.is_loopback
-        or address.is_link_local
-        or address.is_unspecified
+    """Whether an address, and every one that is written inside it, is one of the open internet's hosts.
+
+    IPv4 addresses in the clothes of ::/8 (mapped, compatible, NAT64) are reserved and never public.
+    """
+    return all(
+        each.is_global
+        and not each.is_multicast
+        and not each.is_reserved
+        and not each.is_private
+        and not each.is_loopback
+        and not each.is_link_local
+        and not each.is_unspecified
+        for each in (address, *_embedded(address))
     )
 
 
 def _embedded(address: Address) -> tuple[Address, ...]:
-    """IPv4 addresses that an IPv6 address stands for: mapped, 6to4, Teredo, NAT64, or the old compatible form."""
+    """IPv4 addresses that an IPv6 address leads to: by 6to4 or Teredo."""
     if not isinstance(address, ipaddress.IPv6Address):
         return ()
-    found: list[Address | None] = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64 or address in _COMPATIBLE:
-        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    found: tuple[Address | None, ...] = (address.sixtofour, *(address.teredo or ()))
     return tuple(each for each in found if each is not None)
-
-
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 def data_bytes(url: str, param: str = "ref_audio") -> bytes:
