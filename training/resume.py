@@ -1,0 +1,39 @@
+"""A checkpoint folder back to the stages' own files, so that training goes on from what was shipped.
+
+    python -m training.resume assets/fry WORK
+
+Writes WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; the judges of stage b are not shipped and start anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from engine.checkpoint import load
+from engine.errors import CheckpointError
+from training.sizes import CODEC, MODEL
+from training.train_decoder import TRAINED
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("work", type=Path)
+    arguments = parser.parse_args()
+    cpu = torch.device("cpu")
+    checkpoint = load(arguments.checkpoint, cpu, cpu, torch.bfloat16)
+    if (checkpoint.config, checkpoint.codec.config) != (MODEL, CODEC):
+        raise CheckpointError(f"{arguments.checkpoint} has other sizes than training/sizes.py")
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    # Rounding to half undoes what folding the weight norm added in the last float32 digit: the codes stay the same.
+    codec = {name: tensor.half() for name, tensor in checkpoint.codec.state_dict().items()}
+    torch.save(codec, arguments.work / "codes.pt")
+    torch.save({k: v for k, v in codec.items() if k.startswith(TRAINED)}, arguments.work / "decoder.pt")
+    torch.save(checkpoint.model.state_dict(), arguments.work / "speech.pt")
+
+
+if __name__ == "__main__":
+    main()
