@@ -10,7 +10,6 @@ import types
 import torch
 from torch import Tensor, nn
 
-
 LARGEST_FILTER = 4_000_000
 """Taps of a filter bank that are still worth making (16 MB); 44,101 Hz to 44,100 would need 2 thousand million."""
 
