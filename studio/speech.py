@@ -124,6 +124,8 @@ class Speech:
     """Hz, of the file."""
     seed: int
     voice: str
+    revision: int | None
+    """Of the voice; None for a clip of the request's own and for the random voice."""
     queue_ms: float
     first_audio_ms: float
     body: AsyncGenerator[bytes, None]
@@ -213,6 +215,7 @@ class SpeechService:
             sample_rate=encoder.sample_rate,
             seed=sampling.seed,
             voice=label,
+            revision=voice.revision if voice else None,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),

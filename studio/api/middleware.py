@@ -13,6 +13,7 @@ EXPOSED = (
     "retry-after",
     "x-seed",
     "x-voice",
+    "x-voice-revision",
     "x-queue-ms",
     "x-first-audio-ms",
     "x-sample-rate",

@@ -40,6 +40,8 @@ class SpeechResponse(StreamingResponse):
             "X-Sample-Rate": str(speech.sample_rate),
             "X-Accel-Buffering": "no",
         }
+        if speech.revision is not None:
+            headers["X-Voice-Revision"] = str(speech.revision)
         if as_events:
             super().__init__(events(speech, characters), headers=headers, media_type=SSE_TYPE)
         else:

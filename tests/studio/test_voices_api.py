@@ -54,7 +54,8 @@ def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Se
         with sdk.audio.speech.with_streaming_response.create(
             model="tts-1", input="Hello.", voice={"id": voice.id}, response_format="wav"
         ) as speech:
-            assert speech.headers["x-voice"] == "eve" and len(speech.read()) > 1000
+            assert speech.headers["x-voice"] == "eve" and speech.headers["x-voice-revision"] == "1"
+            assert len(speech.read()) > 1000
         assert [found.id for found in sdk.audio.voice_consents.list(limit=5)] == [consent.id]
         assert sdk.audio.voice_consents.update(consent.id, name="Eva").name == "Eva"
         assert sdk.audio.voice_consents.retrieve(consent.id).name == "Eva"
