@@ -65,8 +65,8 @@ def serve(port: int, ready: Event) -> None:
         ready.set()
         return StubEngine(config)
 
-    with tempfile.TemporaryDirectory() as no_voices:
-        app = create_app(Settings(voices=no_voices), start, page=False)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory() as empty:
+        app = create_app(Settings(voices=empty, studio_home=empty, keep_takes=0), start, page=False)  # type: ignore[arg-type]
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
 

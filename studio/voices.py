@@ -61,10 +61,12 @@ class VoiceShelf:
     @property
     def aliases(self) -> dict[str, str]:
         """Name to voice id, for every other name that is understood."""
-        bundled = [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
-        names = {name: bundled[position % len(bundled)] for position, name in enumerate(OPENAI_VOICES)}
-        own = {name: slug for name, slug in names.items() if not self.library.voices.exists(name)}
-        return {**own, DEFAULT: bundled[0]}
+        bundled = self._bundled()
+        own = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
+        return {name: _meant(name, bundled) for name in (*own, DEFAULT)}
+
+    def _bundled(self) -> list[str]:
+        return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
     def knows(self, name: str) -> bool:
         """Whether `find` finds it. Blocking."""
@@ -83,10 +85,11 @@ class VoiceShelf:
         try:
             return self.library.voices.get(wanted)
         except NotFound as error:
-            meant = {RANDOM: RANDOM, **self.aliases}.get(wanted.casefold())
-            if meant is None:
+            alias = wanted.casefold()
+            if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
                 known = ", ".join(voice.id for voice in self.listed[:20])
                 raise UnknownVoice(f"{error}; there are {known}", "voice") from None
+            meant = RANDOM if alias == RANDOM else _meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 
     async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
@@ -144,3 +147,8 @@ class VoiceShelf:
 def _listed(voice: Voice) -> ListedVoice:
     text = voice.samples[0].text if voice.samples else ""
     return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite)
+
+
+def _meant(alias: str, bundled: list[str]) -> str:
+    """Which bundled voice an alias stands for: the default is the first, OpenAI's names go round them all."""
+    return bundled[0 if alias == DEFAULT else OPENAI_VOICES.index(alias) % len(bundled)]
