@@ -37,7 +37,9 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     own_clip(screen)
     screen.page.get_by_role("button", name="Record", exact=True).click()
     screen.page.wait_for_timeout(2500)  # the recording's length, not a wait for something to happen
-    screen.page.locator("#clip button.stop-button:visible").click()
+    with screen.page.expect_response("**/gradio_api/upload*") as uploaded:
+        screen.page.locator("#clip button.stop-button:visible").click()
+    uploaded.value.finished()
     expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
     screen.page.get_by_label("What is said in the clip").fill("A long tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
