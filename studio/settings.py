@@ -74,7 +74,7 @@ class Settings:
     max_context: int | None = None
     """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096."""
     threads: int | None = None
-    """CPU threads; unset leaves the choice to torch."""
+    """CPU threads an operation may use; unset: half of the cores when the device is a CPU."""
     prefix_cache_mb: int = 512
     """Memory for the model's state of known voices, in MiB; 0 keeps none."""
     graphs: bool = True

@@ -53,11 +53,6 @@ class StreamState:
         for buffer in self._buffers.values():
             buffer[row].zero_()
 
-    @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        return sum(buffer.nbytes for buffer in self._buffers.values())
-
     def _buffer(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
         key = (layer, name)
         if key not in self._buffers:

@@ -2,7 +2,7 @@
 
 One row's product is bound by reading the weights. Measured on an H200 (2026-11-21, TB/s read, cuBLAS in brackets):
 qkv 3.0 (2.9), output 2.7 (2.0), gate and up 3.9 (3.3), down 3.3 (2.8), head 2.4 (1.7). For several rows a
-tensor-core tile of the kernel's own stayed under 2 TB/s where cuBLAS reads 2.9, so those are left to cuBLAS.
+tensor-core tile of the kernel's own stayed near 2 TB/s at best where cuBLAS reads 2.9, so those are left to cuBLAS.
 """
 
 from __future__ import annotations
