@@ -112,12 +112,13 @@ def check_kernels() -> dict[str, float]:
     q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
     out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
     out["rotate keys"] = error(keys, k2)
-    y = kernels.decode_attention(q, keys, values, slots, positions)
-    out["attention"] = error(
-        y, kernels.decode_attention_twin(q.float(), keys.float(), values.float(), slots, positions)
-    )
+    how = qkv, norms, 1e-6, table
+    y = kernels.decode_attention(*how, keys, values, slots, positions)
+    out["attention"] = error(y, kernels.decode_attention_twin(*how, k2, v2, slots, positions))
+    out["attention keys"] = error(keys, k2)
     logits = torch.randn(64, 4097, device=DEVICE) * 3
-    how = (
+    drawing = (
+        torch.randperm(64, device=DEVICE),
         torch.rand(64, device=DEVICE) * 1.5,
         torch.rand(64, device=DEVICE),
         torch.randint(1, 200, (64,), device=DEVICE),
@@ -126,9 +127,9 @@ def check_kernels() -> dict[str, float]:
     )
     recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
     out["sample mismatches of 64"] = float(
-        (kernels.sample(logits, *how, 3) != kernels.sample_twin(logits, *how, 3)).sum()
+        (kernels.sample(logits, *drawing, 3) != kernels.sample_twin(logits, *drawing, 3)).sum()
     )
-    mine, twin = (f(logits, *how, 0, recent) for f in (kernels.sample, kernels.sample_twin))
+    mine, twin = (f(logits, *drawing, 0, recent) for f in (kernels.sample, kernels.sample_twin))
     out["semantic mismatches of 64"] = float((mine != twin).sum())
     return out
 
