@@ -10,9 +10,6 @@ export class CodeDialog {
   constructor(element) {
     this.element = element;
     this.part = (name) => element.querySelector(`[data-part=${name}]`);
-    this.part("base").textContent = address("/v1");
-    this.part("endpoint").textContent = address("/v1/audio/speech");
-    this.part("docs").href = address("/docs");
     this.tabs = Object.keys(SNIPPETS).map((kind) => this.#tab(kind));
     this.part("tabs").append(...this.tabs);
     this.part("tabs").addEventListener("keydown", (event) => this.#arrow(event));

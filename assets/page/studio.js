@@ -1,6 +1,7 @@
 // The page's conductor: presses and keys in, takes made, sound to the player, words to the dock. Nothing goes through Gradio.
 
-import { Activity } from "./activity.js";
+import { Api } from "./api.js";
+import { Areas } from "./areas.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
@@ -10,6 +11,7 @@ import { KeepVoice } from "./keep.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
+import { Queue } from "./queue.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
 import { Take } from "./take.js";
@@ -65,29 +67,43 @@ class Studio {
       (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
-    (await drawn("#open-code")).addEventListener("click", () => this.#showCode());
-    const activity = new Activity(await drawn("#activity"));
-    (await drawn("#open-activity")).addEventListener("click", () => activity.open());
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
       document.body.dataset.source = detail.values.source;
     });
-    await this.#openLibrary();
+    await this.#fillAreas();
     await drawn("#refill");
     await this.fields.restore();
     document.body.dataset.studio = "ready";
+  }
+
+  /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
+  async #fillAreas() {
+    const areas = (this.areas = new Areas(await drawn("#areas")));
+    const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
+    new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
+    let left = null;
+    areas.addEventListener("show", ({ detail }) => {
+      left?.close();
+      left = shown[detail.area] ?? null;
+      left?.open();
+    });
+    areas.start();
   }
 
   async #openLibrary() {
     const keep = new KeepVoice(await drawn("#keep"));
     this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
     keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
-    const library = new Voices(await drawn("#voices"));
-    (await drawn("#open-voices")).addEventListener("click", () => library.open());
-    library.addEventListener("choose", ({ detail }) => this.fields.fill({ voice: detail.id, source: "bundled" }));
+    const library = new Voices(await drawn("#area-voices"));
+    library.addEventListener("choose", ({ detail }) => {
+      this.fields.fill({ voice: detail.id, source: "bundled" });
+      this.areas.show("studio");
+    });
     library.addEventListener("changed", () => this.fields.offerVoices());
+    return library;
   }
 
   #listenToDock(dock) {
@@ -316,7 +332,7 @@ class Studio {
 
   #key(event) {
     const writing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && this.areas.shown === "studio") {
       event.preventDefault();
       document.querySelector("#speak").click();
     } else if (event.key === "Escape" && this.#making) {

@@ -1,29 +1,12 @@
 // The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
 
 import { clock } from "./dock.js";
+import { element, icon, labelled } from "./parts.js";
 
 const KEPT = 30; // beside the starred ones
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
 const BIN = '<path d="M5 7h14M10 7V4.800h4V7m3 0-.8 12.200H7.800L7 7m3.300 3.600v5.200m3.400-5.200v5.200"/>';
-
-function element(kind, more = {}, children = []) {
-  const made = Object.assign(document.createElement(kind), more);
-  made.append(...children);
-  return made;
-}
-
-function icon(path) {
-  const holder = document.createElement("template");
-  holder.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true">${path}</svg>`;
-  return holder.content.firstChild;
-}
-
-function labelled(button, label) {
-  button.setAttribute("aria-label", label);
-  button.title = label;
-  return button;
-}
 
 /** Fires "play", "reuse", "keepSeed", "code", "mp3" and "switch" (play the other one, at the same place), each with {take}. */
 export class TakeList extends EventTarget {

@@ -1,4 +1,4 @@
-// The dialog of the voice library: find, listen, choose, favour, export, import, delete and bring back.
+// The area of the voice library: find, listen, choose, favour, export, import, delete and bring back.
 
 import { Refusal } from "./door.js";
 import { deleteVoice, exportAddress, favour, findVoices, importVoice, previewAddress, restoreVoice } from "./library.js";
@@ -13,8 +13,6 @@ export class Voices extends EventTarget {
     super();
     this.element = element;
     this.part = (name) => element.querySelector(`[data-part=${name}]`);
-    element.addEventListener("click", ({ target }) => target === element && element.close());
-    element.addEventListener("close", () => this.#sound.pause());
     this.part("search").addEventListener("input", () => this.#list());
     this.part("undo").addEventListener("click", () => this.#do(() => this.#undo()));
     this.part("import").addEventListener("change", ({ target }) => this.#do(() => this.#import(target)));
@@ -22,8 +20,11 @@ export class Voices extends EventTarget {
 
   open() {
     this.#say("");
-    this.element.showModal();
     this.#do(() => this.#list());
+  }
+
+  close() {
+    this.#sound.pause();
   }
 
   #say(words, deleted = null) {
@@ -101,7 +102,6 @@ export class Voices extends EventTarget {
       }),
       does("Use", "Use", () => {
         this.dispatchEvent(new CustomEvent("choose", { detail: { id: voice.slug } }));
-        this.element.close();
       }),
       pack,
       does("Delete", "Delete", async () => {

@@ -76,32 +76,33 @@ def build_page(speech: SpeechService) -> gr.Blocks:
     """The page alone, unmounted."""
     with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
-        with gr.Row(elem_id="desk", equal_height=False):
-            with gr.Column(scale=8, min_width=320):
-                text = gr.Textbox(
-                    words.SAMPLE,
-                    label=words.SCRIPT,
-                    placeholder=words.SCRIPT_PLACEHOLDER,
-                    lines=6,
-                    max_lines=24,
-                    elem_id="script",
-                    autofocus=True,
-                )
-                _html(_part("script"))
-                with gr.Row(elem_id="actions"):
-                    speak = gr.Button("Speak", variant="primary", elem_id="speak")
-                    stop = gr.Button("Stop", variant="stop", elem_id="stop")
-                    four = gr.Button("4 takes", elem_id="speak-four")
-                    _html(words.HINTS)
-                _html(_part("card"))
-            with gr.Column(scale=4, min_width=300, elem_id="side"):
-                source, voice, clip, clip_text, every = _voice_fields(speech)
-                sampling = _sampling_fields()
-        _html(_part("takes"))
+        with gr.Column(elem_id="area-studio", elem_classes="area"):
+            with gr.Row(elem_id="desk", equal_height=False):
+                with gr.Column(scale=8, min_width=320):
+                    text = gr.Textbox(
+                        words.SAMPLE,
+                        label=words.SCRIPT,
+                        placeholder=words.SCRIPT_PLACEHOLDER,
+                        lines=6,
+                        max_lines=24,
+                        elem_id="script",
+                        autofocus=True,
+                    )
+                    _html(_part("script"))
+                    with gr.Row(elem_id="actions"):
+                        speak = gr.Button("Speak", variant="primary", elem_id="speak")
+                        stop = gr.Button("Stop", variant="stop", elem_id="stop")
+                        four = gr.Button("4 takes", elem_id="speak-four")
+                        _html(words.HINTS)
+                    _html(_part("card"))
+                with gr.Column(scale=4, min_width=300, elem_id="side"):
+                    source, voice, clip, clip_text, every = _voice_fields(speech)
+                    sampling = _sampling_fields()
+            _html(_part("takes"))
+        for area in ("voices", "queue", "api"):
+            _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
-        _html(_part("activity"))
-        _html(_part("voices"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)

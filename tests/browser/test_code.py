@@ -86,7 +86,8 @@ def test_the_javascript_program_makes_the_same_take(served: Served, open_page: O
 def test_the_pages_present_request_is_shown_and_copied(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["clipboard-read", "clipboard-write"]).ready()
     screen.script.fill("Copy me")
-    screen.page.get_by_role("button", name="Use the API").click()
+    screen.page.get_by_role("tab", name="API").click()
+    screen.page.get_by_role("button", name="as a program").click()
     dialog = screen.page.get_by_role("dialog")
     expect(dialog).to_contain_text("Without a seed")
     expect(dialog.locator("pre")).to_contain_text('"input": "Copy me"')

@@ -1,4 +1,4 @@
-"""A voice of one's own: judged, mended, kept, chosen and spoken in; and the library's dialog."""
+"""A voice of one's own: judged, mended, kept, chosen and spoken in; and the library's area."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def keep(screen: Screen, name: str) -> None:
 
 
 def library(screen: Screen) -> None:
-    screen.page.get_by_role("button", name="Voices", exact=True).click()
-    expect(screen.page.get_by_role("dialog", name="Voices")).to_be_visible()
+    screen.page.get_by_role("tab", name="Voices").click()
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
 
 
 def test_a_clip_is_kept_chosen_and_spoken_in(studio: Served, open_page: Open, tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Cleo")
     library(screen)
     screen.page.get_by_role("button", name="Delete Cleo").click()
-    dialog = screen.page.get_by_role("dialog", name="Voices")
-    expect(dialog).to_contain_text("Cleo is deleted.")
+    area = screen.page.get_by_role("tabpanel", name="Voices")
+    expect(area).to_contain_text("Cleo is deleted.")
     expect(screen.page.locator("#voice input")).to_have_value("Anna")
-    dialog.get_by_role("button", name="Undo").click()
-    expect(dialog).to_contain_text("Cleo is back.")
-    dialog.get_by_role("button", name="Use Cleo").click()
+    area.get_by_role("button", name="Undo").click()
+    expect(area).to_contain_text("Cleo is back.")
+    area.get_by_role("button", name="Use Cleo").click()
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Cleo")
 
 
@@ -125,7 +125,7 @@ def test_a_voice_is_exported_and_imported_again(studio: Served, open_page: Open,
     screen.page.get_by_role("button", name="Delete Cleo").click()
     expect(screen.page.get_by_role("button", name="Use Cleo")).to_have_count(0)
     screen.page.get_by_label("Import a voice pack").set_input_files(pack)
-    expect(screen.page.get_by_role("dialog", name="Voices")).to_contain_text("Cleo is in the library.")
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_contain_text("Cleo is in the library.")
     expect(screen.page.get_by_role("button", name="Use Cleo")).to_be_visible()
 
 
@@ -149,5 +149,5 @@ def test_a_voices_name_is_never_run(studio: Served, open_page: Open, tmp_path: P
     keep(screen, attack)
     expect(screen.page.get_by_label("Choose a voice")).to_have_value(attack)
     library(screen)
-    expect(screen.page.get_by_role("dialog", name="Voices")).to_contain_text(attack)
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_contain_text(attack)
     assert screen.page.locator("body").get_attribute("data-hacked") is None

@@ -48,13 +48,28 @@ def test_axe_finds_nothing_serious(served: Served, open_page: Open, tmp_path: Pa
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_the_dialogs(served: Served, open_page: Open, scheme: str) -> None:
+def test_axe_finds_nothing_serious_in_any_area(served: Served, open_page: Open, scheme: str) -> None:
     screen = open_page(served, color_scheme=scheme).ready()
-    for opener in ("Voices", "Activity", "Use the API"):
-        screen.page.get_by_role("button", name=opener, exact=True).click()
-        expect(screen.page.get_by_role("dialog")).to_be_visible()
+    tabs = screen.page.locator("#areas").get_by_role("tab")
+    for tab in tabs.all():
+        tab.click()
+        expect(screen.page.get_by_role("tabpanel", name=tab.inner_text(), exact=True)).to_be_visible()
         assert serious_violations(screen) == []
-        screen.page.keyboard.press("Escape")
+    screen.page.get_by_role("tab", name="API").click()
+    screen.page.get_by_role("button", name="as a program").click()
+    assert serious_violations(screen) == []
+
+
+def test_an_area_is_an_address_and_the_way_back(served: Served, open_page: Open) -> None:
+    screen = open_page(served)
+    screen.page.get_by_role("tab", name="Voices").click()
+    screen.page.reload()
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
+    screen.page.keyboard.press("Tab")
+    screen.page.get_by_role("tab", name="Voices").press("ArrowRight")
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_hidden()
+    screen.page.go_back()
+    expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
 
 
 def test_dark_follows_the_system(served: Served, open_page: Open) -> None:

@@ -1,8 +1,8 @@
-// The dialog of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
+// The area of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
 
 import { cancelRequest, queue, recentTakes } from "./door.js";
 
-const REFRESH = 1000; // ms, while the dialog is open
+const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
 
 const STATES = { waiting: "In line", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
@@ -13,25 +13,29 @@ function cells(take) {
   return [state, take.voice, take.audio_s ? `${take.audio_s.toFixed(1)} s` : "", first, take.rtf?.toFixed(2) ?? "", String(take.seed)];
 }
 
-export class Activity {
+export class Queue {
   #timer = 0;
+  #isOpen = false;
 
   constructor(element) {
     this.element = element;
     this.part = (name) => element.querySelector(`[data-part=${name}]`);
-    element.addEventListener("click", ({ target }) => target === element && element.close());
-    element.addEventListener("close", () => clearTimeout(this.#timer));
   }
 
   open() {
-    this.element.showModal();
+    this.#isOpen = true;
     this.#refresh();
+  }
+
+  close() {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
   }
 
   async #refresh() {
     clearTimeout(this.#timer);
     const [line, takes] = await Promise.all([queue(), recentTakes()]);
-    if (!this.element.open) return;
+    if (!this.#isOpen) return;
     this.part("load").textContent = line
       ? `${line.running} of ${line.max_rows} places speak, ${line.waiting} in line.`
       : "The engine is not ready.";

@@ -20,18 +20,18 @@ def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open
     engine = studio.app.state.service.host.engine()
     engine.first_frame_gate.clear()
     screen = open_page(studio).ready()
-    screen.page.get_by_role("button", name="Activity").click()
-    dialog = screen.page.get_by_role("dialog", name="Activity")
-    expect(dialog).to_contain_text("Nothing yet")
+    screen.page.get_by_role("tab", name="Queue").click()
+    area = screen.page.get_by_role("tabpanel", name="Queue")
+    expect(area).to_contain_text("Nothing yet")
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(
             httpx.post, f"{studio.url}/v1/audio/speech", json={"input": "Two words", "seed": 42}, timeout=60
         )
-        expect(dialog.locator("tbody tr")).to_contain_text("42")
-        expect(dialog).to_contain_text("1 of 2 places speak, 0 in line.")
-        dialog.get_by_role("button", name="Stop").click()
+        expect(area.locator("tbody tr")).to_contain_text("42")
+        expect(area).to_contain_text("1 of 2 places speak, 0 in line.")
+        area.get_by_role("button", name="Stop").click()
         assert answer.result().status_code >= 400
-    expect(dialog.locator("tbody tr")).to_contain_text("Stopped")
+    expect(area.locator("tbody tr")).to_contain_text("Stopped")
     studio.until(running=0)
 
 
@@ -41,10 +41,10 @@ def test_the_pages_own_takes_are_listed_with_their_figures(served: Served, open_
     screen.speak.click()
     screen.until_over()
     seed = screen.figure("Seed")
-    screen.page.get_by_role("button", name="Activity").click()
-    row = screen.page.get_by_role("dialog", name="Activity").locator("tbody tr", has_text=seed)
+    screen.page.get_by_role("tab", name="Queue").click()
+    row = screen.page.get_by_role("tabpanel", name="Queue").locator("tbody tr", has_text=seed)
     expect(row.locator("td").first).to_have_text("Cut")
     expect(row.locator("td").nth(2)).to_have_text("2.0 s")
     expect(row.locator("td").nth(3)).to_have_text(screen.figure("Server"))
-    screen.page.keyboard.press("Escape")
+    screen.page.get_by_role("tab", name="Studio").click()
     expect(row).to_be_hidden()

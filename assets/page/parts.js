@@ -1,0 +1,22 @@
+// Small parts that several areas are made of.
+
+/** An element with these properties and children. */
+export function element(kind, more = {}, children = []) {
+  const made = Object.assign(document.createElement(kind), more);
+  made.append(...children);
+  return made;
+}
+
+/** A picture of 24 by 24; `path` is markup of ours, never a user's. */
+export function icon(path) {
+  const holder = document.createElement("template");
+  holder.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true">${path}</svg>`;
+  return holder.content.firstChild;
+}
+
+/** Name a button that shows no words. */
+export function labelled(button, label) {
+  button.setAttribute("aria-label", label);
+  button.title = label;
+  return button;
+}
