@@ -21,6 +21,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from benchmarks.material import sentence
+from benchmarks.report import Report
 from engine.checkpoint import published_key
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig
@@ -152,12 +153,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    started = time.perf_counter()
+    report, started = Report(options.out), time.perf_counter()
     with torch.inference_mode():
         write_checkpoint(options.folder, torch.device(options.device))
     size = sum(file.stat().st_size for file in options.folder.iterdir())
-    print(json.dumps({"full_size_write_s": round(time.perf_counter() - started, 1), "full_size_bytes": size}))
+    report.add({"full_size_write_s": round(time.perf_counter() - started, 1), "full_size_bytes": size})
+    report.close()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ one frame's begin to the next one's, sampling included.
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 import statistics
 import time
 from pathlib import Path
@@ -26,6 +28,7 @@ SAMPLING = {"temperature": 0.8, "top_p": 0.8, "repetition_penalty": 1.1}
 
 def frame_times(model: Any, prompt: Tensor, frames: int, compiled: bool) -> list[float]:
     """Seconds that each frame after the first few took."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # it would draw a bar
     from fish_speech.models.text2semantic import inference
 
     one = torch.compile(inference.decode_one_token_ar, mode="reduce-overhead") if compiled else None
@@ -44,7 +47,7 @@ def frame_times(model: Any, prompt: Tensor, frames: int, compiled: bool) -> list
         decode_one_token=decode_one_token,
         **SAMPLING,
     )
-    return [after - before for before, after in zip(begun, begun[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(begun)]
 
 
 def random_prompt(model: Any, positions: int) -> Tensor:

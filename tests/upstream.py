@@ -103,7 +103,7 @@ def load_codec(folder: Path) -> nn.Module:
     return codec
 
 
-def extend_positions(codec: nn.Module, frames: int) -> None:
+def extend_positions(codec: Any, frames: int) -> None:
     """Let the decoding side go beyond the positions its tables were built for, by the same formula."""
     for module in codec.quantizer.modules():
         if isinstance(module, modded_dac.Transformer):
@@ -112,13 +112,13 @@ def extend_positions(codec: nn.Module, frames: int) -> None:
 
 
 @torch.inference_mode()
-def encode(codec: nn.Module, pcm: Tensor) -> Tensor:
+def encode(codec: Any, pcm: Tensor) -> Tensor:
     """Samples (samples,) at the codec's rate to codes (codebooks, frames)."""
     return codec.encode(pcm[None])[0][0]
 
 
 @torch.inference_mode()
-def decode(codec: nn.Module, codes: Tensor) -> Tensor:
+def decode(codec: Any, codes: Tensor) -> Tensor:
     """Codes (codebooks, frames) to samples (samples,)."""
     lengths = torch.tensor([codes.shape[1]])
     return codec.decode(codes[None].long(), lengths)[0][0, 0]
