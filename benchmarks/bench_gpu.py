@@ -96,7 +96,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
         Stage("engine", "benchmarks.gpu", (str(options.small),), 240),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
         Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
-        Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90),
+        Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),
     ]
     wanted = set(options.only or STAGES)
     if wanted & {"service", "upstream"} and not options.checkpoint:
@@ -156,7 +156,7 @@ def main() -> int:
         report.results = json.loads(options.out.read_text())
     with tempfile.TemporaryDirectory(prefix="s2-", dir=room_for_weights()) as scratch:
         measure(stages(options, options.checkpoint or Path(scratch), serve), report)
-    table("Figures", [{"figure": name, "": report.results[name]} for name in FIGURES])
+    table("Figures", [{"figure": name, "measured": report.results[name]} for name in FIGURES])
     ended = report.results["stages"]
     table("Stages", [{"stage": name, **told} for name, told in ended.items()])
     report.close()

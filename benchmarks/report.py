@@ -47,4 +47,4 @@ def table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import statistics
 import time
 from pathlib import Path
@@ -28,7 +27,6 @@ SAMPLING = {"temperature": 0.8, "top_p": 0.8, "repetition_penalty": 1.1}
 
 def frame_times(model: Any, prompt: Tensor, frames: int, compiled: bool) -> list[float]:
     """Seconds that each frame after the first few took."""
-    os.environ.setdefault("TQDM_DISABLE", "1")  # it would draw a bar
     from fish_speech.models.text2semantic import inference
 
     one = torch.compile(inference.decode_one_token_ar, mode="reduce-overhead") if compiled else None
