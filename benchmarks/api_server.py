@@ -54,7 +54,9 @@ class StudioProcess:
         sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
 
     def stop(self) -> float:
-        """End the process; its peak resident memory in MiB."""
+        """End the process; its peak resident memory in MiB, 0 when it had ended already."""
+        if self._process.poll() is not None:
+            return 0.0
         self._process.send_signal(signal.SIGTERM)
         _, _, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = 0

@@ -73,7 +73,8 @@ def write_checkpoint(
     _write_shards(folder, _weights(ModelConfig.read(folder), device))
     with torch.device("meta"):
         state = Codec(codec or CodecConfig()).state_dict()
-    torch.save({name: _codec_tensor(name, like, device) for name, like in state.items()}, folder / "codec.pth")
+    tensors = {name: _codec_tensor(name, like, device).cpu() for name, like in state.items()}
+    torch.save(tensors, folder / "codec.pth")
     return folder
 
 
