@@ -81,7 +81,7 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
 
 def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     for each in rows:
-        while not runner.prefill(each):
+        while not runner.prefill([each]):
             pass
     return rows
 

@@ -103,7 +103,7 @@ class FusedFrame:
         self._model, self._cache, self._state = model, cache, slots
         self._head = model.head().contiguous()
         attend = decode_attention if kernel_attention else masked_attention
-        self._slow = FusedTransformer(model.slow, context, attend)
+        self.slow = FusedTransformer(model.slow, context, attend)
         self._fast = FusedTransformer(model.fast, books, attend)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
@@ -113,15 +113,15 @@ class FusedFrame:
     def __call__(self, slots: Tensor) -> tuple[Tensor, Tensor]:
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
-        hidden = self._slow(state.input[slots], slots, state.position[slots], self._cache)
+        hidden = self.slow(state.input[slots], slots, state.position[slots], self._cache)
         how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        project = model.fast_project_in(self._slow.norm(hidden))
+        project = model.fast_project_in(self.slow.norm(hidden))
         x = torch.empty(2 * rows, project.shape[1], device=project.device, dtype=project.dtype)
         x[:rows] = project
         table = model.fast.embeddings.weight
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
-        logits = self._slow.head(hidden, self._head)
+        logits = self.slow.head(hidden, self._head)
         ended = sample(logits, *how, 0, state.recent, Spoken(codes[:, 0], table, x[rows:])) == stop
         which, positions = self._pairs(rows)
         for book in range(1, books):
@@ -141,6 +141,18 @@ class FusedFrame:
             at = torch.arange(2 * rows, device=self._rows.device)
             self._first[rows] = at % rows, at // rows
         return self._first[rows]
+
+
+class FusedPrefill:
+    """Steps of prompts into the cache: several rows of x may be of one slot."""
+
+    def __init__(self, model: DualAR, slow: FusedTransformer, cache: KVCache) -> None:
+        self._model, self._slow, self._cache = model, slow, cache
+
+    def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
+        x = self._model.embed(tokens[None], codes[None])[0]
+        return self._slow(x, slots, positions, self._cache, one_slot_twice=True)
 
 
 def masked_attention(

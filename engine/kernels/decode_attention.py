@@ -14,12 +14,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, fetch, overlaps, wait_for_the_one_before
 from engine.kernels.rotate import rotate_twin
 from engine.model import attention
 
-SPLIT = 128
-"""Keys a program reads."""
+SPLIT = 256
+"""Keys that a program reads …"""
+SPLIT_FEW, FEW = 64, 4
+"""… and where there are so few rows that every program counts."""
 _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro fills 4
 
 
@@ -43,7 +45,7 @@ def _attend(
     eps, scale, slot_stride, position_stride, splits,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HEAD_DIM: tl.constexpr, HAS_NORM: tl.constexpr,
     GROUP: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
-    STORED: tl.constexpr, OVERLAP: tl.constexpr,
+    STORED: tl.constexpr, FETCH: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
@@ -53,7 +55,12 @@ def _attend(
     position = tl.load(positions + row)
     length = position + 1
     start = split * SPLIT
+    base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
     if OVERLAP:
+        if FETCH:  # keys and values of earlier frames: no kernel just before this one touches them
+            soon = tl.minimum(start + tl.arange(0, BLOCK), position).to(tl.int64) * position_stride + base
+            fetch(keys + soon, HEAD_DIM * (keys.dtype.element_ty.primitive_bitwidth // 8))
+            fetch(values + soon, HEAD_DIM * (keys.dtype.element_ty.primitive_bitwidth // 8))
         wait_for_the_one_before()
     if start < length:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
@@ -63,7 +70,6 @@ def _attend(
         wide = here.to(tl.float32)
         even = tl.rsqrt(tl.sum(wide * wide, 1) / HEAD_DIM + eps)[:, None]
         query = _turned(here, there, q_norm, table, position, dim[None, :], even, HAS_NORM, HEAD_DIM // 2)
-        base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
         best = tl.full((GROUP,), float("-inf"), tl.float32)
         weight = tl.zeros((GROUP,), tl.float32)
         total = tl.zeros((GROUP, HEAD_DIM), tl.float32)
@@ -149,6 +155,7 @@ def decode_attention(
     slots: Tensor,
     positions: Tensor,
     stored: bool = False,
+    alike: bool = False,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
@@ -156,7 +163,7 @@ def decode_attention(
     head_dim), and it sees all up to there; both (rows,) int64 on the device, never read by the host. norms: gains of
     queries and keys (head_dim,), or None for no norm. table: `rope_angles` of every position as float32
     (context, head_dim / 2, 2). stored: keys and values are in the cache already (`rotate`), which they must be when
-    several rows are of one slot.
+    several rows are of one slot. alike: a row's result shall not depend on how many rows there are.
     """
     rows = qkv.shape[0]
     _, context, kv_heads, head_dim = keys.shape
@@ -167,7 +174,8 @@ def decode_attention(
         raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
     if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
         raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
-    splits = triton.cdiv(context, SPLIT)
+    split = SPLIT if alike or rows > FEW else SPLIT_FEW
+    splits = triton.cdiv(context, split)
     partial = torch.empty(rows, n_head, splits, head_dim, device=qkv.device, dtype=torch.float32)
     stats = torch.empty(rows, n_head, splits, 2, device=qkv.device, dtype=torch.float32)
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
@@ -176,7 +184,8 @@ def decode_attention(
         qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats, _arrivals(qkv.device), out,
         eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,
-        BLOCK=min(64, max(16, triton.next_power_of_2(context))), SPLIT=SPLIT, ONE_SPLIT=splits == 1, STORED=stored,
+        BLOCK=min(64, max(16, triton.next_power_of_2(context))), SPLIT=split, ONE_SPLIT=splits == 1, STORED=stored,
+        FETCH=not stored and rows <= FEW and head_dim * keys.element_size() % 16 == 0,
         OVERLAP=overlaps(qkv.device), num_warps=4, num_stages=3, **early(qkv.device),
     )  # fmt: skip
     return out

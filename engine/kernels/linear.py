@@ -33,8 +33,8 @@ class Tiles:
     splits: int = 1
 
 
-MANY_RESIDUAL = 32
-"""Above so many rows, cuBLAS reads the weights of a product with few columns faster than the kernel."""
+MANY, MANY_RESIDUAL = 64, 32
+"""Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
 _ONE = Tiles(4, 512, 2, 4)
 _ONE_WIDE = Tiles(8, 512, 4, 4)
 
@@ -180,8 +180,8 @@ def linear(
         return _through_one(x, weight, norm, eps, gated, residual, fetch_ahead)
     if norm is not None:
         x = rms_norm(x, norm, eps)
-    if residual is not None and rows > MANY_RESIDUAL and not alike:
-        return residual.addmm_(x, weight.t())
+    if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike:
+        return _through_cublas(x, weight, gated, residual)
     return _through_many(x, weight, gated, residual)
 
 
@@ -239,6 +239,13 @@ def _through_many(
         OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(x.device),
     )  # fmt: skip
     return out
+
+
+def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> Tensor:
+    if residual is not None:
+        return residual.addmm_(x, weight.t())
+    y = F.linear(x, weight)
+    return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
 
 
 def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:

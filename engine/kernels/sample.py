@@ -54,17 +54,23 @@ def _noise(seed, frame, index, rank):
 
 
 @triton.jit
-def _draw(logits, column, temperature, top_p, top_k, seed, frame, index, TOP: tl.constexpr):
+def _draw(
+    line, logits, column, columns, temperature, top_p, top_k, seed, frame, index,
+    TOP: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """The drawn column of one row's logits (float32, −inf past the end)."""
     # Value and column in one integer, so that comparing them finds the best and, among equals, the first.
-    bits = (logits + 0.0).to(tl.int32, bitcast=True)
-    key = (tl.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).to(tl.int64) << 16) | (0xFFFF - column).to(tl.int64)
+    key = _key(logits, column)
     best = tl.max(logits, 0)
     log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0))
     heat = tl.maximum(temperature, 1e-5)
     limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
-    # All ranks that most callers ask for at once …
-    tops = tl.topk(key, TOP)
+    # All ranks that most callers ask for at once: they stand in the groups whose best are the best …
+    best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
+    group = _column(best_groups) // GROUP
+    near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    found = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
+    tops = tl.topk(tl.reshape(_key(found, near), (TOP * GROUP,)), TOP)
     rank = tl.arange(0, TOP)
     value = _value(tops)
     kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
@@ -93,6 +99,12 @@ def _draw(logits, column, temperature, top_p, top_k, seed, frame, index, TOP: tl
 
 
 @triton.jit
+def _key(logit, column):
+    bits = (logit + 0.0).to(tl.int32, bitcast=True)
+    return (tl.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).to(tl.int64) << 16) | (0xFFFF - column).to(tl.int64)
+
+
+@triton.jit
 def _value(key):
     ordered = (key >> 16).to(tl.int32)
     return tl.where(ordered >= 0, ordered, ordered ^ 0x7FFFFFFF).to(tl.float32, bitcast=True)
@@ -107,7 +119,7 @@ def _column(key):
 def _sample(
     logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
     columns, width, first_draw, stop, code_stride,
-    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, EMBED: tl.constexpr, STEP: tl.constexpr,
+    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr, EMBED: tl.constexpr, STEP: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
@@ -119,13 +131,16 @@ def _sample(
     temperature, top_p = tl.load(temperatures + slot), tl.load(top_ps + slot)
     top_k, seed, frame = tl.load(top_ks + slot), tl.load(seeds + slot), tl.load(frames + slot)
     top_k = tl.minimum(top_k, columns).to(tl.int32)
-    token = _draw(values, column, temperature, top_p, top_k, seed, frame, first_draw, TOP)
+    line = logits + row * columns
+    token = _draw(line, values, column, columns, temperature, top_p, top_k, seed, frame, first_draw, TOP, GROUP, BLOCK)
     if SEMANTIC:
         window = tl.arange(0, 16)
         past = tl.load(recent + slot * WINDOW + window, mask=window < WINDOW, other=-1)
         repeated = tl.max((past == token).to(tl.int32), 0)
         if (repeated == 1) & (token != stop) & (temperature != 0):
-            token = _draw(values, column, 1.0, 0.9, top_k, seed, frame, first_draw + 1, TOP)
+            token = _draw(
+                line, values, column, columns, 1.0, 0.9, top_k, seed, frame, first_draw + 1, TOP, GROUP, BLOCK
+            )
     tl.store(out + row, token.to(tl.int64))
     if EMBED:
         spoken = tl.where(token == stop, 0, token) if SEMANTIC else token
@@ -165,11 +180,12 @@ def sample(
     if into is not None and not into.fits(rows):
         raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
+    block = max(triton.next_power_of_2(columns), 2 * AT_ONCE)
     _sample[(rows,)](
         logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
-        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=triton.next_power_of_2(columns), TOP=min(AT_ONCE, triton.next_power_of_2(columns)),
+        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
         EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8, **early(logits.device),
     )  # fmt: skip
     return out
