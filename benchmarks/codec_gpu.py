@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import itertools
 import json
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ from torch import Tensor  # noqa: E402
 
 from engine.codec import Codec, CodecConfig, fused, load_codec  # noqa: E402
 from engine.codec.fused import FusedDecoder  # noqa: E402
+from engine.codec.products import laid_out  # noqa: E402
 from engine.kernels.conv import Past, Snake, Tiles, conv  # noqa: E402
 
 DEVICE = torch.device("cuda")
@@ -142,7 +144,7 @@ def layer_run(shape: tuple[int, int, int, int], precision: str, tiles: Tiles) ->
     rows = 32 if total % 32 == 0 else 1
     kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
     weight = torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5
-    weights = fused.laid_out(weight, precision)
+    weights = laid_out(weight, precision)
     x = torch.randn(rows, total // rows, inputs, device=DEVICE).to(kind)
     slots, turns = torch.arange(rows, device=DEVICE), torch.zeros(rows, dtype=torch.int64, device=DEVICE)
     past = None
@@ -186,7 +188,8 @@ def by_layer(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> lis
         event.record()
         marks.append((name, event))
 
-    plain = {name: getattr(fused.kernels, name) for name in ("look_up", "window_attention", "depthwise_norm", "advance")}
+    others = ("look_up", "window_attention", "depthwise_norm", "advance")
+    plain = {name: getattr(fused.kernels, name) for name in others}
     plain_conv = fused.conv
 
     def wrapped(name: str, function: Any) -> Any:
@@ -206,7 +209,7 @@ def by_layer(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> lis
     try:
         for name, function in plain.items():
             setattr(fused.kernels, name, wrapped(name, function))
-        fused.conv = wrapped("conv", plain_conv)  # type: ignore[assignment]
+        fused.conv = wrapped("conv", plain_conv)
         torch.cuda._sleep(100_000_000)
         mark("start")
         decoder(codes, slots)
@@ -214,8 +217,8 @@ def by_layer(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> lis
     finally:
         for name, function in plain.items():
             setattr(fused.kernels, name, function)
-        fused.conv = plain_conv  # type: ignore[assignment]
-    return [(b[0], round(a[1].elapsed_time(b[1]) * 1e3, 1)) for a, b in zip(marks, marks[1:], strict=False)]
+        fused.conv = plain_conv
+    return [(b[0], round(a[1].elapsed_time(b[1]) * 1e3, 1)) for a, b in itertools.pairwise(marks)]
 
 
 def compile_task(task: tuple[Any, ...]) -> str:
@@ -227,7 +230,7 @@ def compile_task(task: tuple[Any, ...]) -> str:
             if kind == "decode":
                 codec = load_codec(ROOT / "assets/fry", DEVICE) if what == "fry" else random_codec()
                 decoder = FusedDecoder(codec, 65, precision)
-                for rows, frames in ([(4, 8), (4, 4), (4, 2), (4, 1)] if what == "fry" else what):
+                for rows, frames in [(4, 8), (4, 4), (4, 2), (4, 1)] if what == "fry" else what:
                     decoder(codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE))
             else:
                 table, part = what

@@ -14,7 +14,7 @@ import statistics
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from engine import kernels
 from engine.checkpoint import load
-from engine.codec import Codec, CodecConfig
+from engine.codec import Codec, CodecConfig, Precision
+from engine.codec.fused import FusedDecoder
 from engine.config import ModelConfig, TransformerSizes
 from engine.kernels.linear import Tiles
 from engine.layers import rope_angles
@@ -32,7 +33,7 @@ from engine.model import DualAR
 from engine.prompt import Prompt
 from engine.row import Row
 from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams, Precision
+from engine.streams import GraphStreams, PlainStreams
 from engine.types import AudioChunk, Sampling
 
 DEVICE = torch.device("cuda")
@@ -148,7 +149,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         rows = join(runner, prompts)
         frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
-    plain, graph = PlainStreams(small.codec), GraphStreams(small.codec, 4)
+    plain, graph = PlainStreams(small.codec), GraphStreams(FusedDecoder(small.codec, 4), 4)
     graph.capture(lambda done: None)
     worst = 0.0
     cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
@@ -279,7 +280,7 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 2048, 2**31)
     runner.use_graphs(True, lambda done: None)
-    streams = GraphStreams(codec, rows, precision)
+    streams = GraphStreams(FusedDecoder(codec, rows, precision), rows)
     started = time.perf_counter()
     streams.capture(lambda done: None)
     captured = time.perf_counter() - started
@@ -315,8 +316,8 @@ def time_codec(codec: Codec) -> dict[str, float]:
     """The codec alone: streams of 32 rows in chunks of eight, and a cold clip of 10 s."""
     out = {}
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
-    for precision in ("float32", "tf32", "bfloat16"):
-        streams = GraphStreams(codec, 32, precision)
+    for precision in get_args(Precision):
+        streams = GraphStreams(FusedDecoder(codec, 32, precision), 32)
         streams.capture(lambda done: None)
         pieces = [(i, codes) for i in range(32)]
         for name, _ in pieces:

@@ -134,7 +134,7 @@ def _conv(
         blocks = tl.cdiv(inputs, BLOCK_K)
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         squares = tl.zeros((BLOCK_M,), tl.float32)
-        for i in range(0, taps * blocks):
+        for i in range(taps * blocks):
             tap = i // blocks
             start = (i - tap * blocks) * BLOCK_K
             back = (taps - 1 - tap) * dilation
@@ -146,9 +146,9 @@ def _conv(
                 a = tl.load(source[:, None] + (start + k)[None, :], mask=m_inside[:, None], other=0.0)
                 b = tl.load(w + tap * inputs + start, mask=n_inside[:, None], other=0.0)
             else:
-                k_inside = k < inputs - start
-                a = tl.load(source[:, None] + (start + k)[None, :], mask=m_inside[:, None] & k_inside[None, :], other=0.0)
-                b = tl.load(w + tap * inputs + start, mask=n_inside[:, None] & k_inside[None, :], other=0.0)
+                k_inside = (k < inputs - start)[None, :]
+                a = tl.load(source[:, None] + (start + k)[None, :], mask=m_inside[:, None] & k_inside, other=0.0)
+                b = tl.load(w + tap * inputs + start, mask=n_inside[:, None] & k_inside, other=0.0)
             if HAS_NORM:
                 wide = a.to(tl.float32)
                 squares += tl.sum(wide * wide, 1)
@@ -156,8 +156,8 @@ def _conv(
                 if EVEN:
                     c = tl.load(lo + tap * inputs + start, mask=n_inside[:, None], other=0.0)
                 else:
-                    k_inside = k < inputs - start
-                    c = tl.load(lo + tap * inputs + start, mask=n_inside[:, None] & k_inside[None, :], other=0.0)
+                    k_inside = (k < inputs - start)[None, :]
+                    c = tl.load(lo + tap * inputs + start, mask=n_inside[:, None] & k_inside, other=0.0)
                 if b.dtype == tl.bfloat16:
                     high = a.to(tl.bfloat16)
                     rest = (a - high.to(tl.float32)).to(tl.bfloat16)
@@ -239,8 +239,8 @@ def conv(
     programs = triton.cdiv(rows * steps, tiles.steps) * triton.cdiv(outputs, tiles.channels)
     keepers = min(64, triton.cdiv(rows * context * inputs, 1024))
     _conv[(programs + keepers,)](
-        x, weights.high, _or(weights.low, x), _or(bias, x),
-        snake[0].alpha if snake else x, snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
+        x, weights.high, _or(weights.low, x), _or(bias, x), snake[0].alpha if snake else x,
+        snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
         past.columns if past else x, past.slots if past else x, past.turns if past else x,
         rows, steps, inputs, outputs, taps, dilation, context, past.columns.stride(0) if past else 0,
         programs, keepers, norm_eps or 0.0,
@@ -259,8 +259,9 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
 
 def pick(total: int, outputs: int, inputs: int, device: torch.device) -> Tiles:
     """The tile for `total` steps: large where there is work for every multiprocessor, else small."""
-    if device.type != "cuda":
-        return Tiles(64, 32, 32, 4, 1)
+    if device.type != "cuda":  # interpreted: the fewer programs the faster
+        sizes = (min(limit, triton.next_power_of_2(n)) for n, limit in ((total, 4096), (outputs, 128), (inputs, 128)))
+        return Tiles(*(max(16, size) for size in sizes), 4, 1)
     if total <= 16:
         return Tiles(16, 16, 128, 4, 4)
     if total <= 64:

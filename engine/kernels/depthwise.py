@@ -38,9 +38,7 @@ def _depthwise(
         normed += tl.load(shift + c, mask=inside, other=0.0)
         tl.store(out + program.to(tl.int64) * channels + c, normed.to(out.dtype.element_ty), mask=inside)
     else:
-        _keep(
-            x, past, slots, turns, program - tiles, keepers, rows, steps, channels, taps - 1, slot_stride, BLOCK=1024
-        )
+        _keep(x, past, slots, turns, program - tiles, keepers, rows, steps, channels, taps - 1, slot_stride, BLOCK=1024)
 
 
 def depthwise_norm(

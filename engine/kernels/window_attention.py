@@ -1,4 +1,4 @@
-"""Streamed attention over a window: rotate a chunk's queries and keys, attend, and put its keys and values in a ring."""
+"""Streamed attention over a window: rotate a chunk's queries and keys, attend, put keys and values in a ring."""
 
 from __future__ import annotations
 
