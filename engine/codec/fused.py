@@ -71,8 +71,9 @@ class Layer:
 
     def __call__(self, x: Tensor, streams: Streams, base: Tensor | None = None) -> tuple[Tensor | None, Tensor | None]:
         """x (rows, steps, inputs) → the result and its Snake, each (rows, steps · stride, channels) or None."""
+        past = None if self.number is None else streams.past(self.number)
         result, active = conv(
-            x, self.weights, None if self.number is None else streams.past(self.number), self.dilation, self.bias, self.norm_eps, self.activation,
+            x, self.weights, past, self.dilation, self.bias, self.norm_eps, self.activation,
             base if self.adds else None, self.result, self.snake,
         )  # fmt: skip
         return self._unfolded(result), self._unfolded(active)
@@ -119,6 +120,7 @@ class Upsampling:
     def __init__(self, up: Product, norm_eps: float | None, block: ConvNeXtBlock, kinds: Kinds) -> None:
         own, norm, self.kind = block.dwconv.conv, block.norm, kinds.between
         self.up = Layer(up, kinds, reads=torch.float32, norm_eps=norm_eps)
+        assert own.bias is not None
         self.weight, self.bias = own.weight.detach()[:, 0].t().contiguous(), own.bias.detach()
         self.gain, self.shift, self.eps = norm.weight.detach(), norm.bias.detach(), norm.eps
         self.number = kinds.pasts.reserve(block.dwconv.context, len(self.bias), torch.float32)
@@ -172,7 +174,7 @@ class FusedDecoder:
         self._clock[:, slot].zero_()
 
     def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
-        """The next codes (rows, codebooks, frames) int64 of slots (rows,) int64 → float32 (rows, samples) in [-1, 1]."""
+        """The next codes (rows, codebooks, frames) int64 of slots (rows,) → float32 (rows, samples) in [-1, 1]."""
         rows, _, frames = codes.shape
         if frames > self.frames:
             raise ValueError(f"{frames} frames are more than the {self.frames} that this decoder was made for")

@@ -77,9 +77,16 @@ def laid_out(weight: Tensor, precision: str) -> Weights:
         high = weight.bfloat16()
         return Weights(high, (weight - high.float()).bfloat16())
     if precision == "split_tf32":
-        high = (weight.view(torch.int32) & -8192).view(torch.float32)
-        return Weights(high, weight - high)
+        high = _to_tf32(weight)
+        return Weights(high, _to_tf32(weight - high))
+    if precision == "tf32":
+        return Weights(_to_tf32(weight))
     return Weights(weight, None, precision)  # type: ignore[arg-type]
+
+
+def _to_tf32(weight: Tensor) -> Tensor:
+    """Rounded to the eleven bits of TF32, which tensor cores would cut off."""
+    return ((weight.view(torch.int32) + 4096) & -8192).view(torch.float32)
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

@@ -79,6 +79,12 @@ def _snake(x, alpha, inverse):
 
 
 @triton.jit
+def _to_tf32(x):
+    """Rounded to the eleven bits of TF32, which tensor cores would cut off."""
+    return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def _keep(x, past, slots, turns, program, programs, rows, steps, channels, context, slot_stride, BLOCK: tl.constexpr):
     """Write the last `context` columns of past and x into the other half of the past, as one of some programs."""
     total = rows * context * channels
@@ -101,13 +107,13 @@ def _keep(x, past, slots, turns, program, programs, rows, steps, channels, conte
         tl.store(new + place * channels + channel, tl.load(source + channel, mask=inside), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps"])
 def _conv(
     x, weight, low, bias, alpha, inverse, residual, out, active, past, slots, turns,
     rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps,
     HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
-    PRECISION: tl.constexpr, EVEN: tl.constexpr,
+    PRECISION: tl.constexpr, ROUNDS: tl.constexpr, EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -133,44 +139,48 @@ def _conv(
         lo = low + n.to(tl.int64)[:, None] * (taps * inputs) + k[None, :]
         blocks = tl.cdiv(inputs, BLOCK_K)
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        squares = tl.zeros((BLOCK_M,), tl.float32)
-        for i in range(taps * blocks):
-            tap = i // blocks
-            start = (i - tap * blocks) * BLOCK_K
-            back = (taps - 1 - tap) * dilation
+        squares = tl.zeros((BLOCK_M, BLOCK_K), tl.float32)
+        start = 0
+        back = context
+        for _ in range(taps * blocks):
             if HAS_PAST:
                 source = tl.where(step >= back, new - back * inputs, old - back * inputs)
             else:
                 source = new
             if EVEN:
                 a = tl.load(source[:, None] + (start + k)[None, :], mask=m_inside[:, None], other=0.0)
-                b = tl.load(w + tap * inputs + start, mask=n_inside[:, None], other=0.0)
+                b = tl.load(w, mask=n_inside[:, None], other=0.0)
             else:
                 k_inside = (k < inputs - start)[None, :]
                 a = tl.load(source[:, None] + (start + k)[None, :], mask=m_inside[:, None] & k_inside, other=0.0)
-                b = tl.load(w + tap * inputs + start, mask=n_inside[:, None] & k_inside, other=0.0)
+                b = tl.load(w, mask=n_inside[:, None] & k_inside, other=0.0)
             if HAS_NORM:
-                wide = a.to(tl.float32)
-                squares += tl.sum(wide * wide, 1)
+                squares += a.to(tl.float32) * a.to(tl.float32)
             if HAS_LOW:
                 if EVEN:
-                    c = tl.load(lo + tap * inputs + start, mask=n_inside[:, None], other=0.0)
+                    c = tl.load(lo, mask=n_inside[:, None], other=0.0)
                 else:
                     k_inside = (k < inputs - start)[None, :]
-                    c = tl.load(lo + tap * inputs + start, mask=n_inside[:, None] & k_inside, other=0.0)
+                    c = tl.load(lo, mask=n_inside[:, None] & k_inside, other=0.0)
                 if b.dtype == tl.bfloat16:
                     high = a.to(tl.bfloat16)
                     rest = (a - high.to(tl.float32)).to(tl.bfloat16)
                 else:
-                    high = (a.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
-                    rest = a - high
+                    high = _to_tf32(a)
+                    rest = _to_tf32(a - high)
                 acc = tl.dot(rest, tl.trans(b), acc, input_precision=PRECISION)
                 acc = tl.dot(high, tl.trans(c), acc, input_precision=PRECISION)
                 acc = tl.dot(high, tl.trans(b), acc, input_precision=PRECISION)
             else:
                 acc = tl.dot(a.to(b.dtype), tl.trans(b), acc, input_precision=PRECISION)
+            forward = BLOCK_K if EVEN else tl.minimum(BLOCK_K, inputs - start)  # a tap's last block may be short
+            w += forward
+            lo += forward
+            start += forward
+            back = tl.where(start < inputs, back, back - dilation)
+            start = tl.where(start < inputs, start, 0)
         if HAS_NORM:
-            acc *= tl.rsqrt(squares / inputs + eps)[:, None]
+            acc *= tl.rsqrt(tl.sum(squares, 1) / inputs + eps)[:, None]
         if HAS_BIAS:
             acc += tl.load(bias + n, mask=n_inside, other=0.0)[None, :]
         if ACTIVATION == "silu_gate":
@@ -194,7 +204,10 @@ def _conv(
             if HAS_SNAKE:
                 alphas = tl.load(alpha + n, mask=n_inside, other=1.0)[None, :]
                 inverses = tl.load(inverse + n, mask=n_inside, other=1.0)[None, :]
-                tl.store(active + at, _snake(acc, alphas, inverses).to(active.dtype.element_ty), mask=inside)
+                waved = _snake(acc, alphas, inverses)
+                if ROUNDS:
+                    waved = _to_tf32(waved)
+                tl.store(active + at, waved.to(active.dtype.element_ty), mask=inside)
     else:
         if HAS_PAST:
             _keep(
@@ -247,6 +260,7 @@ def conv(
         HAS_PAST=past is not None, HAS_LOW=weights.low is not None, HAS_BIAS=bias is not None,
         HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
         HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
+        ROUNDS=weights.low is None and weights.precision == "tf32" and x.dtype == torch.float32,
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.channels, BLOCK_K=tiles.depth, GROUP=8,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
@@ -260,8 +274,7 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
 def pick(total: int, outputs: int, inputs: int, device: torch.device) -> Tiles:
     """The tile for `total` steps: large where there is work for every multiprocessor, else small."""
     if device.type != "cuda":  # interpreted: the fewer programs the faster
-        sizes = (min(limit, triton.next_power_of_2(n)) for n, limit in ((total, 4096), (outputs, 128), (inputs, 128)))
-        return Tiles(*(max(16, size) for size in sizes), 4, 1)
+        return Tiles(_within(total, 4096), _within(outputs, 128), _within(inputs, 128), 4, 1)
     if total <= 16:
         return Tiles(16, 16, 128, 4, 4)
     if total <= 64:
@@ -271,6 +284,10 @@ def pick(total: int, outputs: int, inputs: int, device: torch.device) -> Tiles:
         if triton.cdiv(total, tiles.steps) * triton.cdiv(outputs, tiles.channels) >= 132:
             return tiles
     return Tiles(32, 32, 64, 4, 4)
+
+
+def _within(size: int, limit: int) -> int:
+    return int(max(16, min(limit, triton.next_power_of_2(size))))
 
 
 def conv_twin(
@@ -295,7 +312,7 @@ def conv_twin(
     if activation == "silu_gate":
         y = F.silu(y[..., 0::2]) * y[..., 1::2]
     elif activation != "none":
-        y = {"gelu": F.gelu, "tanh": torch.tanh}[activation](y)
+        y = F.gelu(y) if activation == "gelu" else y.tanh()
     y = y if residual is None else y + residual
     active = None if snake is None else y + snake[0].inverse * (snake[0].alpha * y).sin().square()
     return None if out is None else y.to(out), None if snake is None or active is None else active.to(snake[1])

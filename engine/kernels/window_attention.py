@@ -11,7 +11,7 @@ from torch import Tensor
 
 @triton.jit
 def _rotated(at, cos, sin, mask, half):
-    """The two halves of vectors at (steps, half) pointers, rotated."""
+    """The two halves of vectors, rotated; `at` points to the first."""
     a = tl.load(at, mask=mask, other=0.0).to(tl.float32)
     b = tl.load(at + half, mask=mask, other=0.0).to(tl.float32)
     return a * cos - b * sin, a * sin + b * cos
@@ -19,12 +19,18 @@ def _rotated(at, cos, sin, mask, half):
 
 @triton.jit
 def _rounded(x):
-    """Rounded to bfloat16, as the tables were that the weights were trained with."""
     bits = x.to(tl.int32, bitcast=True)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
 
 
 @triton.jit
+def _table(positions, frequencies):
+    """Cosine and sine, rounded to bfloat16, as the tables were that the weights were trained with."""
+    angle = positions.to(tl.float32) * frequencies
+    return _rounded(tl.cos(angle)), _rounded(tl.sin(angle))
+
+
+@triton.jit(do_not_specialize=["steps"])
 def _attend(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
     STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr,
@@ -34,41 +40,41 @@ def _attend(
     width = heads * 2 * half
     slot = tl.load(slots + row)
     start = tl.load(positions + slot)
+    d_inside = d < half
+    frequency = tl.load(frequencies + d, mask=d_inside, other=0.0)
+    first = qkv + row.to(tl.int64) * steps * (3 * width) + head * 2 * half
+    then = start - window + 1 + p  # the window − 1 positions before this chunk
+    old = slot * slot_stride + ((then + ring) % ring)[:, None] * width + head * 2 * half + d[None, :]
+    inside = ((then >= 0) & (then < start))[:, None] & d_inside[None, :]
+    old_k1, old_k2 = tl.load(keys + old, mask=inside, other=0.0), tl.load(keys + old + half, mask=inside, other=0.0)
+    old_v1, old_v2 = tl.load(values + old, mask=inside, other=0.0), tl.load(values + old + half, mask=inside, other=0.0)
     now = start + t
-    mask = (t < steps)[:, None] & (d < half)[None, :]
-    angle = now.to(tl.float32)[:, None] * tl.load(frequencies + d, mask=d < half, other=0.0)[None, :]
-    cos, sin = _rounded(tl.cos(angle)), _rounded(tl.sin(angle))
-    at = qkv + (row * steps + t).to(tl.int64)[:, None] * (3 * width) + head * 2 * half + d[None, :]
-    q1, q2 = _rotated(at, cos, sin, mask, half)
+    mask = (t < steps)[:, None] & d_inside[None, :]
+    at = first + t[:, None] * (3 * width) + d[None, :]
+    cos, sin = _table(now[:, None], frequency[None, :])
     k1, k2 = _rotated(at + width, cos, sin, mask, half)
     v1 = tl.load(at + 2 * width, mask=mask, other=0.0).to(tl.float32)
     v2 = tl.load(at + 2 * width + half, mask=mask, other=0.0).to(tl.float32)
-    then = start - window + 1 + p  # the window − 1 positions before this chunk
-    known = (then >= 0) & (then < start)
-    old = slot * slot_stride + ((then + ring) % ring)[:, None] * width + head * 2 * half + d[None, :]
-    inside = known[:, None] & (d < half)[None, :]
-    o1, o2 = tl.load(keys + old, mask=inside, other=0.0), tl.load(keys + old + half, mask=inside, other=0.0)
-    past = tl.dot(q1, tl.trans(o1), input_precision="ieee")
-    past = tl.dot(q2, tl.trans(o2), past, input_precision="ieee") * scale
-    past = tl.where(known[None, :] & (then[None, :] > now[:, None] - window), past, float("-inf"))
-    own = tl.dot(q1, tl.trans(k1), input_precision="ieee")
-    own = tl.dot(q2, tl.trans(k2), own, input_precision="ieee") * scale
-    seen = (t[None, :] <= t[:, None]) & (t[None, :] > t[:, None] - window)
-    own = tl.where(seen, own, float("-inf"))
-    best = tl.maximum(tl.max(past, 1), tl.max(own, 1))[:, None]
-    past, own = tl.exp(past - best), tl.exp(own - best)
-    total = (tl.sum(past, 1) + tl.sum(own, 1))[:, None]
-    u1, u2 = tl.load(values + old, mask=inside, other=0.0), tl.load(values + old + half, mask=inside, other=0.0)
-    y1 = tl.dot(past, u1, tl.dot(own, v1, input_precision="ieee"), input_precision="ieee") / total
-    y2 = tl.dot(past, u2, tl.dot(own, v2, input_precision="ieee"), input_precision="ieee") / total
-    to = out + (row * steps + t).to(tl.int64)[:, None] * width + head * 2 * half + d[None, :]
-    tl.store(to, y1.to(out.dtype.element_ty), mask=mask)
-    tl.store(to + half, y2.to(out.dtype.element_ty), mask=mask)
     cell = slot * slot_stride + (now % ring)[:, None] * width + head * 2 * half + d[None, :]
     tl.store(keys + cell, k1, mask=mask)
     tl.store(keys + cell + half, k2, mask=mask)
     tl.store(values + cell, v1, mask=mask)
     tl.store(values + cell + half, v2, mask=mask)
+    for step in range(steps):
+        cos, sin = _table(start + step, frequency)
+        q1, q2 = _rotated(first + step * (3 * width) + d, cos, sin, d_inside, half)
+        past = tl.sum(old_k1 * q1[None, :] + old_k2 * q2[None, :], 1) * scale
+        past = tl.where((then >= 0) & (then < start) & (then > start + step - window), past, float("-inf"))
+        own = tl.sum(k1 * q1[None, :] + k2 * q2[None, :], 1) * scale
+        own = tl.where((t <= step) & (t > step - window), own, float("-inf"))
+        best = tl.maximum(tl.max(past, 0), tl.max(own, 0))
+        past, own = tl.exp(past - best), tl.exp(own - best)
+        total = tl.sum(past, 0) + tl.sum(own, 0)
+        y1 = tl.sum(past[:, None] * old_v1, 0) + tl.sum(own[:, None] * v1, 0)
+        y2 = tl.sum(past[:, None] * old_v2, 0) + tl.sum(own[:, None] * v2, 0)
+        to = out + (row.to(tl.int64) * steps + step) * width + head * 2 * half + d
+        tl.store(to, (y1 / total).to(out.dtype.element_ty), mask=d_inside)
+        tl.store(to + half, (y2 / total).to(out.dtype.element_ty), mask=d_inside)
 
 
 def window_attention(
@@ -90,8 +96,8 @@ def window_attention(
     _attend[(rows, heads)](
         qkv, frequencies, keys, values, slots, positions, out,
         steps, heads, ring, window, head_dim // 2, head_dim**-0.5, keys.stride(0),
-        STEPS=max(16, triton.next_power_of_2(steps)), WINDOW=max(16, triton.next_power_of_2(window)),
-        HALF=max(16, triton.next_power_of_2(head_dim // 2)), num_warps=4,
+        STEPS=triton.next_power_of_2(steps), WINDOW=triton.next_power_of_2(window),
+        HALF=triton.next_power_of_2(head_dim // 2), num_warps=8,
     )  # fmt: skip
     return out
 
