@@ -27,7 +27,8 @@ from torch import Tensor  # noqa: E402
 from engine.codec import Codec, CodecConfig, fused, load_codec  # noqa: E402
 from engine.codec.fused import FusedDecoder  # noqa: E402
 from engine.codec.products import laid_out  # noqa: E402
-from engine.kernels.conv import Past, Snake, Tiles, conv  # noqa: E402
+from engine.kernels.conv import Snake, Tiles, conv  # noqa: E402
+from engine.kernels.past import Past  # noqa: E402
 
 DEVICE = torch.device("cuda")
 FRAME_SECONDS = 2048 / 44100

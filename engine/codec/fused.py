@@ -19,7 +19,8 @@ from engine.codec.model import Codec
 from engine.codec.past import Pasts
 from engine.codec.products import Product, laid_out, product_of, snake_of
 from engine.codec.transformer import Block
-from engine.kernels.conv import Activation, Past, conv
+from engine.kernels.conv import Activation, conv
+from engine.kernels.past import Past
 from engine.layers import RMSNorm
 
 

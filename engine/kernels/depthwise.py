@@ -8,10 +8,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.conv import Past, _keep, extend
+from engine.kernels.past import Past, extend, keep_past, old_half
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "steps", "tiles", "keepers"])
 def _depthwise(
     x, weight, bias, gain, shift, out, past, slots, turns,
     rows, steps, channels, taps, slot_stride, tiles, keepers, eps, BLOCK: tl.constexpr,
@@ -22,10 +22,8 @@ def _depthwise(
         inside = c < channels
         row = program // steps
         step = program - row * steps
-        slot = tl.load(slots + row)
-        half = tl.load(turns + slot) % 2
         new = x + program.to(tl.int64) * channels
-        old = past + slot * slot_stride + (half * (taps - 1) + taps - 1 + step) * channels
+        old = old_half(past, slots, turns, row, True, slot_stride, (taps - 1) * channels) + (taps - 1 + step) * channels
         y = tl.load(bias + c, mask=inside, other=0.0)
         for tap in range(taps):
             back = taps - 1 - tap
@@ -38,7 +36,7 @@ def _depthwise(
         normed += tl.load(shift + c, mask=inside, other=0.0)
         tl.store(out + program.to(tl.int64) * channels + c, normed.to(out.dtype.element_ty), mask=inside)
     else:
-        _keep(x, past, slots, turns, program - tiles, keepers, rows, steps, channels, taps - 1, slot_stride, BLOCK=1024)
+        keep_past(x, past, slots, turns, program - tiles, keepers, rows, steps, channels, taps - 1, slot_stride)
 
 
 def depthwise_norm(
@@ -53,10 +51,9 @@ def depthwise_norm(
     if past.context != taps - 1 or past.columns.shape[3] != channels or past.columns.dtype != x.dtype:
         raise ValueError(f"the past {tuple(past.columns.shape)} is not of {taps - 1} columns of {channels}")
     result = torch.empty(rows, steps, channels, device=x.device, dtype=out)
-    keepers = min(64, triton.cdiv(rows * past.context * channels, 1024))
-    _depthwise[(rows * steps + keepers,)](
+    _depthwise[(rows * steps + past.keepers,)](
         x, weight, bias, gain, shift, result, past.columns, past.slots, past.turns,
-        rows, steps, channels, taps, past.columns.stride(0), rows * steps, keepers, eps,
+        rows, steps, channels, taps, past.columns.stride(0), rows * steps, past.keepers, eps,
         BLOCK=triton.next_power_of_2(channels), num_warps=4,
     )  # fmt: skip
     return result
