@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.cache import KVCache
-from engine.kernels import Spoken, advance, decode_attention, linear, rotate, sample
+from engine.kernels import Spoken, decode_attention, end_frame, linear, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.slots import Slots
@@ -132,7 +132,7 @@ class FusedFrame:
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
-        advance(slots, codes, text, audio, start, state.input, *counters, state.last_position)
+        end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
         return codes, ended
 
     def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:

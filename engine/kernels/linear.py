@@ -1,7 +1,7 @@
 """Matrix products of a frame, bound by reading the weights: one row on the CUDA cores, more on the tensor cores.
 
 Measured on an H200 (2026-11-21, TB/s of weights read in a chain of products, cuBLAS in brackets), S2 Pro's shapes:
-one row: qkv 3.0 (2.8), output 3.0 (2.0), gate and up 3.8 (3.4), down 3.6 (2.8), head 2.7 (1.7);
+one row: qkv 3.4 (2.8), output 3.0 (2.0), gate and up 3.9 (3.4), down 3.7 (2.8), head 3.1 (1.7);
 32 rows: 3.0 (2.7), 1.9 (1.9), 3.4 (3.2), 2.6 (2.7), 2.6 (0.6). A plain read of memory moves 4.35.
 
 Each output is summed over depth in an order that depends on its shape alone, so the kernel for several rows gives a
@@ -35,8 +35,6 @@ class Tiles:
 
 MANY, MANY_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
-_ONE = Tiles(4, 512, 2, 4)
-_ONE_WIDE = Tiles(8, 512, 4, 4)
 
 
 @triton.jit
@@ -208,7 +206,7 @@ def _through_one(
     depth = x.shape[1]
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
-    tiles = tiles or (_ONE if gated or columns < depth else _ONE_WIDE)
+    tiles = tiles or _tiles_of_one(columns, depth, gated)
     threads = 32 * tiles.num_warps
     piece = triton.cdiv(triton.cdiv(tiles.block_n * depth, threads), 8) * 8
     _one[(triton.cdiv(columns, tiles.block_n),)](
@@ -246,6 +244,13 @@ def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | N
         return residual.addmm_(x, weight.t())
     y = F.linear(x, weight)
     return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
+
+
+def _tiles_of_one(columns: int, depth: int, gated: bool) -> Tiles:
+    """The best measured on an H200 for one row."""
+    if gated:
+        return Tiles(4, 256, 2, 3)
+    return Tiles(8, 256, 2, 4) if columns > depth else Tiles(4, 512, 2, 4)
 
 
 def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:

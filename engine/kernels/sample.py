@@ -16,7 +16,6 @@ from torch import Tensor
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
-
 AT_ONCE = 32
 """Ranks that are found in one go; a longer list is followed one by one."""
 
@@ -119,8 +118,8 @@ def _column(key):
 def _sample(
     logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
     columns, width, first_draw, stop, code_stride,
-    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr, EMBED: tl.constexpr, STEP: tl.constexpr,
-    OVERLAP: tl.constexpr,
+    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr,
+    EMBED: tl.constexpr, STEP: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
     if OVERLAP:

@@ -107,10 +107,10 @@ def test_the_end_of_a_frame_is_the_plain_one() -> None:
     text, audio = random(40, width), random(books * size, width, seed=1)
     slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)
     states = []
-    for advance in (kernels.advance, kernels.advance_twin):
+    for end_frame in (kernels.end_frame, kernels.end_frame_twin):
         inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
         positions, frames = torch.tensor([5, 6, 7, 99], device=DEVICE), torch.arange(4, device=DEVICE)
-        advance(slots, codes, text, audio, first, inputs, positions, frames, recent, 99)
+        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, 99)
         states.append((inputs, recent, positions, frames))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))

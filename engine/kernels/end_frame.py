@@ -13,7 +13,7 @@ from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
 
 @triton.jit
-def _advance(
+def _end_frame(
     slots, codes, text, audio, inputs, positions, frames, recent,
     first_token, books, size, width, last_position, divisor,
     WINDOW: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
@@ -43,7 +43,7 @@ def _advance(
         tl.store(frames + slot, frame + 1)
 
 
-def advance(
+def end_frame(
     slots: Tensor,
     codes: Tensor,
     text: Tensor,
@@ -64,14 +64,14 @@ def advance(
     width = text.shape[1]
     if inputs.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
         raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
-    _advance[(rows, triton.cdiv(width, 1024))](
+    _end_frame[(rows, triton.cdiv(width, 1024))](
         slots, codes, text, audio, inputs, positions, frames, recent,
         first_token, books, audio.shape[0] // books, width, last_position, math.sqrt(books + 1),
         WINDOW=recent.shape[1], BLOCK=1024, OVERLAP=overlaps(codes.device), num_warps=4, **early(codes.device),
     )  # fmt: skip
 
 
-def advance_twin(
+def end_frame_twin(
     slots: Tensor,
     codes: Tensor,
     text: Tensor,
