@@ -14,6 +14,8 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +242,21 @@ def by_layer(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> lis
     return [(b[0], round(a[1].elapsed_time(b[1]) * 1e3, 1)) for a, b in itertools.pairwise(marks)]
 
 
+@contextmanager
+def unchained() -> Iterator[None]:
+    """Without programmatic dependent launch, to see what it is worth."""
+    names = ("codebooks", "conv", "depthwise", "window_attention")
+    modules: list[Any] = [sys.modules[f"engine.kernels.{name}"] for name in names]
+    plain = modules[0].can_chain
+    try:
+        for module in modules:
+            module.can_chain = lambda device: False
+        yield
+    finally:
+        for module in modules:
+            module.can_chain = plain
+
+
 def compile_task(task: tuple[Any, ...]) -> str:
     """In a process of its own: launch once what will be timed, so that its kernels lie in Triton's cache."""
     kind, precision, what = task
@@ -251,6 +268,12 @@ def compile_task(task: tuple[Any, ...]) -> str:
                 decoder = FusedDecoder(codec, 65, precision)
                 for rows, frames in [(4, 8), (4, 4), (4, 2), (4, 1)] if what == "fry" else what:
                     decoder(codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE))
+            elif kind == "unchained":
+                codec = random_codec()
+                decoder = FusedDecoder(codec, 65, precision)
+                with unchained():
+                    for rows, frames in what:
+                        decoder(codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE))
             else:
                 table, part = what
                 for tiles in tiles_of(precision, table)[part::2]:
@@ -271,6 +294,7 @@ def tasks() -> list[tuple[Any, ...]]:
         out.append(("decode", precision, ((1, 1), (1, 8), (8, 1), (4, 8), (4, 4), (4, 2), (4, 1))))
         out.append(("decode", precision, ((32, 8), (64, 8), (32, 4))))
         out.append(("decode", precision, "fry"))
+    out.append(("unchained", "tf32", ((1, 1), (32, 8))))
     out.append(("decode", "ieee", ((4, 8), (4, 4), (4, 2), (4, 1))))
     out += [("sweep", precision, (table, part)) for table, precision in SWEEPS for part in range(2)]
     return out
@@ -328,6 +352,11 @@ def main() -> None:
                 return times  # noqa: B023
 
             guarded(f"ms and xRT {precision}", measure)
+            if precision == "tf32":
+                with unchained():
+                    unchained_sizes = ((1, 1), (32, 8))
+                    decoder = FusedDecoder(codec, 65, precision)
+                    guarded("ms unchained", lambda: [decode_ms(decoder, codec, *size) for size in unchained_sizes])  # noqa: B023
             if precision in ("tf32", "split_bf16"):
                 decoder = FusedDecoder(codec, 65, precision)
                 guarded(f"by layer 32x8 {precision}", lambda: by_layer(decoder, codec, 32, 8))  # noqa: B023

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 import triton
 from torch import Tensor
 
+from engine.kernels.chain import can_chain
 from engine.kernels.past import Past, extend
 from engine.kernels.product import conv_kernel
 
@@ -84,6 +85,7 @@ def conv(
     tiles = tiles or pick(rows * steps, outputs, inputs, x.device)
     programs = triton.cdiv(rows * steps, tiles.steps) * triton.cdiv(outputs, tiles.channels)
     keepers = past.keepers if past else 0
+    chained = can_chain(x.device)
     conv_kernel[(programs + keepers,)](
         x, weights.high, _or(weights.low, x), _or(bias, x), snake[0].alpha if snake else x,
         snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
@@ -95,6 +97,7 @@ def conv(
         HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
         ROUNDS=weights.low is None and weights.precision == "tf32" and x.dtype == torch.float32,
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.channels, BLOCK_K=tiles.depth,
+        CHAINED=chained, launch_pdl=chained,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return result, active

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from engine.kernels.chain import follow
 from engine.kernels.past import keep_past, old_half
 
 
@@ -143,9 +144,10 @@ def conv_kernel(
     HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
     PRECISION: tl.constexpr, ROUNDS: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
     """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
+    follow(CHAINED)
     program = tl.program_id(0)
     total = rows * steps
     if program < tiles:
