@@ -9,6 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.chain import can_chain, follow
+from engine.kernels.product import to_bfloat16
 
 
 @triton.jit
@@ -20,16 +21,10 @@ def _rotated(at, cos, sin, mask, half):
 
 
 @triton.jit
-def _rounded(x):
-    bits = x.to(tl.int32, bitcast=True)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
-
-
-@triton.jit
 def _table(positions, frequencies):
     """Cosine and sine, rounded to bfloat16, as the tables were that the weights were trained with."""
     angle = positions.to(tl.float32) * frequencies
-    return _rounded(tl.cos(angle)), _rounded(tl.sin(angle))
+    return to_bfloat16(tl.cos(angle)), to_bfloat16(tl.sin(angle))
 
 
 @triton.jit(do_not_specialize=["steps"])
@@ -64,8 +59,8 @@ def _attend(
     tl.store(values + cell, v1, mask=mask)
     tl.store(values + cell + half, v2, mask=mask)
     for step in range(steps):
-        cos, sin = _table(start + step, frequency)
-        q1, q2 = _rotated(first + step * (3 * width) + d, cos, sin, d_inside, half)
+        q_cos, q_sin = _table(start + step, frequency)
+        q1, q2 = _rotated(first + step * (3 * width) + d, q_cos, q_sin, d_inside, half)
         past = tl.sum(old_k1 * q1[None, :] + old_k2 * q2[None, :], 1) * scale
         past = tl.where((then >= 0) & (then < start) & (then > start + step - window), past, float("-inf"))
         own = tl.sum(k1 * q1[None, :] + k2 * q2[None, :], 1) * scale
