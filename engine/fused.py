@@ -56,8 +56,8 @@ class FusedLayer:
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
-    def __init__(self, plain: Transformer, context: int, attend: Attend) -> None:
-        self._attend = attend
+    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool) -> None:
+        self._attend, self._alike = attend, alike
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
@@ -74,14 +74,14 @@ class FusedTransformer:
         eps = self._sizes.norm_eps
         for index, layer in enumerate(self._layers):
             keys, values = cache.keys[index], cache.values[index]
-            qkv = linear(x, layer.qkv, layer.attention_norm, eps)
+            qkv = linear(x, layer.qkv, layer.attention_norm, eps, alike=self._alike)
             how = qkv, layer.norms, eps, self._table
             if one_slot_twice:  # a row sees what another row of its slot puts into the cache
                 rotate(*how, slots, positions, keys, values)
-            y = self._attend(*how, keys, values, slots, positions, one_slot_twice)
-            x = linear(y.flatten(1), layer.output, residual=x, fetch_ahead=True)
-            y = linear(x, layer.gate_up, layer.ffn_norm, eps, gated=True)
-            x = linear(y, layer.down, residual=x)
+            y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
+            x = linear(y.flatten(1), layer.output, residual=x, alike=self._alike)
+            y = linear(x, layer.gate_up, layer.ffn_norm, eps, gated=True, alike=self._alike)
+            x = linear(y, layer.down, residual=x, alike=self._alike)
         return x
 
     def norm(self, x: Tensor) -> Tensor:
@@ -90,21 +90,22 @@ class FusedTransformer:
 
     def head(self, x: Tensor, weight: Tensor) -> Tensor:
         """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
-        return linear(x, weight, self._norm, self._sizes.norm_eps)
+        return linear(x, weight, self._norm, self._sizes.norm_eps, alike=self._alike)
 
 
 class FusedFrame:
     """One frame for the rows in these slots, without a word from the host: codes (rows, codebooks), ended (rows,)."""
 
     def __init__(
-        self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int, kernel_attention: bool
+        self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int, kernel_attention: bool, alike: bool
     ) -> None:
+        """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed."""
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
         self._head = model.head().contiguous()
         attend = decode_attention if kernel_attention else masked_attention
-        self.slow = FusedTransformer(model.slow, context, attend)
-        self._fast = FusedTransformer(model.fast, books, attend)
+        self.slow = FusedTransformer(model.slow, context, attend, alike)
+        self._fast = FusedTransformer(model.fast, books, attend, alike)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
@@ -165,6 +166,7 @@ def masked_attention(
     slots: Tensor,
     positions: Tensor,
     stored: bool = False,
+    alike: bool = False,
 ) -> Tensor:
     """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
     q = rotate(qkv, norms, eps, table, slots, positions, keys, values)

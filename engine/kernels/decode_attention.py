@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.overlap import early, fetch, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.kernels.rotate import rotate_twin
 from engine.model import attention
 
@@ -58,7 +58,7 @@ def _attend(
     eps, scale, slot_stride, position_stride, splits,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HEAD_DIM: tl.constexpr, HAS_NORM: tl.constexpr,
     GROUP: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
-    STORED: tl.constexpr, FETCH: tl.constexpr, OVERLAP: tl.constexpr,
+    STORED: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
@@ -70,10 +70,6 @@ def _attend(
     start = split * SPLIT
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
     if OVERLAP:
-        if FETCH:  # keys and values of earlier frames: no kernel just before this one touches them
-            soon = tl.minimum(start + tl.arange(0, BLOCK), position).to(tl.int64) * position_stride + base
-            fetch(keys + soon, HEAD_DIM * (keys.dtype.element_ty.primitive_bitwidth // 8))
-            fetch(values + soon, HEAD_DIM * (keys.dtype.element_ty.primitive_bitwidth // 8))
         wait_for_the_one_before()
     if start < length:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
@@ -199,7 +195,6 @@ def decode_attention(
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,
         BLOCK=min(tiles.block, max(16, triton.next_power_of_2(context))), SPLIT=tiles.split,
         ONE_SPLIT=splits == 1, STORED=stored,
-        FETCH=not stored and rows <= 4 and head_dim * keys.element_size() % 16 == 0,
         OVERLAP=overlaps(qkv.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(qkv.device),
     )  # fmt: skip
     return out

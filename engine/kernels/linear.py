@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.overlap import early, fetch, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,13 @@ def _one(
     x, weight, norm, residual, out, columns, depth, eps,
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
-    FETCH: tl.constexpr, THREADS: tl.constexpr, PIECE: tl.constexpr, OVERLAP: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    first = tl.program_id(0) * BLOCK_N
-    column = first + tl.arange(0, BLOCK_N)
+    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
     base = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
     up = columns.to(tl.int64) * depth
     if OVERLAP:
-        if FETCH:  # a program's rows of weights lie one after the other: every thread asks for its piece of them
-            most = tl.minimum(columns - first, BLOCK_N) * depth - PIECE
-            piece = first.to(tl.int64) * depth + tl.minimum(tl.arange(0, THREADS) * PIECE, most)
-            fetch(weight + piece, PIECE * (x.dtype.element_ty.primitive_bitwidth // 8))
         wait_for_the_one_before()
     total = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
     total_up = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
@@ -95,7 +90,8 @@ def _many(
     # Columns of the result go down the tensor cores' tile, which has at least 64 of them, and rows across it.
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
-    row = tl.arange(0, BLOCK_M)
+    row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
+    place = arrived + tl.program_id(2) * tl.num_programs(0) + block
     k = tl.arange(0, BLOCK_K)
     up = columns.to(tl.int64) * depth
     begin = split * share
@@ -121,12 +117,12 @@ def _many(
         size = rows * columns
         tl.store(partial + split * size + cell, total, mask=mask)
         tl.debug_barrier()
-        last = tl.atomic_add(arrived + block, 1, sem="acq_rel") == SPLITS - 1
+        last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
         if last:
             total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
             for part in range(SPLITS):
                 total += tl.load(partial + part * size + cell, mask=mask, other=0.0, cache_modifier=".cg")
-            tl.store(arrived + block, 0)
+            tl.store(place, 0)
     if last:
         if GATED:
             total = total * tl.sigmoid(total) * total_up
@@ -155,7 +151,6 @@ def linear(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    fetch_ahead: bool = False,
     alike: bool = False,
 ) -> Tensor:
     """x (rows, depth) times weight (columns, depth) transposed → (rows, columns).
@@ -163,7 +158,6 @@ def linear(
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
     overwritten by the result.
-    fetch_ahead: the kernel before leaves memory idle, so weights are called into the L2 cache meanwhile.
     alike: a row's result shall not depend on how many rows there are, at the price of speed for one row and for many.
     """
     rows, depth = x.shape
@@ -175,7 +169,7 @@ def linear(
     if not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
     if rows == 1 and not alike:
-        return _through_one(x, weight, norm, eps, gated, residual, fetch_ahead)
+        return _through_one(x, weight, norm, eps, gated, residual)
     if norm is not None:
         x = rms_norm(x, norm, eps)
     if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike:
@@ -200,21 +194,19 @@ def _through_one(
     eps: float,
     gated: bool,
     residual: Tensor | None,
-    fetch_ahead: bool,
     tiles: Tiles | None = None,
 ) -> Tensor:
     depth = x.shape[1]
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
     tiles = tiles or _tiles_of_one(columns, depth, gated)
-    threads = 32 * tiles.num_warps
-    piece = triton.cdiv(triton.cdiv(tiles.block_n * depth, threads), 8) * 8
+    # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
+    overlap = overlaps(x.device) and not gated
     _one[(triton.cdiv(columns, tiles.block_n),)](
         x, weight, x if norm is None else norm, x if residual is None else residual, out, columns, depth, eps,
         HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
         BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
-        FETCH=fetch_ahead and depth % 8 == 0 and piece <= depth, THREADS=threads, PIECE=piece,
-        OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, **early(x.device),
+        OVERLAP=overlap, num_warps=tiles.num_warps, **(early(x.device) if overlap else {}),
     )  # fmt: skip
     return out
 
@@ -230,10 +222,11 @@ def _through_many(
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
     partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
-    _many[(triton.cdiv(columns, tiles.block_n), tiles.splits)](
+    block_m = min(64, max(16, triton.next_power_of_2(rows)))
+    _many[(triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m))](
         x, weight, x if residual is None else residual, out, partial, _arrivals(x.device), rows, columns, depth, share,
         GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
-        BLOCK_M=max(16, triton.next_power_of_2(rows)), BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
+        BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(x.device),
     )  # fmt: skip
     return out
@@ -275,7 +268,6 @@ def linear_twin(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    fetch_ahead: bool = False,
     alike: bool = False,
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
