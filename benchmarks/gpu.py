@@ -275,7 +275,7 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     started = time.perf_counter()
     streams.capture(lambda done: None)
     captured = time.perf_counter() - started
-    loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
+    loop = Loop(runner, streams, DEVICE, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
 
     def submit(seed: int, steps: int, most: int) -> Heard:

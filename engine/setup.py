@@ -37,6 +37,8 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     kernel = missing is None and config.kv_attention != "off"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+    if config.reproducible and device.type == "cuda" and not kernel:
+        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
@@ -67,14 +69,14 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     streams: Streams = PlainStreams(codec, config.codec_dtype)
     if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
+        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible)
     if missing is None and codec_device.type == "cuda":
         from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
 
         streams = graphs = GraphStreams(FusedDecoder(codec, rows, config.codec_dtype, max(GraphStreams.FRAMES)), rows)
         codec.forget_decoder()
         graphs.capture(lambda done: tell("capturing codec graphs", done))
-    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting)
+    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, 1 / info.frame_rate)
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:
