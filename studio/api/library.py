@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
+from studio.advisor import cut_json
 from studio.api.body import as_model, read_json
-from studio.api.upload import read_form
+from studio.api.upload import Form, read_form
 from studio.api.voice_json import sample_json, version_wanted, voice_json, voice_response
 from studio.api.voice_schemas import SampleBody, VoiceBody
 from studio.api.voices import FORM_LIMIT, cut_of, sample_of
 from studio.audio.encode import pcm16, wav_header
 from studio.editing import add_sample, edit_sample, find_sample, remove_sample
 from studio.errors import InvalidRequest, NotFound
-from studio.intake import sound_of, suggest_span, take_in
+from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Voice
+from studio.library.checks import clean_language
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
 from studio.speech import SpeechService
-from studio.transcript import differences
+from studio.transcript import compare
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
@@ -43,6 +45,7 @@ class LibraryRoutes:
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
         routes.post("/v1/voices/advise")(self.advise)
+        routes.post("/v1/voices/transcribe")(self.transcribe)
         routes.post("/v1/voices/inspect")(self.inspect)
         routes.post("/v1/voices/import")(self.import_pack)
         routes.get(voice + "/export")(self.export)
@@ -153,20 +156,31 @@ class LibraryRoutes:
     async def advise(self, request: Request) -> JSONResponse:
         """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
 
-        For a file that is too long and no cut, the cut that is suggested is judged. Where speech recognition is
-        installed, ``heard`` is what it hears, and ``differences`` where that is not what ref_text says.
+        For a file that is too long and no cut, the cut that is suggested is judged; ``cut`` is the one that was.
+        With ``heard``, the words that a recogniser heard, ``marks`` are the pieces of ref_text, and what was heard
+        where they differ.
         """
         form = await read_form(request, FORM_LIMIT)
-        data, text, cut = form.file("audio_sample", "file"), form.text("ref_text", "transcript"), cut_of(form)
-        if not form.text("start") and cut.end is None:
-            span = await to_thread.run_sync(suggest_span, data, "audio_sample")
-            cut = type(cut)(span.start, span.end, cut.gain_db, cut.channel)
-        intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
-        told = {"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json()
-        transcriber = self._service.transcriber
-        if transcriber is not None:
-            heard = await to_thread.run_sync(transcriber.transcribe, intake.clip, form.text("language"))
-            told |= {"heard": heard, "differences": [asdict(each) for each in differences(text, heard)] if text else []}
+        text, heard = form.text("ref_text", "transcript"), form.text("heard")
+        intake = await _taken_in(form, text)
+        told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
+        told |= intake.advice.as_json()
+        if heard:
+            told["marks"] = [asdict(mark) for mark in compare(text, heard)]
+        return JSONResponse(told)
+
+    async def transcribe(self, request: Request) -> JSONResponse:
+        """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
+
+        Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
+        """
+        form = await read_form(request, FORM_LIMIT)
+        text = form.text("ref_text", "transcript")
+        intake = await _taken_in(form, text)
+        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
+        told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
+        if text:
+            told["marks"] = [asdict(mark) for mark in compare(text, heard.text)]
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
@@ -190,3 +204,12 @@ class LibraryRoutes:
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)
+
+
+async def _taken_in(form: Form, text: str) -> Intake:
+    """The clip of a form as it is cut there, or as is suggested when it says nothing and is too long."""
+    data, cut = form.file("audio_sample", "file"), cut_of(form)
+    if not form.text("start") and cut.end is None:
+        span = await to_thread.run_sync(suggest_span, data, "audio_sample")
+        cut = replace(cut, start=span.start, end=span.end)
+    return await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
