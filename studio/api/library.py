@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.advisor import cut_json
 from studio.api.body import as_model, read_json
 from studio.api.upload import Form, read_form
 from studio.api.voice_json import sample_json, version_wanted, voice_json, voice_response
-from studio.api.voice_schemas import SampleBody, VoiceBody
+from studio.api.voice_schemas import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.api.voices import FORM_LIMIT, cut_of, sample_of
 from studio.audio.encode import pcm16, wav_header
-from studio.editing import add_sample, edit_sample, find_sample, remove_sample
+from studio.editing import add_sample, choose_samples, duplicate, edit_sample, find_sample, go_back, remove_sample
 from studio.errors import InvalidRequest, NotFound
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Voice
 from studio.library.checks import clean_language
+from studio.library.listing import Order
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
 from studio.speech import SpeechService
@@ -55,9 +57,12 @@ class LibraryRoutes:
         routes.delete(voice)(self.delete_voice)
         routes.post(voice + "/restore")(self.restore_voice)
         routes.get(voice + "/revisions")(self.list_revisions)
+        routes.post(voice + "/revisions/{revision}/restore")(self.go_back)
+        routes.post(voice + "/duplicate")(self.duplicate)
         routes.get(voice + "/preview")(self.preview)
         routes.get(voice + "/samples")(self.list_samples)
         routes.post(voice + "/samples")(self.add_sample)
+        routes.put(voice + "/samples")(self.choose_samples)
         routes.patch(sample)(self.edit_sample)
         routes.delete(sample)(self.remove_sample)
         routes.get(sample + "/audio")(self.get_clip)
@@ -66,22 +71,29 @@ class LibraryRoutes:
     def list_voices(
         self,
         q: str = "",
-        tag: str | None = None,
+        tag: Annotated[tuple[str, ...], Query()] = (),
         favourite: bool | None = None,
+        order: Order = "name",
         limit: int = 50,
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
-        """Voices by name; ``q`` searches, ``deleted=true`` lists those whose deletion can be undone."""
+        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back.
+
+        ``tags`` of the answer are those of the whole library.
+        """
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
         found = (
-            voices.deleted() if deleted else voices.page(q, tag=tag, favourite=favourite, limit=limit + 1, after=after)
+            voices.deleted()
+            if deleted
+            else voices.page(q, tags=tag, favourite=favourite, order=order, limit=limit + 1, after=after)
         )
         data = [voice_json(voice) for voice in found[:limit]]
         last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
+        return JSONResponse(told | {"tags": voices.tags()})
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name, in the revision after an "@" or the newest."""
@@ -129,6 +141,25 @@ class LibraryRoutes:
         voice = await self._get(reference)
         wanted = version_wanted(request, voice.id)
         save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def choose_samples(self, reference: str, request: Request) -> Response:
+        """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
+        chosen = as_model(await read_json(request), ChosenSamples).samples
+        voice = await self._get(reference)
+        save = partial(choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def go_back(self, reference: str, revision: int, request: Request) -> Response:
+        """Speak with the samples of an old revision again, which makes a new one."""
+        voice = await self._get(reference)
+        save = partial(go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def duplicate(self, reference: str, request: Request) -> Response:
+        """A copy of the voice under a name of its own, to change without changing this one."""
+        name = as_model(await read_json(request), NewName).name
+        save = partial(duplicate, self._library, reference, name)
         return voice_response(request, await self._service.save_voice(save))
 
     def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
