@@ -7,8 +7,9 @@ import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
-import { KeepVoice } from "./keep.js";
 import { makeTake } from "./maker.js";
+import { NewVoice } from "./new-voice.js";
+import { OwnClip } from "./own-clip.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
 import { Queue } from "./queue.js";
@@ -64,7 +65,7 @@ class Studio {
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     for (const button of ["#speak", "#speak-four", "#every-voice"]) {
-      (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
+      (await drawn(button)).addEventListener("click", (event) => this.#press(event, button === "#speak-four" ? 4 : 1), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
@@ -82,7 +83,7 @@ class Studio {
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #fillAreas() {
     const areas = (this.areas = new Areas(await drawn("#areas")));
-    const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
+    const shown = { ...(await this.#openLibrary()), queue: new Queue(await drawn("#area-queue")) };
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -94,16 +95,22 @@ class Studio {
   }
 
   async #openLibrary() {
-    const keep = new KeepVoice(await drawn("#keep"));
-    this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
-    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
+    const newVoice = new NewVoice(await drawn("#area-new-voice"), this.health);
+    newVoice.addEventListener("saved", ({ detail }) => this.fields.offerVoices({ voice: detail.voice, source: "bundled" }));
+    newVoice.addEventListener("studio", () => this.areas.show("studio"));
+    this.ownClip = new OwnClip(await drawn("#own-clip-advice"), await drawn("#clip"));
+    this.fields.addEventListener("change", ({ detail }) => this.ownClip.consider(detail.values));
+    this.ownClip.addEventListener("keep", ({ detail }) => {
+      newVoice.keep(detail.clip, detail.words);
+      this.areas.show("new-voice");
+    });
     const library = new Voices(await drawn("#area-voices"));
     library.addEventListener("choose", ({ detail }) => {
       this.fields.fill({ voice: detail.id, source: "bundled" });
       this.areas.show("studio");
     });
     library.addEventListener("changed", () => this.fields.offerVoices());
-    return library;
+    return { voices: library, "new-voice": newVoice };
   }
 
   #listenToDock(dock) {
@@ -124,9 +131,20 @@ class Studio {
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
+  /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
+  #press(event, count) {
+    this.#pressedAt = event.timeStamp;
+    if (this.fields.values.source !== "clip" || !this.ownClip.isOnItsWay) return;
+    event.stopImmediatePropagation();
+    this.#speakAs({ ...this.fields.values }, count);
+  }
+
   /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
   speak(values, count) {
-    const fields = this.fields.named(values);
+    return this.#speakAs(this.fields.named(values), count);
+  }
+
+  #speakAs(fields, count) {
     const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
     return this.#speakAll(fields, async (request) =>
       Array.from({ length: count }, (_, i) => {
@@ -156,6 +174,10 @@ class Studio {
     this.health.isWatched = true;
     this.#moveFocus("#desk button", "#stop");
     try {
+      if (fields.source === "clip" && this.ownClip.isOnItsWay) {
+        this.dock.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
+        fields.clip = await this.ownClip.arrived(control.signal);
+      }
       const wanted = await plan(await buildRequest(fields, this.health.frameRate));
       if (this.health.isStarting) await this.#untilStarted(control.signal);
       const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));

@@ -1,7 +1,7 @@
 // The area of the voice library: find, listen, choose, favour, export, import, delete and bring back.
 
 import { Refusal } from "./door.js";
-import { deleteVoice, exportAddress, favour, findVoices, importVoice, previewAddress, restoreVoice } from "./library.js";
+import { changeVoice, deleteVoice, exportAddress, findVoices, importVoice, previewAddress, restoreVoice } from "./library.js";
 
 /** Fires "choose" with {id} and "changed" when the library is another one. */
 export class Voices extends EventTarget {
@@ -49,11 +49,11 @@ export class Voices extends EventTarget {
 
   async #list() {
     const turn = (this.#turn += 1);
-    const { data, has_more: hasMore } = await findVoices(this.part("search").value);
+    const { data, has_more: hasMore } = await findVoices({ q: this.part("search").value });
     if (turn !== this.#turn) return;
     this.part("list").replaceChildren(...data.map((voice) => this.#row(voice)));
     if (hasMore) this.#say("There are more: search by name.");
-    else if (!data.length) this.#say("No voice of that name. Record or upload a clip, then choose “Keep this voice”.");
+    else if (!data.length) this.#say("No voice of that name. Record or upload a clip, then choose “Keep this voice …”.");
   }
 
   async #undo() {
@@ -88,7 +88,7 @@ export class Voices extends EventTarget {
       return button;
     };
     const star = does(voice.favourite ? "★" : "☆", "Favourite", async () => {
-      await favour(voice.id, !voice.favourite);
+      await changeVoice(voice.id, { favourite: !voice.favourite });
       await this.#changed();
     });
     star.setAttribute("aria-pressed", String(voice.favourite));

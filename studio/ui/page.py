@@ -99,7 +99,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     source, voice, clip, clip_text, every = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "queue", "api"):
+        for area in ("new-voice", "voices", "queue", "api"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -138,7 +138,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
-        _html(_part("keep"))
+        _html(_part("own-clip"))
     return source, voice, clip, clip_text, every
 
 
@@ -207,6 +207,8 @@ def _part(name: str) -> str:
 def _head(root_path: str) -> str:
     return (
         f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/new-voice.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/voices.css">'
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )

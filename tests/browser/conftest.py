@@ -61,13 +61,15 @@ def steered(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     """Makes a studio with its page whose start and engine the test steers."""
     with contextlib.ExitStack() as stack:
 
-        def make(engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True) -> Served:
+        def make(
+            engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True, **options: object
+        ) -> Served:
             def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
                 progress("tuning the fork", 0.4)
                 return engine(config)
 
             home = str(tmp_path_factory.mktemp("home"))
-            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)  # type: ignore[arg-type]
             return stack.enter_context(serve(settings, start, wait=wait, page=True))  # type: ignore[arg-type]
 
         yield make
