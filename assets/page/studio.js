@@ -8,8 +8,6 @@ import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { makeTake } from "./maker.js";
-import { NewVoice } from "./new-voice.js";
-import { OwnClip } from "./own-clip.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
 import { Queue } from "./queue.js";
@@ -17,7 +15,7 @@ import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
-import { Voices } from "./voices.js";
+import { openVoiceAreas } from "./voice-areas.js";
 import { floats } from "./wav.js";
 
 /** Wait for an element that Gradio has yet to draw. */
@@ -83,7 +81,9 @@ class Studio {
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #fillAreas() {
     const areas = (this.areas = new Areas(await drawn("#areas")));
-    const shown = { ...(await this.#openLibrary()), queue: new Queue(await drawn("#area-queue")) };
+    const { newVoice, voices: library, ownClip } = await openVoiceAreas({ fields: this.fields, health: this.health, areas, drawn });
+    this.ownClip = ownClip;
+    const shown = { "new-voice": newVoice, voices: library, queue: new Queue(await drawn("#area-queue")) };
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -92,25 +92,6 @@ class Studio {
       left?.open();
     });
     areas.start();
-  }
-
-  async #openLibrary() {
-    const newVoice = new NewVoice(await drawn("#area-new-voice"), this.health);
-    newVoice.addEventListener("saved", ({ detail }) => this.fields.offerVoices({ voice: detail.voice, source: "bundled" }));
-    newVoice.addEventListener("studio", () => this.areas.show("studio"));
-    this.ownClip = new OwnClip(await drawn("#own-clip-advice"), await drawn("#clip"));
-    this.fields.addEventListener("change", ({ detail }) => this.ownClip.consider(detail.values));
-    this.ownClip.addEventListener("keep", ({ detail }) => {
-      newVoice.keep(detail.clip, detail.words);
-      this.areas.show("new-voice");
-    });
-    const library = new Voices(await drawn("#area-voices"));
-    library.addEventListener("choose", ({ detail }) => {
-      this.fields.fill({ voice: detail.id, source: "bundled" });
-      this.areas.show("studio");
-    });
-    library.addEventListener("changed", () => this.fields.offerVoices());
-    return { voices: library, "new-voice": newVoice };
   }
 
   #listenToDock(dock) {
