@@ -13,10 +13,11 @@ from fastapi.responses import JSONResponse, Response
 from studio.advisor import cut_json
 from studio.api.body import as_model, read_json
 from studio.api.upload import Form, read_form
-from studio.api.voice_json import sample_json, version_wanted, voice_json, voice_response
+from studio.api.voice_json import version_wanted, voice_response
 from studio.api.voice_schemas import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.api.voices import FORM_LIMIT, cut_of, sample_of
 from studio.audio.encode import pcm16, wav_header
+from studio.describe import sample_json, voice_json
 from studio.editing import add_sample, choose_samples, duplicate, edit_sample, find_sample, go_back, remove_sample
 from studio.errors import InvalidRequest, NotFound
 from studio.intake import Intake, sound_of, suggest_span, take_in

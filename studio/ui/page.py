@@ -14,6 +14,7 @@ from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.doors import add_client_doors
 from studio.ui.theme import page_theme
+from studio.ui.voice_doors import add_voice_doors
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
@@ -107,6 +108,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
+        add_voice_doors(speech)
     return page
 
 

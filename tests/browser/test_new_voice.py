@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -265,22 +262,9 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
         assert client.get(f"/v1/audio/voice_consents/{voice['consent']}").json()["name"] == "Tom Tone"
 
 
-class WhisperModel:
-    """Stands in for a recogniser."""
-
-    def __init__(self, name: str) -> None:
-        pass
-
-    def transcribe(self, audio: np.ndarray, **options: object) -> tuple[list[SimpleNamespace], SimpleNamespace]:
-        return [SimpleNamespace(text=" A steady tone.", words=[])], SimpleNamespace(language="en")
-
-
 def test_what_a_recogniser_hears_is_marked_against_what_is_written(
-    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recogniser: None, steered: Steer, open_page: Open, tmp_path: Path
 ) -> None:
-    module = types.ModuleType("faster_whisper")
-    module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "faster_whisper", module)
     screen = open_page(steered(transcriber="faster-whisper:tiny")).ready()
     steps = new_voice(screen)
     bring(screen, tmp_path, tone(6))
