@@ -39,6 +39,7 @@ export class NewVoice extends EventTarget {
     part("add-clip").addEventListener("click", () => this.addTo(this.#saved));
     part("another").addEventListener("click", () => this.#startOver());
     draft.addEventListener("change", () => this.#mark());
+    window.addEventListener("beforeunload", (event) => this.#isUnsaved && event.preventDefault());
     this.steps.capture.recording.addEventListener("begun", () => this.#mark());
     health.addEventListener("change", ({ detail }) => (this.steps.words.recogniser = detail.health.transcriber ?? null));
     this.#mark();
@@ -54,8 +55,18 @@ export class NewVoice extends EventTarget {
     this.part("introduction").pause();
   }
 
+  get #isUnsaved() {
+    return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording);
+  }
+
+  /** Whether what is under way here may be given up for something else. */
+  #mayLeave() {
+    return !this.#isUnsaved || window.confirm("A voice is under way here and not saved yet. Give it up for this clip?");
+  }
+
   /** Go on with a clip that is there already. */
   keep(clip, words) {
+    if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ clip, source: "Your own clip", words });
     this.#go("check");
@@ -63,6 +74,7 @@ export class NewVoice extends EventTarget {
 
   /** Capture one more clip for a voice: {id, name, slug, language}. */
   addTo(voice) {
+    if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ voice, language: voice.language ?? "" });
     this.part("title").textContent = `Another clip of ${voice.name}`;

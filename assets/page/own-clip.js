@@ -6,7 +6,7 @@ import { advise } from "./library.js";
 import { clipBlob } from "./request.js";
 
 const SETTLED = 600; // ms without typing before the words are judged again
-const PATIENCE = 10_000; // ms for Gradio to begin an upload; it begins none of a file that it does not want
+const PATIENCE = 10_000; // ms for Gradio to begin an upload, or to tell of its end
 const UPLOAD = /\/gradio_api\/upload(\?|$)/;
 
 function lost(why) {
@@ -19,6 +19,7 @@ export class OwnClip extends EventTarget {
   #words = "";
   #turn = 0;
   #timer = 0;
+  #patience = 0;
   #awaited = null; // {promise, resolve, reject} of the clip that is on its way
 
   /** recorder: Gradio's field for the clip. */
@@ -61,13 +62,19 @@ export class OwnClip extends EventTarget {
     if (this.#awaited) return;
     this.#awaited = Promise.withResolvers();
     this.#awaited.promise.catch(() => {}); // nobody may be waiting
-    this.#awaited.patience = setTimeout(() => this.#settle("reject", lost("It is nothing that can be played.")), PATIENCE);
+    this.#expect(() => this.#settle("reject", lost("It is nothing that can be played.")));
+  }
+
+  /** What to do when nothing more is heard of it: of a file that it has already, or does not want, Gradio says nothing. */
+  #expect(otherwise) {
+    clearTimeout(this.#patience);
+    this.#patience = setTimeout(otherwise, PATIENCE);
   }
 
   #settle(how, what) {
     const awaited = this.#awaited;
     this.#awaited = null;
-    clearTimeout(awaited?.patience);
+    clearTimeout(this.#patience);
     awaited?.[how](what);
   }
 
@@ -77,10 +84,11 @@ export class OwnClip extends EventTarget {
     window.fetch = async (target, options) => {
       if (!UPLOAD.test(String(target?.url ?? target))) return ask(target, options);
       this.#await();
-      clearTimeout(this.#awaited.patience);
+      clearTimeout(this.#patience);
       try {
         const response = await ask(target, options);
-        if (!response.ok) this.#settle("reject", lost(response.status === 413 ? "It is too large." : `The studio answered ${response.status}.`));
+        if (response.ok) this.#expect(() => (this.#clip ? this.#settle("resolve", this.#clip) : this.#settle("reject", lost("It cannot be read."))));
+        else this.#settle("reject", lost(response.status === 413 ? "It is too large." : `The studio answered ${response.status}.`));
         return response;
       } catch (problem) {
         this.#settle("reject", lost("The connection was lost."));

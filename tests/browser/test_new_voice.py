@@ -289,6 +289,15 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
     expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
+    new_voice(screen)
+    bring(screen, tmp_path, tone(5))
+    screen.page.get_by_role("tab", name="Studio").click()
+    asked: list[str] = []
+    screen.page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    screen.page.get_by_role("button", name="Keep this voice …").click()
+    assert "not saved yet" in asked[0]
+    press(screen, "Start over")
+    screen.page.get_by_role("tab", name="Studio").click()
     screen.page.get_by_label("What is said in the clip").fill("A steady tone.")
     screen.page.get_by_role("button", name="Keep this voice …").click()
     expect(area(screen).get_by_role("heading", name="Check the clip")).to_be_visible()
