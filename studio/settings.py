@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import ipaddress
 import os
 import re
@@ -11,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+
+from studio.recogniser import check_name
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root, whatever the working directory is."""
@@ -53,8 +54,8 @@ class Settings:
     """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
     ref_networks: tuple[Network, ...] = ()
     """Private networks, such as 192.168.1.0/24, separated by commas, from which ref_audio may be fetched too."""
-    asr_model: str | None = None
-    """A model of faster-whisper, a folder or a name, that compares clips with their words; unset: none does."""
+    transcriber: str | None = None
+    """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""
     keep_takes: int = 1000
     """So many takes stay in the library with their audio, the newest; 0 keeps none."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
@@ -200,12 +201,6 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
-def _asr_model(text: str) -> str:
-    if importlib.util.find_spec("faster_whisper") is None:
-        raise ValueError("it needs the package faster-whisper, which is not installed")
-    return text
-
-
 def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -247,7 +242,7 @@ _READERS: dict[str, Reader] = {
     "studio_home": _writable,
     "ref_folder": _folder,
     "ref_networks": _networks,
-    "asr_model": _asr_model,
+    "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
     "voices": _folder,
     "device": _device,
