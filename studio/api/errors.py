@@ -34,6 +34,7 @@ from studio.errors import (
     StudioError,
     TooManyRequests,
     Unavailable,
+    UnderWay,
 )
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     Changed: (412, None),
     NameTaken: (409, None),
+    UnderWay: (409, None),
     Cancelled: (410, None),
     DegenerateSpeech: (500, None),
     LineFull: (429, None),

@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Library, NewConsent, StoredTake, VoiceChanges, VoiceDraft
+from studio.library import Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
 from studio.pack import export_voice, import_pack
 from tests.studio.voices import new_sample, spoken
+
+VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "keep", "untake")
 
 
 def work(home: Path, seed: int, count: int, names: int) -> None:
@@ -26,7 +28,7 @@ def work(home: Path, seed: int, count: int, names: int) -> None:
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
-        verb = chance.choice(("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "keep"))
+        verb = chance.choice(VERBS)
         print(verb, flush=True)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
@@ -59,8 +61,12 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
     elif verb == "take":
         take = StoredTake(f"req_{unique}", 1.0, unique, None, name, 1, {}, "finished", "stop", None, {}, 1, 1.0)
         library.takes.add(take, clip(chance, unique))
+    elif verb == "untake":
+        ids = library.takes.delete(TakeFilter(query=unique[:2]))
+        library.takes.restore(ids[1:])
+        library.takes.purge(everything=True)
     else:
-        library.takes.keep_newest(5)
+        library.takes.keep_newest(5, 200_000)
 
 
 @functools.cache
