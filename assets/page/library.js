@@ -2,7 +2,8 @@
 
 import { address, lostConnection, refusalOf } from "./door.js";
 
-async function ask(path, options = {}) {
+/** The JSON of an answer. Raises Refusal. */
+export async function ask(path, options = {}) {
   let response;
   try {
     response = await fetch(address(path), { cache: "no-store", ...options });

@@ -13,6 +13,7 @@ from studio.settings import Settings
 from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.doors import add_client_doors
+from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
@@ -99,7 +100,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     source, voice, clip, clip_text, every = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "queue", "api"):
+        for area in ("voices", "history", "queue", "api"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -107,6 +108,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
+        add_take_doors(speech.history)
     return page
 
 
@@ -207,6 +209,7 @@ def _part(name: str) -> str:
 def _head(root_path: str) -> str:
     return (
         f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/history.css">'
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )
