@@ -113,6 +113,7 @@ export class History extends EventTarget {
 
   /** Show the first page of what is asked for, or the one after a take. */
   async #find(after = null) {
+    clearTimeout(this.#timer); // what was being typed is in this question
     const turn = (this.#turn += 1);
     this.part("list").setAttribute("aria-busy", "true");
     if (!after) this.#say("Looking …");

@@ -58,6 +58,11 @@ export class TakeList extends EventTarget {
     this.pair.mark(take);
   }
 
+  /** Go to the other one of two compared takes. */
+  other(take) {
+    this.pair.other(take);
+  }
+
   /** Show what became known of a take since it was added. */
   refresh(take) {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
