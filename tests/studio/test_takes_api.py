@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from studio.library import Library, StoredTake
+from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FakeEngine, tone
-from tests.studio.server import Served
+from tests.studio.server import Served, serve
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 FRAME = 2048
@@ -346,3 +347,36 @@ def test_a_sound_whose_file_is_gone_is_told(steered: Steer) -> None:
         answer = client.get(f"{TAKES}/{take_id}/audio")
         assert_envelope(answer, 404, "take_id")
         assert answer.json()["error"]["code"] == "no_audio"
+
+
+def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.recorder.MAX_HELD", 2 * 13 * FRAME)
+    served, _ = steered()
+    with served.client() as client:
+        small, large = speak(client, "Two words."), speak(client, "Three words here.")
+        assert client.get(f"{TAKES}/{small}").json()["audio"]
+        told = client.get(f"{TAKES}/{large}").json()
+        assert told["text"] == "Three words here." and told["audio"] is None
+        assert client.get(f"{TAKES}/{speak(client)}").json()["audio"], "room was not given back"
+        assert 'studio_takes_kept_total{outcome="soundless"} 1.0' in client.get("/metrics").text
+
+
+def test_only_so_many_takes_wait_for_the_disk(
+    steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.recorder.MAX_WAITING", 2)
+    served, _ = steered(**home)
+    with served.client() as client:
+        with library_of(served).store.writing():
+            made = [speak(client, f"Number {n}.") for n in range(4)]
+        assert [client.get(f"{TAKES}/{each}").json()["stored"] for each in made] == [True, True, False, False]
+        assert 'studio_takes_kept_total{outcome="lost"} 2.0' in client.get("/metrics").text
+
+
+def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:
+    settings = Settings(model="test/model", voices=str(voices_folder), **home)
+    with serve(settings, FakeEngine.start) as served, served.client() as client, library_of(served).store.writing():
+        speak(client, "At the last moment.")
+    assert [take.text for take in Library(Path(home["studio_home"])).takes.page()] == ["At the last moment."]
