@@ -23,6 +23,7 @@ from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Library
 from studio.limits import Limits
 from studio.recogniser import Transcriber
+from studio.recorder import Retention
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -69,7 +70,8 @@ def create_app(
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
     import_bundled(library, Path(settings.voices))
-    service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
+    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -80,6 +82,7 @@ def create_app(
         finally:
             warming.cancel()
             await asyncio.to_thread(host.stop)
+            await asyncio.to_thread(service.close)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service

@@ -8,6 +8,7 @@ StudioError
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
+├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
 ├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
@@ -56,6 +57,10 @@ class NameTaken(InvalidRequest):
 
 class Changed(StudioError):
     code = "changed"
+
+
+class UnderWay(StudioError):
+    code = "take_under_way"
 
 
 class Cancelled(StudioError):

@@ -160,3 +160,17 @@ def m006_audit(db: Database) -> None:
         db.execute(
             f"create trigger audit_no_{verb} before {verb} on audit begin select raise(abort, 'audit only grows'); end"
         )
+
+
+@MIGRATIONS()
+def m007_takes_history(db: Database) -> None:
+    """Takes belong to a caller, can be starred, and can be brought back after their deletion."""
+    table = db.table("takes")
+    table.add_column("caller", str, not_null_default="")
+    table.add_column("starred", int, not_null_default=0)
+    table.add_column("deleted", float)
+    table.add_column("sample_rate", int, not_null_default=0)
+    # What the retention counts and adds up after every take.
+    db.execute("create index takes_kept on takes (n, size) where starred = 0 and deleted is null")
+    db.execute("create index takes_starred on takes (n) where starred = 1")
+    db.execute("create index takes_deleted on takes (deleted) where deleted is not null")

@@ -57,7 +57,9 @@ class Settings:
     transcriber: str | None = None
     """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""
     keep_takes: int = 1000
-    """So many takes stay in the library with their audio, the newest; 0 keeps none."""
+    """So many takes stay in the library with their audio, the newest, and all that are starred; 0 keeps none."""
+    keep_takes_mb: int = 4096
+    """MiB that the audio of takes may fill; starred ones do not count."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
@@ -114,6 +116,7 @@ class Settings:
         values: dict[str, object] = {}
         if environment.get("SPACE_ID"):
             values["host"] = "0.0.0.0"
+            values["keep_takes"] = 0  # without keys all visitors are one person, and would hear each other's takes
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
             if not text:
@@ -244,6 +247,7 @@ _READERS: dict[str, Reader] = {
     "ref_networks": _networks,
     "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
+    "keep_takes_mb": _whole(1, 100_000_000),
     "voices": _folder,
     "device": _device,
     "codec_device": _device,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import secrets
-import sqlite3
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
@@ -15,11 +14,12 @@ from functools import partial
 from anyio import to_thread
 
 from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
-from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
+from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.delivery import DeliveredAs, Delivery
 from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.fetch import Fetcher
+from studio.history import History
 from studio.host import EngineHost, HostStatus
 from studio.library import StoredTake, Voice
 from studio.library.records import Scalar
@@ -27,6 +27,7 @@ from studio.limits import Limits
 from studio.metrics import Metrics
 from studio.performance import Performance
 from studio.recogniser import Transcriber
+from studio.recorder import Recorder, Retention
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
@@ -77,6 +78,8 @@ class SpeechRequest:
     """0.25 to 4, the pitch kept."""
     chunk_length: int = PART_BYTES
     """Longer text is cut at sentence ends into parts of so many bytes of UTF-8, spoken in one conversation."""
+    store: bool = True
+    """Whether the take may be kept in the library."""
 
     def __post_init__(self) -> None:
         _check_text("input", self.text, MAX_INPUT)
@@ -151,17 +154,18 @@ class SpeechService:
         host: EngineHost,
         voices: VoiceShelf,
         limits: Limits | None = None,
-        keep_takes: int = 0,
+        retention: Retention | None = None,
         fetcher: Fetcher | None = None,
         transcriber: Transcriber | None = None,
     ) -> None:
-        """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
+        """``retention``: what stays of the takes in the library; None keeps none."""
         self.transcriber = transcriber or Transcriber()
         self.host = host
-        self._keep_takes = keep_takes
         self.voices = voices
         self.takes = Takes()
         self.metrics = Metrics(host)
+        self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
+        self.history = History(voices.library, self.takes, self.recorder)
         self._limits = limits or Limits(None, None)
         self._references = References()
         self._fetcher = fetcher or Fetcher()
@@ -190,9 +194,10 @@ class SpeechService:
         label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
         sampling = _sampling(request, voice.defaults if voice else {})
         take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
-        keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
         self._limits.enter(origin.caller)
-        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
+        describe = partial(_described, request, sampling, voice)
+        recording = self.recorder.open(describe) if self.recorder and request.store else None
+        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, recording)
         try:
             references = await delivery.unless_cancelled(self._whose(engine, request, voice))
             utterance = Utterance(request.text, references, sampling)
@@ -203,6 +208,7 @@ class SpeechService:
             encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
         except EngineFull as error:
             refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            delivery.forget()  # who is sent away ten times a second would push every real take out
             await delivery.aclose(refusal)
             raise refusal from error
         except BaseException as error:
@@ -263,6 +269,11 @@ class SpeechService:
         """A caller's requests that wait or speak, oldest first."""
         return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
 
+    def close(self) -> None:
+        """Have the last takes written. Blocking, some seconds at most."""
+        if self.recorder is not None:
+            self.recorder.stop()
+
     def _seconds_to_wait(self, engine: Engine) -> int:
         """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
@@ -288,39 +299,6 @@ class SpeechService:
             async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
                 pass
 
-    def _keep(self, request: SpeechRequest, sampling: Sampling, voice: Voice | None, take: Take, file: bytes) -> None:
-        stored = StoredTake(
-            id=take.id,
-            created=take.created,
-            text=request.text,
-            voice_id=voice.id if voice else None,
-            voice=voice.address if voice else take.voice,
-            seed=sampling.seed,
-            parameters={
-                "temperature": sampling.temperature,
-                "top_p": sampling.top_p,
-                "top_k": sampling.top_k,
-                "max_frames": request.max_frames,
-                "format": request.format,
-                "sample_rate": request.sample_rate,
-                "speed": request.speed,
-                "chunk_length": request.chunk_length,
-            },
-            state=take.state,
-            finish_reason=take.finish_reason,
-            error=take.error,
-            timings={name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "rtf")},
-            frames=take.frames,
-            seconds=take.audio_s,
-            media_type=MEDIA_TYPES[request.format],
-        )
-        takes = self.voices.library.takes
-        try:
-            takes.add(stored, file)
-            takes.keep_newest(self._keep_takes)
-        except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
-            log.warning("the take %s could not be kept: %s", take.id, error)
-
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         clip = request.clip
         if request.clip_url is not None:
@@ -335,6 +313,35 @@ def _sampling(request: SpeechRequest, defaults: dict[str, Scalar]) -> Sampling:
     chosen = {"seed": secrets.randbelow(2**31)} | defaults
     asked = {name: getattr(request, name) for name in ("seed", "temperature", "top_p", "top_k")}
     return Sampling(**chosen | {name: value for name, value in asked.items() if value is not None})
+
+
+def _described(request: SpeechRequest, sampling: Sampling, voice: Voice | None, take: Take) -> StoredTake:
+    """All that is needed to say it again, but for a clip of the request's own, which is not kept."""
+    return StoredTake(
+        id=take.id,
+        created=take.created,
+        text=request.text,
+        voice_id=voice.id if voice else None,
+        voice=voice.address if voice else take.voice,
+        seed=sampling.seed,
+        parameters={
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
+            "max_new_tokens": request.max_frames,
+            "speed": request.speed,
+            "chunk_length": request.chunk_length,
+            "response_format": request.format,
+            "sample_rate": request.sample_rate,
+        },
+        state=take.state,
+        finish_reason=take.finish_reason,
+        error=take.error,
+        timings={name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "audio_s")},
+        frames=take.frames,
+        seconds=take.audio_s,
+        caller=take.caller,
+    )
 
 
 def new_request_id() -> str:

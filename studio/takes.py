@@ -85,6 +85,10 @@ class Takes:
             raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
         return take
 
+    def drop(self, take_id: str) -> None:
+        """Forget a take, if it is known."""
+        self._takes.pop(take_id, None)
+
     def list(self, caller: str | None = None) -> list[Take]:
         """The recent takes of a caller (None: of everybody), newest first."""
         return [take for take in reversed(self._takes.values()) if caller is None or take.caller == caller]

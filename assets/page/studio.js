@@ -7,6 +7,8 @@ import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
+import { History } from "./history.js";
+import { soundAddress } from "./kept.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
@@ -33,10 +35,8 @@ function drawn(selector) {
   });
 }
 
-function saveFile(blob, name) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it after the press
+function saveFile(href, name) {
+  Object.assign(document.createElement("a"), { href, download: name }).click();
 }
 
 class Studio {
@@ -55,7 +55,8 @@ class Studio {
     document.addEventListener("keydown", (event) => this.#key(event));
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     this.#listenToDock(new Dock(await drawn("#dock")));
-    this.#listenToTakes(new TakeList(await drawn("#takes")));
+    this.list = new TakeList(await drawn("#takes"));
+    this.#listenToTakes(this.list);
     this.health = new Health(await drawn("#pill"));
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
@@ -73,6 +74,7 @@ class Studio {
       document.body.dataset.source = detail.values.source;
     });
     await this.#fillAreas();
+    await this.#try(async () => (this.takes = await this.list.refill()));
     await drawn("#refill");
     await this.fields.restore();
     document.body.dataset.studio = "ready";
@@ -83,7 +85,9 @@ class Studio {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const { newVoice, voices: library, ownClip } = await openVoiceAreas({ fields: this.fields, health: this.health, areas, drawn });
     this.ownClip = ownClip;
-    const shown = { "new-voice": newVoice, voices: library, queue: new Queue(await drawn("#area-queue")) };
+    this.history = new History(await drawn("#area-history"));
+    this.#listenToTakes(this.history);
+    const shown = { "new-voice": newVoice, voices: library, history: this.history, queue: new Queue(await drawn("#area-queue")) };
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -101,15 +105,45 @@ class Studio {
     dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
   }
 
+  /** Takes of this browser's list and of the history are used in the same ways. */
   #listenToTakes(list) {
-    this.list = list;
-    const on = (type, does) => list.addEventListener(type, ({ detail }) => does(detail.take));
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.#try(() => does(detail.take)));
     on("play", (take) => this.#replay(take));
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
-    on("reuse", (take) => this.fields.fill(take.settings));
+    on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("again", (take) => this.#speakAgain(take));
     on("mp3", (take) => this.#saveAsMp3(take));
-    on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
+    on("code", (take) => this.#showTakesCode(take));
+    list.addEventListener("fail", ({ detail }) => this.#fail(detail.problem));
+  }
+
+  async #try(work) {
+    try {
+      await work();
+    } catch (problem) {
+      this.#fail(problem);
+    }
+  }
+
+  /** Put a take's script and settings back into the fields. */
+  async #reuse(take) {
+    await take.whole();
+    this.areas.show("studio");
+    await this.fields.offerVoices(take.settings);
+  }
+
+  /** Make a take of the server anew, as it was. */
+  async #speakAgain(take) {
+    await take.whole();
+    this.areas.show("studio");
+    const { voiceName, settings, repeat } = take;
+    await this.#speakAll({ ...this.fields.values, ...settings }, async () => [{ request: repeat, voiceName, settings }]);
+  }
+
+  async #showTakesCode(take) {
+    await take.whole();
+    this.code.open(`${take.name} as a program`, take.repeat);
   }
 
   /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
@@ -240,7 +274,7 @@ class Studio {
     this.sound = null;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
-    this.list.select(take);
+    for (const list of [this.list, this.history]) list.select(take);
     this.dock.offer(take.url, take.fileName);
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
     this.dock.show({ bars: take.outline?.bars ?? [], seconds: take.seconds, expected, position: 0 });
@@ -280,9 +314,9 @@ class Studio {
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
     this.dock.show({ position: this.position });
     const words = {
-      playing: take.file ? `Playing take ${take.number}` : "Speaking …",
+      playing: take.file ? `Playing ${take.name}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",
-      over: take.ending === "length" ? take.endingWords : `Take ${take.number}: ${take.endingWords.toLowerCase()}`,
+      over: take.ending === "length" ? take.endingWords : `${take.name}: ${take.endingWords.toLowerCase()}`,
     };
     this.dock.say(state, words[state]);
   }
@@ -302,6 +336,7 @@ class Studio {
   /** Play a finished take from a second on. */
   async #replay(take, from = 0) {
     this.stop();
+    await take.load();
     take.isLive = false;
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
@@ -313,14 +348,14 @@ class Studio {
     if (this.current === take) this.sound = sound;
   }
 
-  /** The same seed gives the same speech: ask for it once more, as MP3. */
+  /** The server converts what it keeps; else the same seed gives the same speech once more. */
   async #saveAsMp3(take) {
-    try {
-      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
-      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
-    } catch (problem) {
-      this.#fail(problem);
-    }
+    const name = take.fileName.replace(/wav$/, "mp3");
+    if (this.list.keeps) return saveFile(soundAddress(take.id, "mp3"), name);
+    const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
+    const url = URL.createObjectURL(await response.blob());
+    saveFile(url, name);
+    setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser reads it after the press
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
@@ -344,7 +379,7 @@ class Studio {
       event.preventDefault();
       this.#playOrPause();
     } else if (event.key.toLowerCase() === "x" && !writing && !event.ctrlKey && !event.metaKey) {
-      this.list.other(this.current);
+      (this.areas.shown === "history" ? this.history : this.list).other(this.current);
     }
   }
 

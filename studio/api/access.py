@@ -20,7 +20,8 @@ LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
 class Access:
-    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set.
+    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set;
+    and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
 
     Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
     """
@@ -45,7 +46,8 @@ class Access:
         if caller is None:
             await _refuse(scope, receive, send)
             return
-        scope.setdefault("state", {})["caller"] = caller
+        # Without keys everything here is one person's.
+        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
         await self._app(scope, receive, send)
 
     def _is_forged(self, scope: Scope) -> bool:

@@ -35,6 +35,7 @@ from studio.errors import (
     StudioError,
     TooManyRequests,
     Unavailable,
+    UnderWay,
 )
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     Changed: (412, None),
     NameTaken: (409, None),
+    UnderWay: (409, None),
     Cancelled: (410, None),
     DegenerateSpeech: (500, None),
     LineFull: (429, None),

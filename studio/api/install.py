@@ -21,6 +21,7 @@ from studio.api.requests import request_routes
 from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
+from studio.api.takes import TakeRoutes
 from studio.api.voices import AudioVoices
 from studio.settings import Settings
 from studio.speech import SpeechService
@@ -37,6 +38,7 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
         batch_routes(service),
         socket_routes(service, settings),
         request_routes(service),
+        TakeRoutes(service).router(),
         listing_routes(service),
         AudioVoices(service).router(),
         LibraryRoutes(service).router(),

@@ -76,6 +76,10 @@ class SpeechOptions(BaseModel):
         f"after the other in one conversation; default {PART_BYTES}.",
     )
 
+    store: bool | None = Field(
+        None, description="false: the take is not kept in the library, and GET /v1/takes has its figures alone."
+    )
+
     @property
     def wants_events(self) -> bool:
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
@@ -93,6 +97,7 @@ class SpeechOptions(BaseModel):
             "chunk_length": self.chunk_length,
             "format": self.response_format,
             "sample_rate": self.sample_rate,
+            "store": self.store,
         }
         return SpeechRequest(
             text=text,

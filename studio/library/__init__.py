@@ -16,6 +16,7 @@ from studio.library.records import (
     NewSample,
     Sample,
     StoredTake,
+    TakeFilter,
     Voice,
     VoiceDraft,
 )
@@ -31,13 +32,14 @@ __all__ = [
     "NewSample",
     "Sample",
     "StoredTake",
+    "TakeFilter",
     "Voice",
     "VoiceChanges",
     "VoiceDraft",
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice can be brought back."""
+"""How long a deleted voice or take can be brought back."""
 
 
 class Library:
@@ -50,7 +52,8 @@ class Library:
         self.files = store.files
         self.voices = Voices(store, undo_seconds)
         self.codes = Codes(store)
-        self.takes = Takes(store)
+        self.takes = Takes(store, undo_seconds)
         self.consents = Consents(store)
         self.audit = Audit(store)
         self.voices.purge()
+        self.takes.purge()

@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from engine import EngineError, Sampling
 from studio.errors import StudioError
-from studio.speech import Speech, SpeechRequest, SpeechService
+from studio.speech import Origin, Speech, SpeechRequest, SpeechService
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -33,6 +33,7 @@ class SpeechDoors:
 
     async def synthesize(
         self,
+        caller: gr.Request,
         text: str = "",
         voice: str = "default",
         ref_audio: str | None = None,
@@ -43,12 +44,13 @@ class SpeechDoors:
         top_k: float = USUAL.top_k,
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
+        store: bool = True,
     ) -> tuple[str, dict[str, object]]:
         """Speak a text and return a WAV file and what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "wav"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "wav"
         )
-        speech = await self._speak(request)
+        speech = await self._speak(request, caller)
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
         file = await to_thread.run_sync(_write_wav, wav)
@@ -56,6 +58,7 @@ class SpeechDoors:
 
     async def synthesize_stream(
         self,
+        caller: gr.Request,
         text: str = "",
         voice: str = "default",
         ref_audio: str | None = None,
@@ -66,12 +69,13 @@ class SpeechDoors:
         top_k: float = USUAL.top_k,
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
+        store: bool = True,
     ) -> AsyncIterator[dict[str, object]]:
         """Speak a text in pieces while it is made; the last item has no sound but what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "pcm"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "pcm"
         )
-        speech = await self._speak(request)
+        speech = await self._speak(request, caller)
         number = 0
         async with aclosing(speech):
             async for piece in speech.body:
@@ -96,9 +100,9 @@ class SpeechDoors:
             return status
         return status | {"load": asdict(self._service.stats())}
 
-    async def _speak(self, request: SpeechRequest) -> Speech:
+    async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
-            return await self._service.speak(request)
+            return await self._service.speak(request, Origin(caller=caller.state.caller))
         except (StudioError, EngineError) as error:
             raise _refusal(error) from error
 
@@ -118,6 +122,7 @@ def add_client_doors(service: SpeechService) -> None:
             gr.Number(USUAL.top_k, label="top_k", precision=0),
             gr.Number(WHEN_ALL_IS_SAID, label="max_new_tokens", precision=0),
             gr.Number(1.0, label="speed"),
+            gr.Checkbox(True, label="store"),
         ]
         file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
         trigger = gr.Button()
@@ -152,6 +157,7 @@ async def _request(
     top_k: float,
     max_new_tokens: float,
     speed: float,
+    store: bool,
     format_name: str,
 ) -> SpeechRequest:
     clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
@@ -168,6 +174,7 @@ async def _request(
             top_k=int(top_k),
             max_frames=int(max_new_tokens) or None,
             speed=speed,
+            store=store,
         )
     except StudioError as error:
         raise _refusal(error) from error

@@ -13,11 +13,17 @@ from studio.settings import Settings
 from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.doors import add_client_doors
+from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
 from studio.ui.voice_doors import add_voice_doors
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
+
+AREAS = ("new-voice", "voices", "history", "queue", "api")
+"""Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
+
+STYLES = ("studio", "new-voice", "voices", "history")
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -100,7 +106,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     source, voice, clip, clip_text, every = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("new-voice", "voices", "queue", "api"):
+        for area in AREAS:
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -109,6 +115,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
         add_voice_doors(speech)
+        add_take_doors(speech.history)
     return page
 
 
@@ -207,10 +214,5 @@ def _part(name: str) -> str:
 
 
 def _head(root_path: str) -> str:
-    return (
-        f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
-        f'<link rel="stylesheet" href="{root_path}/page/new-voice.css">'
-        f'<link rel="stylesheet" href="{root_path}/page/voices.css">'
-        f"{RAW_MICROPHONE}"
-        f'<script type="module" src="{root_path}/page/studio.js"></script>'
-    )
+    styles = "".join(f'<link rel="stylesheet" href="{root_path}/page/{name}.css">' for name in STYLES)
+    return f'{styles}{RAW_MICROPHONE}<script type="module" src="{root_path}/page/studio.js"></script>'

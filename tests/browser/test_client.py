@@ -87,6 +87,22 @@ def test_a_refusal_reaches_the_caller_in_words(client: Client) -> None:
         client.predict(text=" ", api_name="/synthesize")
 
 
+def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Client) -> None:
+    file, take = client.predict(text="Kept in the history.", seed=9, max_new_tokens=FRAMES, api_name="/synthesize")
+    _, secret = client.predict(text="Not kept.", store=False, max_new_tokens=FRAMES, api_name="/synthesize")
+    listed = client.predict(query="in the history", api_name="/history_list")
+    assert [each["id"] for each in listed["data"]] == [take["request_id"]] and not listed["has_more"]
+    assert client.predict(starred=True, api_name="/history_list")["data"] == []
+    kept, facts = client.predict(take["request_id"], api_name="/take_get")
+    assert samples(kept) == samples(file) and kept.endswith(".wav")
+    assert (facts["text"], facts["seed"], facts["request"]["seed"]) == ("Kept in the history.", 9, 9)
+    assert client.predict(secret["request_id"], api_name="/take_get")[0] is None
+    with pytest.raises(AppError, match="there is no recent take"):
+        client.predict("req_none", api_name="/take_get")
+    with pytest.raises(AppError, match="limit must be"):
+        client.predict(limit=0, api_name="/history_list")
+
+
 def test_voices_and_health_are_told(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
@@ -95,8 +111,9 @@ def test_voices_and_health_are_told(client: Client) -> None:
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     speech = {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
+    takes = {"/history_list", "/take_get"}
     voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
-    assert set(named) == speech | voices | {"/analyze_reference", "/transcribe"}
+    assert set(named) == speech | takes | voices | {"/analyze_reference", "/transcribe"}
     for name, door in named.items():
         assert all(parameter["parameter_has_default"] for parameter in door["parameters"]), name
         assert door["description"], name

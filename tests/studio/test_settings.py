@@ -110,6 +110,12 @@ def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
     assert Settings.from_environment({"SPACE_ID": "me/studio", "HOST": "127.0.0.1"}).host == "127.0.0.1"
 
 
+def test_a_space_keeps_no_takes_of_its_visitors_unless_said_otherwise() -> None:
+    assert Settings.from_environment({}).keep_takes == 1000
+    assert Settings.from_environment({"SPACE_ID": "me/studio"}).keep_takes == 0
+    assert Settings.from_environment({"SPACE_ID": "me/studio", "KEEP_TAKES": "9"}).keep_takes == 9
+
+
 @pytest.mark.parametrize(
     ("settings", "address"),
     [
