@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import secrets
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from anyio import to_thread
@@ -17,7 +18,9 @@ from anyio import to_thread
 from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.conversation import Conversation, Part
 from studio.delivery import DeliveredAs, Delivery
+from studio.dialogue import TURN_GAP, Role, cast_turns, check_dialogue
 from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
@@ -77,6 +80,11 @@ class SpeechRequest:
     """0.25 to 4, the pitch kept."""
     chunk_length: int = PART_BYTES
     """Longer text is cut at sentence ends into parts of so many bytes of UTF-8, spoken in one conversation."""
+    cast: Mapping[str, str] | None = None
+    """Makes it a dialogue: lines that begin with a name and a colon are spoken in the voice that the cast gives it.
+    A name that is not in it must be that of a voice; what stands before the first name is spoken in ``voice``."""
+    turn_gap: float = TURN_GAP
+    """Seconds of silence between the turns of a dialogue, 0 to 10."""
 
     def __post_init__(self) -> None:
         _check_text("input", self.text, MAX_INPUT)
@@ -87,7 +95,10 @@ class SpeechRequest:
             raise InvalidRequest(f"speed must be from {MIN_SPEED} to {MAX_SPEED}", "speed")
         if not MIN_PART <= self.chunk_length <= MAX_PART:
             raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
-        read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
+        if self.cast is None:
+            read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
+        else:
+            check_dialogue(self.text, self.cast, self.turn_gap, self.chunk_length)
         if not self.has_clip and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
         if self.has_clip:
@@ -125,7 +136,7 @@ class Speech:
     seed: int
     voice: str
     revision: int | None
-    """Of the voice; None for a clip of the request's own and for the random voice."""
+    """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
     queue_ms: float
     first_audio_ms: float
     body: AsyncGenerator[bytes, None]
@@ -189,19 +200,28 @@ class SpeechService:
         engine = self.host.engine()
         voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
         label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
+        roles: tuple[Role, ...] = ()
+        if request.cast is not None:
+            roles = await to_thread.run_sync(cast_turns, request.text, request.cast, self.voices)
+            label = ", ".join(dict.fromkeys(role.label if role.turn.speaker else label for role in roles))
         sampling = _sampling(request, voice.defaults if voice else {})
         take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
         keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
         self._limits.enter(origin.caller)
         delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
         try:
-            references = await delivery.unless_cancelled(self._whose(engine, request, voice))
-            utterance = Utterance(request.text, references, sampling)
-            script = read_script(request.text, request.chunk_length)
-            turns = [] if history is None else history
-            performance = Performance(engine, script, utterance, request.max_frames, turns, origin.patient)
+            if roles:
+                parts = await delivery.unless_cancelled(self._parts(engine, request, voice, sampling, roles))
+                gap, budget = request.turn_gap, request.max_frames
+                sounds = Conversation(engine, parts, gap, request.chunk_length, budget, origin.patient).sounds()
+            else:
+                references = await delivery.unless_cancelled(self._whose(engine, request, voice))
+                utterance = Utterance(request.text, references, sampling)
+                script = read_script(request.text, request.chunk_length)
+                turns = [] if history is None else history
+                sounds = Performance(engine, script, utterance, request.max_frames, turns, origin.patient).sounds()
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
-            encoder = await delivery.open(performance.sounds(), engine.info.sample_rate, as_file)
+            encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
             refusal = LineFull(str(error), self._seconds_to_wait(engine))
             await delivery.aclose(refusal)
@@ -215,7 +235,7 @@ class SpeechService:
             sample_rate=encoder.sample_rate,
             seed=sampling.seed,
             voice=label,
-            revision=voice.revision if voice else None,
+            revision=voice.revision if voice and not roles else None,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
@@ -306,6 +326,11 @@ class SpeechService:
                 "sample_rate": request.sample_rate,
                 "speed": request.speed,
                 "chunk_length": request.chunk_length,
+                **(
+                    {"cast": json.dumps(dict(request.cast)), "turn_gap": request.turn_gap}
+                    if request.cast is not None
+                    else {}
+                ),
             },
             state=take.state,
             finish_reason=take.finish_reason,
@@ -321,6 +346,23 @@ class SpeechService:
             takes.keep_newest(self._keep_takes)
         except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
             log.warning("the take %s could not be kept: %s", take.id, error)
+
+    async def _parts(
+        self, engine: Engine, request: SpeechRequest, voice: Voice | None, sampling: Sampling, roles: tuple[Role, ...]
+    ) -> list[Part]:
+        """A dialogue's turns, each with its voice's references and defaults; the seeds follow from the take's."""
+        known: dict[str, tuple[Reference, ...]] = {}
+        parts = []
+        for role in roles:
+            told = role.turn.speaker is not None
+            name = role.label if told else OWN_CLIP if request.has_clip else voice.slug if voice else RANDOM
+            if name not in known:
+                own = () if role.voice is None else await self.voices.references(engine, role.voice)
+                known[name] = own if told else await self._whose(engine, request, voice)
+            chosen = _sampling(request, role.voice.defaults if role.voice else {}) if told else sampling
+            utterance = Utterance(role.turn.text, known[name], replace(chosen, seed=sampling.seed))
+            parts.append(Part(role.turn.speaker or "", name, utterance))
+        return parts
 
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         clip = request.clip
