@@ -1,15 +1,13 @@
-"""A script with a cast, as people write it: which turns it has, and who speaks each of them."""
+"""A script with a cast, as people write it: which turns it has, and who is named to speak them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from studio.errors import InvalidRequest, UnknownVoice
-from studio.library import Voice
+from studio.errors import InvalidRequest
 from studio.text import PART_BYTES, read_script
-from studio.voices import VoiceShelf
 
 TURN_GAP = 0.3
 """Seconds of silence between two turns when nothing is said about it."""
@@ -34,25 +32,12 @@ class Turn:
     """Where it begins, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
-    """A turn and the voice that speaks it."""
-
-    turn: Turn
-    voice: Voice | None
-    """None is the random voice; of a turn without a speaker, the request's own one is meant instead."""
-
-    @property
-    def label(self) -> str:
-        return self.voice.slug if self.voice else "random"
-
-
 def read_turns(script: str) -> tuple[Turn, ...]:
     """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
-    names = [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
+    names = _names(script)
     turns = []
     before = script[: names[0].start() if names else len(script)]
     if before.strip():
@@ -67,6 +52,24 @@ def read_turns(script: str) -> tuple[Turn, ...]:
     if len(turns) > MAX_TURNS:
         raise InvalidRequest(f"the script has {len(turns)} turns; at most {MAX_TURNS} are allowed", "input")
     return tuple(turns)
+
+
+def begins_turn(line: str) -> bool:
+    """Whether a line begins with a name and a colon."""
+    return bool(_names(line.split("\n", 1)[0]))
+
+
+def turns_of(text: str, is_speaker: Callable[[str], bool]) -> Iterator[tuple[str | None, str]]:
+    """Speakers and what they say, in a text where only some names are speakers; None says what nobody is named for."""
+    names = [found for found in _names(text) if is_speaker(found[1])]
+    ends = [*(found.start() for found in names), len(text)]
+    for found, start, end in zip([None, *names], [0, *(found.end() for found in names)], ends, strict=True):
+        if said := text[start:end].strip():
+            yield found[1] if found else None, said
+
+
+def _names(script: str) -> list[re.Match[str]]:
+    return [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
 
 
 def check_dialogue(script: str, cast: Mapping[str, str], gap: float, part_bytes: int = PART_BYTES) -> None:
@@ -85,37 +88,3 @@ def check_dialogue(script: str, cast: Mapping[str, str], gap: float, part_bytes:
             read_script(turn.text, part_bytes)
         except InvalidRequest as error:
             raise InvalidRequest(f"line {turn.line}: {error}", "input") from None
-
-
-def cast_turns(script: str, cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
-    """The turns with their voices: by the cast, else a voice of the speaker's own name. Blocking.
-
-    Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
-    """
-    voices = {_fold(name): voice for name, voice in cast.items()}
-    found: dict[str, Voice | None] = {}
-    roles = []
-    for turn in read_turns(script):
-        name = _fold(turn.speaker or "")
-        if turn.speaker is not None and name not in found:
-            found[name] = _voice_of(turn, voices.get(name), shelf)
-        roles.append(Role(turn, found.get(name)))
-    return tuple(roles)
-
-
-def _voice_of(turn: Turn, wanted: str | None, shelf: VoiceShelf) -> Voice | None:
-    if wanted is not None:
-        return shelf.find(wanted)
-    try:
-        return shelf.find(turn.speaker)
-    except UnknownVoice:
-        raise InvalidRequest(
-            f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "
-            "a name and a colon",
-            "cast",
-            "unknown_speaker",
-        ) from None
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())

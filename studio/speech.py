@@ -10,7 +10,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from anyio import to_thread
@@ -18,9 +18,10 @@ from anyio import to_thread
 from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
 from studio.audio.formats import DEFAULT_FORMAT, MEDIA_TYPES, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.conversation import Conversation, Part
+from studio.casting import Casting, Role, cast_turns
+from studio.conversation import Conversation
 from studio.delivery import DeliveredAs, Delivery
-from studio.dialogue import TURN_GAP, Role, cast_turns, check_dialogue
+from studio.dialogue import TURN_GAP, check_dialogue
 from studio.errors import InvalidClip, InvalidRequest, LineFull, NotFound
 from studio.fetch import Fetcher
 from studio.host import EngineHost, HostStatus
@@ -123,6 +124,8 @@ class Origin:
     """Whose share it counts to."""
     patient: bool = False
     """Whether it waits for a place in a full line instead of being refused: one piece of something under way."""
+    background: bool = False
+    """A part of a project: it counts to nobody's share, and the project keeps it instead of the takes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -199,19 +202,23 @@ class SpeechService:
         origin = origin or Origin()
         engine = self.host.engine()
         voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
-        label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
+        label = own_label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
         roles: tuple[Role, ...] = ()
         if request.cast is not None:
             roles = await to_thread.run_sync(cast_turns, request.text, request.cast, self.voices)
             label = ", ".join(dict.fromkeys(role.label if role.turn.speaker else label for role in roles))
         sampling = _sampling(request, voice.defaults if voice else {})
         take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
-        keep = partial(self._keep, request, sampling, voice) if self._keep_takes else None
-        self._limits.enter(origin.caller)
-        delivery = self._active[take.id] = Delivery(take, self.takes, self._ended, keep)
+        keep = partial(self._keep, request, sampling, voice) if self._keep_takes and not origin.background else None
+        ended = self._ended_in_background if origin.background else self._ended
+        if not origin.background:
+            self._limits.enter(origin.caller)
+        delivery = self._active[take.id] = Delivery(take, self.takes, ended, keep)
         try:
             if roles:
-                parts = await delivery.unless_cancelled(self._parts(engine, request, voice, sampling, roles))
+                casting = Casting(self.voices, engine, partial(_sampling, request), sampling)
+                own = (own_label, partial(self._whose, engine, request, voice))
+                parts = await delivery.unless_cancelled(casting.parts(roles, own))
                 gap, budget = request.turn_gap, request.max_frames
                 sounds = Conversation(engine, parts, gap, request.chunk_length, budget, origin.patient).sounds()
             else:
@@ -292,8 +299,11 @@ class SpeechService:
         return min(max(math.ceil(pace * line), 1), 30)
 
     def _ended(self, take: Take) -> None:
-        self._active.pop(take.id, None)
         self._limits.leave(take.caller)
+        self._ended_in_background(take)
+
+    def _ended_in_background(self, take: Take) -> None:
+        self._active.pop(take.id, None)
         self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
@@ -346,23 +356,6 @@ class SpeechService:
             takes.keep_newest(self._keep_takes)
         except (sqlite3.Error, OSError) as error:  # a full disk is no reason to end speech that was heard
             log.warning("the take %s could not be kept: %s", take.id, error)
-
-    async def _parts(
-        self, engine: Engine, request: SpeechRequest, voice: Voice | None, sampling: Sampling, roles: tuple[Role, ...]
-    ) -> list[Part]:
-        """A dialogue's turns, each with its voice's references and defaults; the seeds follow from the take's."""
-        known: dict[str, tuple[Reference, ...]] = {}
-        parts = []
-        for role in roles:
-            told = role.turn.speaker is not None
-            name = role.label if told else OWN_CLIP if request.has_clip else voice.slug if voice else RANDOM
-            if name not in known:
-                own = () if role.voice is None else await self.voices.references(engine, role.voice)
-                known[name] = own if told else await self._whose(engine, request, voice)
-            chosen = _sampling(request, role.voice.defaults if role.voice else {}) if told else sampling
-            utterance = Utterance(role.turn.text, known[name], replace(chosen, seed=sampling.seed))
-            parts.append(Part(role.turn.speaker or "", name, utterance))
-        return parts
 
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         clip = request.clip

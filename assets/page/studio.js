@@ -2,6 +2,7 @@
 
 import { Api } from "./api.js";
 import { Areas } from "./areas.js";
+import { Cast } from "./cast.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
@@ -69,8 +70,12 @@ class Studio {
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
+    this.cast = new Cast(await drawn("#cast"), script.area);
+    this.cast.addEventListener("change", () => (script.note = this.cast.note));
+    this.cast.refresh();
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
+      this.cast.read(detail.values.text);
       document.body.dataset.source = detail.values.source;
     });
     await this.#fillAreas();
@@ -96,13 +101,16 @@ class Studio {
   async #openLibrary() {
     const keep = new KeepVoice(await drawn("#keep"));
     this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
-    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
+    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }).then(() => this.cast.refresh()));
     const library = new Voices(await drawn("#area-voices"));
     library.addEventListener("choose", ({ detail }) => {
       this.fields.fill({ voice: detail.id, source: "bundled" });
       this.areas.show("studio");
     });
-    library.addEventListener("changed", () => this.fields.offerVoices());
+    library.addEventListener("changed", () => {
+      this.fields.offerVoices();
+      this.cast.refresh();
+    });
     return library;
   }
 
@@ -118,7 +126,10 @@ class Studio {
     const on = (type, does) => list.addEventListener(type, ({ detail }) => does(detail.take));
     on("play", (take) => this.#replay(take));
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
-    on("reuse", (take) => this.fields.fill(take.settings));
+    on("reuse", (take) => {
+      this.fields.fill(take.settings);
+      this.cast.take(take.request);
+    });
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
     on("mp3", (take) => this.#saveAsMp3(take));
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
@@ -131,7 +142,7 @@ class Studio {
     return this.#speakAll(fields, async (request) =>
       Array.from({ length: count }, (_, i) => {
         const isKept = request.seed !== undefined; // the first one's; the others' follow it
-        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName: request.cast ? "Dialogue" : voiceName, settings: { ...fields } };
       }),
     );
   }
@@ -156,7 +167,7 @@ class Studio {
     this.health.isWatched = true;
     this.#moveFocus("#desk button", "#stop");
     try {
-      const wanted = await plan(await buildRequest(fields, this.health.frameRate));
+      const wanted = await plan(this.cast.dress(await buildRequest(fields, this.health.frameRate)));
       if (this.health.isStarting) await this.#untilStarted(control.signal);
       const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
       const ends = await Promise.allSettled(takes.map((take, i) => this.#make(take, control.signal, i === 0)));

@@ -13,7 +13,8 @@ import gradio as gr
 from anyio import to_thread
 
 from engine import EngineError, Sampling
-from studio.errors import StudioError
+from studio.dialogue import TURN_GAP
+from studio.errors import InvalidRequest, StudioError
 from studio.speech import Speech, SpeechRequest, SpeechService
 
 USUAL = Sampling()
@@ -84,6 +85,39 @@ class SpeechDoors:
                 number += 1
         yield {"number": number, "sample_rate": speech.sample_rate, "pcm": "", "done": True} | _facts(speech)
 
+    async def dialogue(
+        self,
+        script: str = "",
+        cast: dict[str, str] | None = None,
+        voice: str = "default",
+        turn_gap: float = TURN_GAP,
+        seed: float = RANDOM_SEED,
+        temperature: float = USUAL.temperature,
+        top_p: float = USUAL.top_p,
+        top_k: float = USUAL.top_k,
+        speed: float = 1.0,
+    ) -> tuple[str, dict[str, object]]:
+        """Speak a script whose lines name their speakers; returns a WAV file and the take with its turns' times."""
+        plain = await _request(
+            script,
+            voice,
+            None,
+            "",
+            seed,
+            temperature,
+            top_p,
+            top_k,
+            WHEN_ALL_IS_SAID,
+            speed,
+            "wav",
+            _checked_cast(cast),
+            turn_gap,
+        )
+        speech = await self._speak(plain)
+        async with aclosing(speech):
+            wav = b"".join([piece async for piece in speech.body])
+        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
+
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
         listed = self._service.voices.listed
@@ -137,6 +171,21 @@ def add_client_doors(service: SpeechService) -> None:
         api_description="Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`.",
         concurrency_limit=ALL_AT_ONCE,
     )
+    with gr.Column(visible=False):
+        script = [
+            gr.Textbox("", label="script"),
+            gr.JSON({}, label="cast"),
+            gr.Textbox("default", label="voice"),
+            gr.Number(TURN_GAP, label="turn_gap"),
+        ]
+    trigger.click(
+        doors.dialogue,
+        [*script, *inputs[4:8], inputs[9]],
+        [file, facts],
+        api_name="dialogue",
+        api_description="Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name.",
+        concurrency_limit=ALL_AT_ONCE,
+    )
     trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
     trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
 
@@ -153,6 +202,8 @@ async def _request(
     max_new_tokens: float,
     speed: float,
     format_name: str,
+    cast: dict[str, str] | None = None,
+    turn_gap: float = TURN_GAP,
 ) -> SpeechRequest:
     clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
     try:
@@ -168,9 +219,18 @@ async def _request(
             top_k=int(top_k),
             max_frames=int(max_new_tokens) or None,
             speed=speed,
+            cast=cast,
+            turn_gap=turn_gap,
         )
     except StudioError as error:
         raise _refusal(error) from error
+
+
+def _checked_cast(cast: object) -> dict[str, str]:
+    named = {} if cast is None else cast
+    if not isinstance(named, dict) or not all(isinstance(each, str) for pair in named.items() for each in pair):
+        raise _refusal(InvalidRequest("cast must be an object of names and voices", "cast"))
+    return named
 
 
 def _refusal(error: Exception) -> gr.Error:

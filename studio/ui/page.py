@@ -89,6 +89,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                         autofocus=True,
                     )
                     _html(_part("script"))
+                    _html(_part("cast"))
                     with gr.Row(elem_id="actions"):
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")
                         stop = gr.Button("Stop", variant="stop", elem_id="stop")
@@ -207,6 +208,7 @@ def _part(name: str) -> str:
 def _head(root_path: str) -> str:
     return (
         f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/cast.css">'
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )

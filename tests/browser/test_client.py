@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import wave
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -87,6 +87,17 @@ def test_a_refusal_reaches_the_caller_in_words(client: Client) -> None:
         client.predict(text=" ", api_name="/synthesize")
 
 
+def test_a_dialogue_is_spoken_by_its_cast(steered: Callable[..., Served]) -> None:
+    client = Client(steered().url, verbose=False)
+    file, take = client.predict("Anna: Hello.\nBo: Hi there.", {"Bo": "bert"}, turn_gap=0.5, api_name="/dialogue")
+    with wave.open(file) as wav_file:
+        assert wav_file.getnframes() == 18 * 2048 + 22_050
+    assert [(turn["speaker"], turn["voice"]) for turn in take["turns"]] == [("Anna", "anna"), ("Bo", "bert")]
+    with pytest.raises(AppError, match="line 2: 'Bo' has no voice"):
+        client.predict("Anna: Hello.\nBo: Hi there.", api_name="/dialogue")
+    client.close()
+
+
 def test_voices_and_health_are_told(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
@@ -94,6 +105,6 @@ def test_voices_and_health_are_told(client: Client) -> None:
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
-    for name in ("/synthesize", "/synthesize_stream"):
+    assert set(named) == {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health"}
+    for name in ("/synthesize", "/synthesize_stream", "/dialogue"):
         assert all(parameter["parameter_has_default"] for parameter in named[name]["parameters"]), name
