@@ -22,6 +22,8 @@ from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Library
 from studio.limits import Limits
+from studio.producer import Producer
+from studio.projects import ProjectDesk
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -71,24 +73,28 @@ def create_app(
     transcriber = Transcriber(settings.asr_model) if settings.asr_model else None
     import_bundled(library, Path(settings.voices))
     service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
+    producer = Producer(service, settings.project_rows)
+    desk = ProjectDesk(library, producer)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
-        warming = asyncio.create_task(_warm(service))
+        warming, producing = asyncio.create_task(_warm(service)), asyncio.create_task(_produce(producer))
         try:
             yield
         finally:
             warming.cancel()
+            producing.cancel()
+            await asyncio.gather(producing, return_exceptions=True)
             await asyncio.to_thread(host.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service
-    install_api(app, service, settings)
+    install_api(app, service, settings, desk)
     if page:
         from studio.ui.page import mount_page  # Gradio takes seconds to import
 
-        mount_page(app, service, settings)
+        mount_page(app, service, settings, desk)
     return app
 
 
@@ -97,6 +103,11 @@ async def _warm(service: SpeechService) -> None:
         await service.warm_voices()
     except (EngineError, InvalidClip, OSError, RuntimeError) as error:
         log.warning("the bundled voices could not be made ready: %s", error)
+
+
+async def _produce(producer: Producer) -> None:
+    with contextlib.suppress(EngineError, OSError, RuntimeError):  # the engine's start failed: /health says why
+        await producer.run()
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ class Casting:
     def __init__(
         self, shelf: VoiceShelf, engine: Engine, sampling: Callable[[dict[str, Scalar]], Sampling], own: Sampling
     ) -> None:
-        """``sampling`` gives the request's for a voice's defaults; ``own`` is that of its own voice, with the take's seed."""
+        """``sampling`` gives the request's for a voice's defaults; ``own`` is its own voice's, with the seed."""
         self._shelf, self._engine, self._sampling, self._own = shelf, engine, sampling, own
 
     async def parts(self, roles: Sequence[Role], own: tuple[str, Callable[[], Awaitable[References]]]) -> list[Part]:

@@ -9,9 +9,11 @@ import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
+from studio.projects import ProjectDesk
 from studio.settings import Settings
 from studio.speech import SpeechService
 from studio.ui import words
+from studio.ui.batch_doors import add_batch_doors
 from studio.ui.doors import add_client_doors
 from studio.ui.theme import page_theme
 
@@ -53,12 +55,12 @@ class Fields:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
+def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
     gr.mount_gradio_app(
         app,
-        build_page(speech),
+        build_page(speech, desk),
         path="/",
         root_path=settings.root_path or None,
         theme=page_theme(),
@@ -72,7 +74,7 @@ def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
     )
 
 
-def build_page(speech: SpeechService) -> gr.Blocks:
+def build_page(speech: SpeechService, desk: ProjectDesk) -> gr.Blocks:
     """The page alone, unmounted."""
     with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
@@ -108,6 +110,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
+        add_batch_doors(desk)
     return page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,6 +106,36 @@ def test_voices_and_health_are_told(client: Client) -> None:
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health"}
-    for name in ("/synthesize", "/synthesize_stream", "/dialogue"):
+    assert set(named) == {
+        "/synthesize",
+        "/synthesize_stream",
+        "/dialogue",
+        "/batch_submit",
+        "/batch_status",
+        "/voices_list",
+        "/health",
+    }
+    for name in named:
         assert all(parameter["parameter_has_default"] for parameter in named[name]["parameters"]), name
+
+
+def test_a_batch_is_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
+    studio = steered()
+    client = Client(studio.url, verbose=False)
+    batch = client.predict(["One.", "Two three."], voice="bert", api_name="/batch_submit")
+    assert batch["parts"]["total"] == 2
+    while (now := client.predict(batch["id"], api_name="/batch_status"))["state"] != "done":
+        assert now["state"] == "running"
+    assert [item["state"] for item in now["items"]] == ["done", "done"]
+    assert httpx.get(f"{studio.url}/v1/projects").json()["data"][0]["id"] == batch["id"]
+    with wave.open(io.BytesIO(httpx.get(studio.url + now["audio"]).content)) as whole:
+        assert whole.getnframes() == 18 * 2048 + 22_050
+    table = tmp_path / "table.csv"
+    table.write_text("text,voice\nHello.,anna\n")
+    batch = client.predict(document=handle_file(table), title="A table", api_name="/batch_submit")
+    assert (batch["title"], batch["parts"]["total"]) == ("A table", 1)
+    with pytest.raises(AppError, match="list of texts"):
+        client.predict(api_name="/batch_submit")
+    with pytest.raises(AppError, match="no project"):
+        client.predict("proj_x", api_name="/batch_status")
+    client.close()
