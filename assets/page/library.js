@@ -2,7 +2,7 @@
 
 import { address, lostConnection, refusalOf } from "./door.js";
 
-async function ask(path, options = {}) {
+export async function ask(path, options = {}) {
   let response;
   try {
     response = await fetch(address(path), { cache: "no-store", ...options });

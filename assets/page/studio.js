@@ -9,6 +9,7 @@ import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { KeepVoice } from "./keep.js";
+import { LongForm } from "./longform.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
@@ -88,6 +89,8 @@ class Studio {
   async #fillAreas() {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
+    shown.longform = new LongForm(await drawn("#area-longform"));
+    shown.longform.addEventListener("heard", () => this.sound?.pause());
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {

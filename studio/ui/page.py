@@ -102,7 +102,7 @@ def build_page(speech: SpeechService, desk: ProjectDesk) -> gr.Blocks:
                     source, voice, clip, clip_text, every = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "queue", "api"):
+        for area in ("voices", "longform", "queue", "api"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -212,6 +212,7 @@ def _head(root_path: str) -> str:
     return (
         f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
         f'<link rel="stylesheet" href="{root_path}/page/cast.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/longform.css">'
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )
