@@ -106,8 +106,10 @@ async def _warm(service: SpeechService) -> None:
 
 
 async def _produce(producer: Producer) -> None:
-    with contextlib.suppress(EngineError, OSError, RuntimeError):  # the engine's start failed: /health says why
+    try:
         await producer.run()
+    except (EngineError, OSError, RuntimeError) as error:
+        log.warning("projects are not spoken: %s", error)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import secrets
+import sqlite3
 import time
 from contextlib import aclosing
 
@@ -77,11 +78,16 @@ class Producer:
         """Begin what there are places for; returns after how many seconds to look again if nothing wakes it."""
         while True:
             try:
+                if len(self._speaking) >= self.at_once:
+                    return math.inf
                 if not self._has_place():
                     return LOOK_SECONDS
+                job = await to_thread.run_sync(self._work.claim)
             except (NotReady, Unavailable):
                 return AGAIN_SECONDS
-            job = await to_thread.run_sync(self._work.claim)
+            except sqlite3.Error as error:
+                log.warning("the library cannot be read for projects: %s", error)
+                return AGAIN_SECONDS
             if job is None:
                 return math.inf
             task = asyncio.create_task(self._speak(job))
@@ -92,7 +98,7 @@ class Producer:
         """Nobody waits, and one place stays free for whoever comes next, where there are several."""
         stats, places = self._service.stats(), self._service.host.engine().info.max_rows
         taken = max(stats.running, len(self._speaking))
-        return len(self._speaking) < self.at_once and not stats.waiting and taken < max(1, places - 1)
+        return not stats.waiting and taken < max(1, places - 1)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._speaking.discard(task)
@@ -142,4 +148,7 @@ class Producer:
                 work_s=time.perf_counter() - begun,
             )
             whole = wav_header(speech.sample_rate, samples) + wav[WAV_HEADER:]
-            await to_thread.run_sync(self._work.done, job, take, whole)
+            try:
+                await to_thread.run_sync(self._work.done, job, take, whole)
+            except (sqlite3.Error, OSError) as error:  # a full disk
+                await to_thread.run_sync(self._work.failed, job, f"the sound could not be kept: {error}")

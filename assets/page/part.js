@@ -52,6 +52,7 @@ export class PartRow extends EventTarget {
     this.box.setAttribute("aria-label", `Select ${name}`);
     this.state.dataset.state = part.state;
     this.state.textContent = WORDS[part.state];
+    this.text.toggleAttribute("data-heading", part.chapter === part.text);
     this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
     this.chapter.hidden = !this.chapter.textContent;
     this.text.setAttribute("aria-label", `Text of ${name}`);

@@ -337,7 +337,7 @@ class Studio {
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
   async #showCode() {
     try {
-      const request = await buildRequest(this.fields.values, this.health.frameRate);
+      const request = this.cast.dress(await buildRequest(this.fields.values, this.health.frameRate));
       this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
     } catch (problem) {
       this.#fail(problem);

@@ -91,29 +91,18 @@ class SpeechDoors:
         cast: dict[str, str] | None = None,
         voice: str = "default",
         turn_gap: float = TURN_GAP,
+        ref_audio: str | None = None,
+        ref_text: str = "",
         seed: float = RANDOM_SEED,
         temperature: float = USUAL.temperature,
         top_p: float = USUAL.top_p,
         top_k: float = USUAL.top_k,
+        max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
     ) -> tuple[str, dict[str, object]]:
         """Speak a script whose lines name their speakers; returns a WAV file and the take with its turns' times."""
-        plain = await _request(
-            script,
-            voice,
-            None,
-            "",
-            seed,
-            temperature,
-            top_p,
-            top_k,
-            WHEN_ALL_IS_SAID,
-            speed,
-            "wav",
-            _checked_cast(cast),
-            turn_gap,
-        )
-        speech = await self._speak(plain)
+        told = (script, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "wav")
+        speech = await self._speak(await _request(*told, _checked_cast(cast), turn_gap))
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
         return await to_thread.run_sync(_write_wav, wav), _facts(speech)
@@ -180,7 +169,7 @@ def add_client_doors(service: SpeechService) -> None:
         ]
     trigger.click(
         doors.dialogue,
-        [*script, *inputs[4:8], inputs[9]],
+        [*script, *inputs[2:]],
         [file, facts],
         api_name="dialogue",
         api_description="Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name.",

@@ -30,6 +30,9 @@ def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page
     assert request.value.post_data_json["cast"] == {"Anna": "anna", "The fish": "bert"}
     screen.until_over()
     expect(screen.takes.first).to_contain_text("Dialogue")
+    screen.takes.first.get_by_role("button", name="Code").click()
+    screen.page.get_by_role("tab", name="gradio_client").click()
+    expect(screen.page.locator("#code-panel")).to_contain_text('api_name="/dialogue"')
 
 
 def test_the_cast_outlives_a_reload_and_comes_back_with_a_take(steered: Steer, open_page: Open) -> None:

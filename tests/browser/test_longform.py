@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -67,6 +68,10 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     with screen.page.expect_download() as download:
         area.get_by_role("link", name="WAV").click()
     assert download.value.suggested_filename == "My table.wav"
+    assert serious_violations(screen) == []
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert serious_violations(screen) == []
 
 
 def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:

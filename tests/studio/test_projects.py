@@ -181,6 +181,15 @@ def test_whoever_asks_goes_before_the_parts(steered: Steer) -> None:
     assert engine.utterances[1].text == "I ask."
 
 
+def test_no_rows_for_projects_speak_none(steered: Steer) -> None:
+    served, engine = steered(project_rows=0)
+    project = made(served, items=[{"input": "One."}], start=True)
+    with served.client() as client:
+        assert client.post("/v1/audio/speech", json={"input": "Mine."}).status_code == 200
+    assert until(served, project, "running", queued=1)
+    assert [utterance.text for utterance in engine.utterances] == ["Mine."]
+
+
 def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) -> None:
     served, _ = steered(max_per_caller=1, requests_per_minute=1)
     project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
