@@ -7,14 +7,23 @@ const STORE = "voice-studio-cast-1";
 const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
 const WORDS_IN_A_NAME = 4;
 
-/** The names in a script, each once, as first written. */
-export function speakers(script) {
+/** The names in a script that begin so many lines at least, each once, as first written. */
+export function speakers(script, least = 1) {
   const found = new Map();
   for (const line of script.split("\n")) {
     const name = NAME.exec(line)?.[1];
-    if (name && name.split(/\s+/).length <= WORDS_IN_A_NAME && !found.has(folded(name))) found.set(folded(name), name);
+    if (!name || name.split(/\s+/).length > WORDS_IN_A_NAME) continue;
+    const counted = found.get(folded(name)) ?? { name, lines: 0 };
+    counted.lines += 1;
+    found.set(folded(name), counted);
   }
-  return [...found.values()];
+  return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
+}
+
+/** The id of the voice that has this very name, or undefined. */
+export function voiceNamed(name, voices) {
+  const key = folded(name);
+  return voices.find((voice) => voice.id === key || folded(voice.name) === key)?.id;
 }
 
 const folded = (name) => name.toLowerCase().split(/\s+/).join(" ");
@@ -96,7 +105,7 @@ export class Cast extends EventTarget {
   #voiceOf(name) {
     const key = folded(name);
     const chosen = this.#voices.find(({ id }) => id === this.#chosen[key]);
-    return (chosen ?? this.#voices.find((voice) => voice.id === key || folded(voice.name) === key))?.id;
+    return chosen?.id ?? voiceNamed(name, this.#voices);
   }
 
   #role(name) {

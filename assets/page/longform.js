@@ -1,11 +1,14 @@
 // The area of long form: documents become projects, the list of them, and one of them opened.
 
+import { speakers, voiceNamed } from "./cast.js";
 import { Refusal, voices } from "./door.js";
-import { duration, element } from "./parts.js";
+import { duration, element, labelled } from "./parts.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "./projects.js";
 
 const REFRESH = 2000; // ms, while the list is shown
+const TEXTS = /\.(txt|text|md|markdown|srt)$/i; // read here too, for the names in them
+const MOST_NAMES = 24;
 const OPENED = "voice-studio-project-1";
 
 const WORDS = { new: "Not spoken", running: "Speaking", paused: "Paused", done: "Done", incomplete: "Incomplete" };
@@ -22,6 +25,8 @@ export class LongForm extends EventTarget {
   #isOpen = false;
   #timer = 0;
   #project = null;
+  #voices = [];
+  #source = null; // a document that waits for its cast
 
   constructor(root) {
     super();
@@ -29,10 +34,12 @@ export class LongForm extends EventTarget {
     this.part("form").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = this.part("paste").value;
-      if (text.trim()) this.#make(text);
+      if (text.trim()) this.#take(text);
       else this.#say("Paste a text first.");
     });
-    this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#make(target.files[0]));
+    this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
+    this.part("make").addEventListener("click", () => this.#make(this.#source, this.#cast));
+    this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
     this.part("player").addEventListener("play", () => this.dispatchEvent(new CustomEvent("heard")));
@@ -40,7 +47,7 @@ export class LongForm extends EventTarget {
 
   async open() {
     this.#isOpen = true;
-    const listed = await voices();
+    const listed = (this.#voices = await voices());
     this.#offer(listed);
     this.#show(localStorage.getItem(OPENED), listed);
   }
@@ -73,15 +80,46 @@ export class LongForm extends EventTarget {
     zone.addEventListener("drop", (event) => {
       over(event, false);
       const [file] = event.dataTransfer.files;
-      if (file) this.#make(file);
+      if (file) this.#take(file);
     });
   }
 
-  async #make(source) {
+  /** A document is there: ask who speaks where names begin lines, else make a project of it at once. */
+  async #take(source) {
+    const isText = typeof source === "string" || TEXTS.test(source.name);
+    const text = typeof source === "string" ? source : isText ? await source.text() : "";
+    const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
+    if (!names.length) return this.#make(source, {});
+    this.#say("");
+    return this.#askForCast(source, names.slice(0, MOST_NAMES));
+  }
+
+  #askForCast(source, names) {
+    this.#source = source;
+    this.part("cast").hidden = !source;
+    this.part("file").value = "";
+    const option = (value, textContent) => element("option", { value, textContent });
+    this.part("names").replaceChildren(
+      ...names.map((name) => {
+        const options = [option("", "As written"), ...this.#voices.map((voice) => option(voice.id, voice.name))];
+        const select = labelled(element("select", { name }, options), `Voice of ${name}`);
+        return element("label", {}, [element("span", { textContent: name }), select]);
+      }),
+    );
+    if (source) this.part("names").querySelector("select").focus();
+  }
+
+  get #cast() {
+    const chosen = [...this.part("names").querySelectorAll("select")].filter((select) => select.value);
+    return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
+  }
+
+  async #make(source, cast) {
     this.#say("Reading the document …");
     try {
-      const project = await makeProject(source, this.part("voice").value);
+      const project = await makeProject(source, this.part("voice").value, cast);
       this.#say("");
+      this.#askForCast(null, []);
       this.part("form").reset();
       await this.#show(project.id);
     } catch (problem) {

@@ -11,12 +11,13 @@ export const readProject = (id) => ask(at(id));
 export const readParts = (id, offset, limit) => ask(at(id, `/parts?offset=${offset}&limit=${limit}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text. Raises Refusal. */
-export function makeProject(source, voice) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice }));
+/** source: a File, or a text; cast: voice ids by name. Raises Refusal. */
+export function makeProject(source, voice, cast) {
+  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast }));
   const body = new FormData();
   body.append("file", source);
   body.append("voice", voice);
+  body.append("cast", JSON.stringify(cast));
   return ask("/v1/projects", { method: "POST", body });
 }
 

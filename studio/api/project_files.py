@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import BinaryIO
 from urllib.parse import quote
 
@@ -19,6 +19,9 @@ from studio.parcel import zipped
 from studio.projects import ProjectDesk
 from studio.stitch import FORMATS, M4B, PIECE, StitchedWav, encoded, write_m4b
 from studio.timeline import Timeline
+
+ReadBytes = Callable[[int, int], Iterator[bytes]]
+"""From the first byte to the one after the last."""
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
@@ -94,7 +97,7 @@ class ProjectFiles:
         return Response("".join(write_srt(cues)), media_type="application/x-subrip", headers=headers)
 
 
-def _ranged(request: Request, size: int, tag: str, read, headers: dict[str, str] | None = None) -> Response:  # type: ignore[no-untyped-def]
+def _ranged(request: Request, size: int, tag: str, read: ReadBytes, headers: dict[str, str] | None = None) -> Response:
     """A WAV of ``size`` bytes, or the part of it that is asked for; ``read(start, stop)`` gives the bytes."""
     headers = {"Accept-Ranges": "bytes", "ETag": f'"{tag}"', "Cache-Control": "no-cache"} | (headers or {})
     wanted = _RANGE.fullmatch(request.headers.get("range", ""))

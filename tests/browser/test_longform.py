@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
+from studio.settings import Settings
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.server import Served
+from tests.studio.server import Served, serve
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -27,9 +29,12 @@ def table(text: str) -> FilePayload:
     return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
 
 
-@pytest.fixture
-def studio(steered: Steer) -> Served:
-    return steered()
+@pytest.fixture(scope="module")
+def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = str(tmp_path_factory.mktemp("home"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+        yield served
 
 
 def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:
@@ -122,7 +127,29 @@ def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -
     screen.page.on("dialog", lambda dialog: dialog.accept())
     area.get_by_role("button", name="Delete").click()
     expect(area.locator("[data-part=said]")).to_contain_text("is deleted.")
-    assert httpx.get(f"{studio.url}/v1/projects").json()["data"] == []
+    titles = [project["title"] for project in httpx.get(f"{studio.url}/v1/projects").json()["data"]]
+    assert "Chapter 1" not in titles
+
+
+def test_names_that_begin_lines_are_given_voices(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    area.get_by_label("Choose a document").set_input_files(
+        {
+            "name": "play.txt",
+            "mimeType": "text/plain",
+            "buffer": b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm.",
+        }
+    )
+    who = area.get_by_role("group", name="Who speaks")
+    expect(who.locator("select")).to_have_count(2)
+    who.get_by_label("Voice of Bo").select_option("bert")
+    who.get_by_role("button", name="Make the project").click()
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
+    expect(rows.nth(0).get_by_label("Voice of part 1")).to_have_value("bert")
+    expect(rows.nth(1).get_by_label("Text of part 2")).to_have_value("Note: a.\n\nNote: b.")
+    expect(rows.nth(3).get_by_label("Voice of part 4")).to_have_value("anna")
 
 
 def test_a_document_that_cannot_be_read_is_told_with_its_line(studio: Served, open_page: Open) -> None:

@@ -7,11 +7,17 @@ import io
 import wave
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 
+from studio.errors import InvalidRequest
+from studio.library.files import AudioFiles
+from studio.library.project_records import Part, PartTake, ProjectSettings
+from studio.stitch import StitchedWav
+from studio.timeline import lay_out
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
@@ -167,3 +173,18 @@ def test_a_deleted_project_leaves_no_file(spoken: tuple[Served, Json]) -> None:
         client.delete(f"{PROJECTS}/{project['id']}")
     gone = files - {name for name, _ in library.files.everything()}
     assert len(gone) == 2  # three of the four takes are the same bytes, which are kept once
+
+
+def take_of(samples: int, rate: int) -> Part:
+    take = PartTake("t", "p", 0.0, "", "anna", 1, "stop", "0" * 64, samples, rate, 1, 1.0)
+    return Part("p", "x", 0, "", "Hi", None, None, None, None, "done", 1, None, "t", (take,))
+
+
+def test_more_than_a_wav_can_count_and_mixed_rates_are_refused(tmp_path: Path) -> None:
+    longest = (2**32 - 1 - 44) // 2
+    files, settings = AudioFiles(tmp_path), ProjectSettings()
+    assert StitchedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2
+    with pytest.raises(InvalidRequest, match="flac, mp3 or m4b"):
+        StitchedWav(lay_out([take_of(longest + 1, RATE)], settings), files)
+    with pytest.raises(InvalidRequest, match="24000 Hz and others at 44100"):
+        lay_out([take_of(1, RATE), take_of(1, 24_000)], settings)
