@@ -88,6 +88,7 @@ export class LongForm extends EventTarget {
   async #take(source) {
     const isText = typeof source === "string" || TEXTS.test(source.name);
     const text = typeof source === "string" ? source : isText ? await source.text() : "";
+    this.#voices = await voices(); // the area may have been opened only just now
     const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
     if (!names.length) return this.#make(source, {});
     this.#say("");
