@@ -22,6 +22,8 @@ from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Library
 from studio.limits import Limits
+from studio.producer import Producer
+from studio.projects import ProjectDesk
 from studio.recogniser import Transcriber
 from studio.recorder import Retention
 from studio.settings import Settings, SettingsError
@@ -72,25 +74,29 @@ def create_app(
     import_bundled(library, Path(settings.voices))
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
     service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
+    producer = Producer(service, settings.project_rows)
+    desk = ProjectDesk(library, producer)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
-        warming = asyncio.create_task(_warm(service))
+        warming, producing = asyncio.create_task(_warm(service)), asyncio.create_task(_produce(producer))
         try:
             yield
         finally:
             warming.cancel()
+            producing.cancel()
+            await asyncio.gather(producing, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service
-    install_api(app, service, settings)
+    install_api(app, service, settings, desk)
     if settings.page:
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
-        mount_page(app, service, settings)
+        mount_page(app, service, settings, desk)
     return app
 
 
@@ -99,6 +105,13 @@ async def _warm(service: SpeechService) -> None:
         await service.warm_voices()
     except (EngineError, InvalidClip, OSError, RuntimeError) as error:
         log.warning("the bundled voices could not be made ready: %s", error)
+
+
+async def _produce(producer: Producer) -> None:
+    try:
+        await producer.run()
+    except (EngineError, OSError, RuntimeError) as error:
+        log.warning("projects are not spoken: %s", error)
 
 
 def main() -> int:

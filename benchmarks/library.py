@@ -27,7 +27,8 @@ from studio.host import EngineHost
 from studio.intake import take_in
 from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
-from studio.speech import SpeechRequest, SpeechService
+from studio.request import SpeechRequest
+from studio.speech import SpeechService
 from studio.voices import VoiceShelf
 
 REPEATS = 21

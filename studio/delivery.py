@@ -21,7 +21,7 @@ from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.performance import Sound
 from studio.recorder import Recording
-from studio.takes import Take, Takes
+from studio.takes import Take, Takes, TurnTime
 
 Result = TypeVar("Result")
 
@@ -54,6 +54,7 @@ class Delivery:
         self._first = b""
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
+        self._speed = 1.0
         self._cancelled = asyncio.get_running_loop().create_future()
         self._closed = False
         self._take = take
@@ -92,7 +93,7 @@ class Delivery:
 
         Raises Cancelled, and what the source raises.
         """
-        self._source, self._source_rate = source, source_rate
+        self._source, self._source_rate, self._speed = source, source_rate, delivered.speed
         while not self._first:
             sound = await self._pull()
             if self._encoder is None:
@@ -173,8 +174,12 @@ class Delivery:
                 audio_s=self._samples / self._source_rate,
                 frames=self._take.frames + sound.frames,
                 finish_reason=sound.finish_reason,
+                turns=tuple(self._as_heard(turn) for turn in sound.turns),
             )
         )
+
+    def _as_heard(self, turn: TurnTime) -> TurnTime:
+        return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)
 
     def _record(self, take: Take) -> None:
         self._take = take

@@ -4,6 +4,7 @@ StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
 │   ├── NameTaken        another voice has that name
+│   ├── NotFinished      parts of a project are still to be spoken
 │   ├── InvalidClip      a reference clip that cannot be used
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
@@ -53,6 +54,10 @@ class InvalidPack(InvalidRequest):
 
 class NameTaken(InvalidRequest):
     code = "voice_exists"
+
+
+class NotFinished(InvalidRequest):
+    code = "project_not_finished"
 
 
 class Changed(StudioError):

@@ -104,6 +104,8 @@ class Settings:
     """Speech requests that one key, or one address where no keys are set, may have at a time; unset: no limit."""
     requests_per_minute: int | None = None
     """Speech requests that one caller may begin in a minute; unset: no limit."""
+    project_rows: int | None = None
+    """Parts of projects spoken at the same time at most; 0: none; unset: half of max_rows."""
     send_timeout: int = 60
     """Seconds after which a listener who takes no more bytes is let go."""
 
@@ -269,6 +271,7 @@ _READERS: dict[str, Reader] = {
     "public_listing": _truth,
     "max_per_caller": _whole(1, 100_000),
     "requests_per_minute": _whole(1, 1_000_000),
+    "project_rows": _whole(0, 1024),
     "send_timeout": _whole(1, 86_400),
 }
 

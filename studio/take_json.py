@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from studio.errors import NotFound
 from studio.library import Library, StoredTake
-from studio.takes import Take
+from studio.request import OWN_CLIP
+from studio.takes import Take, TurnTime
 
 EXCERPT = 280
 """Characters of a text that lists show."""
@@ -44,6 +45,7 @@ def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
         first_audio_ms=timings.get("first_audio_ms"),
         generation_s=timings.get("generation_s"),
         audio_s=timings.get("audio_s") or take.seconds,
+        turns=tuple(TurnTime(**turn) for turn in timings.get("turns", ())),
     )
     return figures.as_json() | {
         "stored": True,
@@ -58,13 +60,20 @@ def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
 
 def whole_json(take: StoredTake, library: Library) -> dict[str, object]:
     """All that is known; ``request`` says it again, and is None where a clip was spoken with, which is not kept."""
-    wanted = {name: value for name, value in take.parameters.items() if value is not None}
-    request = {"input": take.text, "voice": _voice_now(take, library), "seed": take.seed} | wanted
     return stored_json(take, library) | {
         "text": take.text,
         "parameters": take.parameters,
-        "request": None if take.voice_id is None and take.voice != "random" else request,
+        "request": _request_again(take, library),
     }
+
+
+def _request_again(take: StoredTake, library: Library) -> dict[str, object] | None:
+    wanted = {name: value for name, value in take.parameters.items() if value is not None}
+    if "cast" not in wanted:
+        wanted["voice"] = _address_now(take.voice_id, take.voice, library)
+    if wanted.get("voice") == OWN_CLIP:
+        return None
+    return {"input": take.text, "seed": take.seed} | wanted
 
 
 def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
@@ -78,11 +87,12 @@ def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
     }
 
 
-def _voice_now(take: StoredTake, library: Library) -> str:
-    """The address of the revision that spoke, under the name that the voice has today."""
-    if take.voice_id is None or take.revision is None:
-        return take.voice
+def _address_now(voice_id: str | None, address: str, library: Library) -> str:
+    """Of the revision that spoke, under the name that the voice has today."""
+    name, _, revision = address.rpartition("@")
+    if voice_id is None or not name:
+        return address
     try:
-        return f"{library.voices.get(take.voice_id).slug}@{take.revision}"
+        return f"{library.voices.get(voice_id).slug}@{revision}"
     except NotFound:
-        return take.voice
+        return address

@@ -60,14 +60,15 @@ const take = await answer.blob(); // answer.body streams while it is made
 function gradioClient(request, base) {
   const { hasClip, rest } = parts(request);
   const { input, response_format: _always, ...more } = rest;
-  const given = Object.entries({ text: input, ...more }).map(([name, value]) => `${name}=${JSON.stringify(value)},`);
+  const words = request.cast ? { script: input } : { text: input };
+  const given = Object.entries({ ...words, ...more }).map(([name, value]) => `${name}=${JSON.stringify(value)},`);
   if (hasClip) given.push(`ref_audio=handle_file("${CLIP}"),`);
   return `from gradio_client import Client${hasClip ? ", handle_file" : ""}
 
 client = Client("${base}/")
 file, take = client.predict(
     ${given.join("\n    ")}
-    api_name="/synthesize",
+    api_name="${request.cast ? "/dialogue" : "/synthesize"}",
 )
 print(file, take)
 `;

@@ -2,6 +2,7 @@
 
 import { Api } from "./api.js";
 import { Areas } from "./areas.js";
+import { Cast } from "./cast.js";
 import { CodeDialog } from "./code.js";
 import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
@@ -9,6 +10,7 @@ import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
 import { soundAddress } from "./kept.js";
+import { LongForm } from "./longform.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
@@ -69,8 +71,12 @@ class Studio {
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
+    this.cast = new Cast(await drawn("#cast"), script.area);
+    this.cast.addEventListener("change", () => (script.note = this.cast.note));
+    this.cast.refresh();
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
+      this.cast.read(detail.values.text);
       document.body.dataset.source = detail.values.source;
     });
     await this.#fillAreas();
@@ -85,9 +91,14 @@ class Studio {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const { newVoice, voices: library, ownClip } = await openVoiceAreas({ fields: this.fields, health: this.health, areas, drawn });
     this.ownClip = ownClip;
+    library.addEventListener("changed", () => this.cast.refresh());
+    newVoice.addEventListener("saved", () => this.cast.refresh());
+    const longform = new LongForm(await drawn("#area-longform"));
+    longform.addEventListener("heard", () => this.sound?.pause());
     this.history = new History(await drawn("#area-history"));
     this.#listenToTakes(this.history);
-    const shown = { "new-voice": newVoice, voices: library, history: this.history, queue: new Queue(await drawn("#area-queue")) };
+    const queue = new Queue(await drawn("#area-queue"));
+    const shown = { "new-voice": newVoice, voices: library, longform, history: this.history, queue };
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -130,6 +141,7 @@ class Studio {
   async #reuse(take) {
     await take.whole();
     this.areas.show("studio");
+    this.cast.take(take.request);
     await this.fields.offerVoices(take.settings);
   }
 
@@ -164,7 +176,7 @@ class Studio {
     return this.#speakAll(fields, async (request) =>
       Array.from({ length: count }, (_, i) => {
         const isKept = request.seed !== undefined; // the first one's; the others' follow it
-        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName: request.cast ? "Dialogue" : voiceName, settings: { ...fields } };
       }),
     );
   }
@@ -172,11 +184,11 @@ class Studio {
   /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
   audition(values) {
     const fields = this.fields.named(values);
-    return this.#speakAll(fields, async (request) =>
-      (await voices())
-        .filter((voice) => voice.bundled)
-        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
-    );
+    return this.#speakAll(fields, async (asked) => {
+      const request = this.cast.dress(asked);
+      const bundled = (await voices()).filter((voice) => voice.bundled);
+      return bundled.map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } }));
+    });
   }
 
   /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
@@ -361,7 +373,7 @@ class Studio {
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
   async #showCode() {
     try {
-      const request = await buildRequest(this.fields.values, this.health.frameRate);
+      const request = this.cast.dress(await buildRequest(this.fields.values, this.health.frameRate));
       this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
     } catch (problem) {
       this.#fail(problem);

@@ -25,12 +25,17 @@ function endingOf({ state, finish_reason: reason }) {
   return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
 }
 
+/** A voice's address without its revision. */
+export const plainVoice = (address) => address.replace(/@\d+$/, "");
+
 /** The page's fields for a take of the server; a clip is not kept, so its voice is left as it is. */
 function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
   const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
   const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
-  const said = voice === "clip" ? {} : { voice, source: "bundled" };
-  return { text, temperature, topP, topK, speed, cutAfter, ...said };
+  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // of a dialogue, who tells what nobody says
+  const said = own === "clip" ? {} : { voice: own, source: "bundled" };
+  const drawn = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // else as each voice has it
+  return { text, ...Object.fromEntries(drawn), speed, cutAfter, ...said };
 }
 
 /** The request without what says nothing, as a WAV at the model's own rate. */
@@ -120,7 +125,7 @@ export class Take {
 
   /** Whether it can be asked for again: a clip of one's own is not kept. */
   get isRepeatable() {
-    return this.record?.voice !== "clip";
+    return !this.record?.voice.split(", ").includes("clip");
   }
 
   get name() {

@@ -17,19 +17,22 @@ from studio.api.errors import ApiError, install_errors
 from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.project_files import ProjectFiles
+from studio.api.projects import ProjectRoutes
 from studio.api.requests import request_routes
 from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
 from studio.api.takes import TakeRoutes
 from studio.api.voices import AudioVoices
+from studio.projects import ProjectDesk
 from studio.settings import Settings
 from studio.speech import SpeechService
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
-def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> None:
+def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
     install_document(app)
@@ -42,6 +45,8 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
         listing_routes(service),
         AudioVoices(service).router(),
         LibraryRoutes(service).router(),
+        ProjectRoutes(desk).router(),
+        ProjectFiles(desk).router(),
         system_routes(service),
     ]
     for router in routers:

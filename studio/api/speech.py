@@ -20,8 +20,9 @@ from studio.api.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.sse import events
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
+from studio.request import Origin
 from studio.settings import Settings
-from studio.speech import Origin, Speech, SpeechService
+from studio.speech import Speech, SpeechService
 
 log = logging.getLogger(__name__)
 

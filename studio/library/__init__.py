@@ -1,4 +1,4 @@
-"""The voice library: voices, samples, codes, takes, consents and an audit trail, in one folder with SQLite."""
+"""The library: voices, samples, codes, takes, projects, consents and an audit trail, in one folder with SQLite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from studio.library.audit import Audit
 from studio.library.codes import Codes
 from studio.library.consents import Consents
 from studio.library.database import Store
+from studio.library.project_work import ProjectWork
+from studio.library.projects import Projects
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -54,6 +56,8 @@ class Library:
         self.codes = Codes(store)
         self.takes = Takes(store, undo_seconds)
         self.consents = Consents(store)
+        self.projects = Projects(store)
+        self.project_work = ProjectWork(store)
         self.audit = Audit(store)
         self.voices.purge()
         self.takes.purge()

@@ -17,7 +17,8 @@ BUSY_SECONDS = 60
 
 _REFERRED = (
     "select clip from samples where clip = :d union all select audio from takes where audio = :d "
-    "union all select recording from consents where recording = :d limit 1"
+    "union all select recording from consents where recording = :d "
+    "union all select audio from part_takes where audio = :d limit 1"
 )
 
 
@@ -62,7 +63,8 @@ class Store:
                     self.files.remove(digest)
 
     def _clear_orphans(self, db: Database) -> None:
-        named = "select clip from samples union select audio from takes union select recording from consents"
+        named = "select clip from samples union select audio from takes union select recording from consents "
+        named += "union select audio from part_takes"
         known = {row[0] for row in db.execute(named).fetchall()}
         for name, path in self.files.everything():
             if name not in known:

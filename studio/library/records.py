@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import Any
 
 Scalar = str | int | float | bool | None
 
@@ -173,11 +174,13 @@ class StoredTake:
     voice: str
     """slug@revision, or what else was spoken with."""
     seed: int
-    parameters: dict[str, Scalar]
+    parameters: dict[str, Any]
+    """Fields of the request that says it again."""
     state: str
     finish_reason: str | None
     error: str | None
-    timings: dict[str, float | None]
+    timings: dict[str, Any]
+    """Figures, and of a dialogue its turns."""
     frames: int
     seconds: float
     audio: str | None = None

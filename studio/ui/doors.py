@@ -13,8 +13,10 @@ import gradio as gr
 from anyio import to_thread
 
 from engine import EngineError, Sampling
-from studio.errors import StudioError
-from studio.speech import Origin, Speech, SpeechRequest, SpeechService
+from studio.dialogue import TURN_GAP
+from studio.errors import InvalidRequest, StudioError
+from studio.request import Origin, SpeechRequest
+from studio.speech import Speech, SpeechService
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -88,6 +90,43 @@ class SpeechDoors:
                 number += 1
         yield {"number": number, "sample_rate": speech.sample_rate, "pcm": "", "done": True} | _facts(speech)
 
+    async def dialogue(
+        self,
+        caller: gr.Request,
+        script: str = "",
+        cast: dict[str, str] | None = None,
+        voice: str = "default",
+        turn_gap: float = TURN_GAP,
+        ref_audio: str | None = None,
+        ref_text: str = "",
+        seed: float = RANDOM_SEED,
+        temperature: float = USUAL.temperature,
+        top_p: float = USUAL.top_p,
+        top_k: float = USUAL.top_k,
+        max_new_tokens: float = WHEN_ALL_IS_SAID,
+        speed: float = 1.0,
+        store: bool = True,
+    ) -> tuple[str, dict[str, object]]:
+        """Speak a script whose lines name their speakers; returns a WAV file and the take with its turns' times."""
+        told = (
+            script,
+            voice,
+            ref_audio,
+            ref_text,
+            seed,
+            temperature,
+            top_p,
+            top_k,
+            max_new_tokens,
+            speed,
+            store,
+            "wav",
+        )
+        speech = await self._speak(await _request(*told, _checked_cast(cast), turn_gap), caller)
+        async with aclosing(speech):
+            wav = b"".join([piece async for piece in speech.body])
+        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
+
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
         listed = self._service.voices.listed
@@ -142,6 +181,21 @@ def add_client_doors(service: SpeechService) -> None:
         api_description="Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`.",
         concurrency_limit=ALL_AT_ONCE,
     )
+    with gr.Column(visible=False):
+        script = [
+            gr.Textbox("", label="script"),
+            gr.JSON({}, label="cast"),
+            gr.Textbox("default", label="voice"),
+            gr.Number(TURN_GAP, label="turn_gap"),
+        ]
+    trigger.click(
+        doors.dialogue,
+        [*script, *inputs[2:]],
+        [file, facts],
+        api_name="dialogue",
+        api_description="Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name.",
+        concurrency_limit=ALL_AT_ONCE,
+    )
     trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
     trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
 
@@ -159,6 +213,8 @@ async def _request(
     speed: float,
     store: bool,
     format_name: str,
+    cast: dict[str, str] | None = None,
+    turn_gap: float = TURN_GAP,
 ) -> SpeechRequest:
     clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
     try:
@@ -175,9 +231,18 @@ async def _request(
             max_frames=int(max_new_tokens) or None,
             speed=speed,
             store=store,
+            cast=cast,
+            turn_gap=turn_gap,
         )
     except StudioError as error:
         raise _refusal(error) from error
+
+
+def _checked_cast(cast: object) -> dict[str, str]:
+    named = {} if cast is None else cast
+    if not isinstance(named, dict) or not all(isinstance(each, str) for pair in named.items() for each in pair):
+        raise _refusal(InvalidRequest("cast must be an object of names and voices", "cast"))
+    return named
 
 
 def _refusal(error: Exception) -> gr.Error:

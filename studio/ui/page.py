@@ -9,9 +9,11 @@ import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
+from studio.projects import ProjectDesk
 from studio.settings import Settings
 from studio.speech import SpeechService
 from studio.ui import words
+from studio.ui.batch_doors import add_batch_doors
 from studio.ui.doors import add_client_doors
 from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
@@ -20,10 +22,10 @@ from studio.ui.voice_doors import add_voice_doors
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
 
-AREAS = ("new-voice", "voices", "history", "queue", "api")
+AREAS = ("new-voice", "voices", "longform", "history", "queue", "api")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
-STYLES = ("studio", "new-voice", "voices", "history")
+STYLES = ("studio", "cast", "new-voice", "voices", "longform", "history")
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -60,12 +62,12 @@ class Fields:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
+def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
     gr.mount_gradio_app(
         app,
-        build_page(speech),
+        build_page(speech, desk),
         path="/",
         root_path=settings.root_path or None,
         theme=page_theme(),
@@ -79,7 +81,7 @@ def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
     )
 
 
-def build_page(speech: SpeechService) -> gr.Blocks:
+def build_page(speech: SpeechService, desk: ProjectDesk) -> gr.Blocks:
     """The page alone, unmounted."""
     with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
@@ -96,6 +98,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                         autofocus=True,
                     )
                     _html(_part("script"))
+                    _html(_part("cast"))
                     with gr.Row(elem_id="actions"):
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")
                         stop = gr.Button("Stop", variant="stop", elem_id="stop")
@@ -116,6 +119,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         add_client_doors(speech)
         add_voice_doors(speech)
         add_take_doors(speech.history)
+        add_batch_doors(desk)
     return page
 
 

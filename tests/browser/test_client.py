@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,6 +104,17 @@ def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Cli
         client.predict(limit=0, api_name="/history_list")
 
 
+def test_a_dialogue_is_spoken_by_its_cast(steered: Callable[..., Served]) -> None:
+    client = Client(steered().url, verbose=False)
+    file, take = client.predict("Anna: Hello.\nBo: Hi there.", {"Bo": "bert"}, turn_gap=0.5, api_name="/dialogue")
+    with wave.open(file) as wav_file:
+        assert wav_file.getnframes() == 18 * 2048 + 22_050
+    assert [(turn["speaker"], turn["voice"]) for turn in take["turns"]] == [("Anna", "anna"), ("Bo", "bert")]
+    with pytest.raises(AppError, match="line 2: 'Bo' has no voice"):
+        client.predict("Anna: Hello.\nBo: Hi there.", api_name="/dialogue")
+    client.close()
+
+
 def test_voices_and_health_are_told(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
@@ -110,8 +122,8 @@ def test_voices_and_health_are_told(client: Client) -> None:
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    speech = {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
-    takes = {"/history_list", "/take_get"}
+    speech = {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health"}
+    takes = {"/history_list", "/take_get", "/batch_submit", "/batch_status"}
     voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
     assert set(named) == speech | takes | voices | {"/analyze_reference", "/transcribe"}
     for name, door in named.items():
@@ -180,3 +192,25 @@ def test_a_clip_is_written_down_where_a_recogniser_is_installed(
     assert told["text"] == "A steady tone." and told["language"] == "en"
     assert told["words"][2] == {"word": "tone.", "start": 0.2, "end": 0.3, "probability": 0.9}
     assert told["marks"][1] == {"text": "bell", "heard": "tone"}
+
+
+def test_a_batch_is_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
+    studio = steered()
+    client = Client(studio.url, verbose=False)
+    batch = client.predict(["One.", "Two three."], voice="bert", api_name="/batch_submit")
+    assert batch["parts"]["total"] == 2
+    while (now := client.predict(batch["id"], api_name="/batch_status"))["state"] != "done":
+        assert now["state"] == "running"
+    assert [item["state"] for item in now["items"]] == ["done", "done"]
+    assert httpx.get(f"{studio.url}/v1/projects").json()["data"][0]["id"] == batch["id"]
+    with wave.open(io.BytesIO(httpx.get(studio.url + now["audio"]).content)) as whole:
+        assert whole.getnframes() == 18 * 2048 + 22_050
+    table = tmp_path / "table.csv"
+    table.write_text("text,voice\nHello.,anna\n")
+    batch = client.predict(document=handle_file(table), title="A table", api_name="/batch_submit")
+    assert (batch["title"], batch["parts"]["total"]) == ("A table", 1)
+    with pytest.raises(AppError, match="list of texts"):
+        client.predict(api_name="/batch_submit")
+    with pytest.raises(AppError, match="no project"):
+        client.predict("proj_x", api_name="/batch_status")
+    client.close()
