@@ -3,8 +3,9 @@
 import { Api } from "./api.js";
 import { Areas } from "./areas.js";
 import { CodeDialog } from "./code.js";
+import { Compare } from "./compare.js";
 import { clock, Dock } from "./dock.js";
-import { askForSpeech, Refusal, voices } from "./door.js";
+import { askForSpeech, Refusal } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { KeepVoice } from "./keep.js";
@@ -63,7 +64,7 @@ class Studio {
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
+    for (const button of ["#speak", "#speak-four"]) {
       (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
@@ -83,6 +84,7 @@ class Studio {
   async #fillAreas() {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
+    shown.compare = this.#listenToCompare(new Compare(await drawn("#area-compare"), this.fields, this.health));
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -113,6 +115,20 @@ class Studio {
     dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
   }
 
+  /** Its takes are heard in the player like all others, from their first sound on. */
+  #listenToCompare(compare) {
+    const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
+    on("play", ({ take, others }) => this.#replay(take, others.includes(this.current) && this.dock.element.dataset.state !== "over" ? this.position : 0));
+    on("grown", ({ take }) => this.#grow(take));
+    on("made", ({ take }) => this.current === take && this.#showMade(take));
+    on("told", ({ take }) => this.current === take && this.#showMade(take));
+    on("use", ({ changes }) => {
+      this.fields.fill(changes);
+      this.areas.show("studio");
+    });
+    return (this.compare = compare);
+  }
+
   #listenToTakes(list) {
     this.list = list;
     const on = (type, does) => list.addEventListener(type, ({ detail }) => does(detail.take));
@@ -136,14 +152,12 @@ class Studio {
     );
   }
 
-  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
-  audition(values) {
-    const fields = this.fields.named(values);
-    return this.#speakAll(fields, async (request) =>
-      (await voices())
-        .filter((voice) => voice.bundled)
-        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
-    );
+  /** Called by Gradio with the present values of the fields: the script in several voices, in the area for that. */
+  compareVoices(values) {
+    this.stop();
+    this.fields.changed(...values);
+    this.areas.show("compare");
+    return this.compare.speakScript();
   }
 
   /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
@@ -251,6 +265,7 @@ class Studio {
   }
 
   #showFigures(take) {
+    if (take.isBlind) return this.dock.figures([]);
     const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
     this.dock.figures([
       ["Waited", take.queueMs >= 1 ? inMs(take.queueMs) : null, "Time in the line before the engine took it, by the server's clock"],
@@ -296,18 +311,38 @@ class Studio {
     }
   }
 
-  /** Play a finished take from a second on. */
+  /** Play a take from a second on; one that is still being made goes on as it grows. */
   async #replay(take, from = 0) {
     this.stop();
     take.isLive = false;
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();
-    sound.append(floats(await take.pcm()));
-    sound.complete();
-    sound.seek(from < take.seconds ? from : 0);
+    if (take.file) {
+      sound.append(floats(await take.pcm()));
+      sound.complete();
+      sound.seek(from < take.seconds ? from : 0);
+    } else {
+      for (const piece of take.pieces) sound.append(floats(piece)); // without a pause until it is the player's: none may be missed
+      sound.seek(Math.min(from, take.seconds));
+    }
     sound.play();
     if (this.current === take) this.sound = sound;
+  }
+
+  /** A take that somebody else makes has one piece more. */
+  #grow(take) {
+    if (this.current !== take) return;
+    this.sound?.append(floats(take.pieces.at(-1)));
+    this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
+  }
+
+  /** The take in the player, made by somebody else, is complete, or may be named now. */
+  #showMade(take) {
+    this.sound?.complete();
+    this.dock.show({ expected: 0 });
+    this.dock.offer(take.url, take.fileName);
+    this.#showFigures(take);
   }
 
   /** The same seed gives the same speech: ask for it once more, as MP3. */

@@ -15,10 +15,10 @@ function milliseconds(headers, name) {
   return value === null ? null : Number(value);
 }
 
-/** isLive: heard while it is made, not again. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob. */
+/** isBlind: its name and settings are not to be told yet. isLive: heard while it is made, not again. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob. */
 export class Take {
   constructor({ number, request, voiceName, settings }) {
-    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isLive: false, isLearned: false });
+    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, isLive: false, isLearned: false });
     Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
     Object.assign(this, { queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
   }
@@ -67,6 +67,7 @@ export class Take {
   }
 
   get fileName() {
+    if (this.isBlind) return `take-${this.number}.wav`;
     return `take-${this.number}-${this.request.voice || "own-clip"}-seed-${this.seed}.wav`;
   }
 

@@ -16,6 +16,7 @@ from studio.ui.doors import add_client_doors
 from studio.ui.theme import page_theme
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
+STYLES = ("studio", "compare")
 LARGEST_UPLOAD = "25mb"
 
 RAW_MICROPHONE = """<script>(() => {
@@ -96,16 +97,16 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                         _html(words.HINTS)
                     _html(_part("card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip, clip_text, every = _voice_fields(speech)
+                    source, voice, clip, clip_text, compare = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "queue", "api"):
+        for area in ("voices", "compare", "queue", "api"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
-        _wire(fields, {1: speak, 4: four}, every, stop, refill)
+        _wire(fields, {1: speak, 4: four}, compare, stop, refill)
         add_client_doors(speech)
     return page
 
@@ -121,7 +122,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
-    every = gr.Button("Hear the script in every voice", elem_id="every-voice")
+    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -139,7 +140,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("keep"))
-    return source, voice, clip, clip_text, every
+    return source, voice, clip, clip_text, compare
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
@@ -163,7 +164,7 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
-def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
+def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
     """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
     for count, button in speak.items():
         button.click(
@@ -172,10 +173,10 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: g
             js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
             api_visibility="private",
         )
-    every.click(
+    compare.click(
         None,
         fields.all,
-        js="(...values) => { window.studio.audition(values); }",
+        js="(...values) => { window.studio.compareVoices(values); }",
         api_visibility="private",
     )
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")
@@ -205,8 +206,9 @@ def _part(name: str) -> str:
 
 
 def _head(root_path: str) -> str:
+    styles = (f'<link rel="stylesheet" href="{root_path}/page/{name}.css">' for name in STYLES)
     return (
-        f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
+        f"{''.join(styles)}"
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )
