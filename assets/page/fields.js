@@ -63,9 +63,9 @@ export class Fields extends EventTarget {
     this.fill({ ...changes, voice: isThere ? voice : listed[0]?.id });
   }
 
-  /** Bring back what this browser kept. */
-  restore() {
-    return this.offerVoices(readStore());
+  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. */
+  restore(voice) {
+    return this.offerVoices({ ...readStore(), ...(voice ? { voice } : {}) });
   }
 }
 

@@ -11,10 +11,12 @@ import { Health } from "./health.js";
 import { KeepVoice } from "./keep.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
+import { Preferences } from "./preferences.js";
 import { offerPresets } from "./presets.js";
 import { Queue } from "./queue.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
+import { Settings } from "./settings.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
 import { Voices } from "./voices.js";
@@ -44,6 +46,7 @@ function saveFile(blob, name) {
 class Studio {
   player = new Player();
   fields = new Fields();
+  preferences = new Preferences();
   takes = 0;
   current = null; // the take in the player
   sound = null; // the player's hold on it
@@ -57,7 +60,7 @@ class Studio {
     document.addEventListener("keydown", (event) => this.#key(event));
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     this.#listenToDock(new Dock(await drawn("#dock")));
-    this.#listenToTakes(new TakeList(await drawn("#takes")));
+    this.#listenToTakes(new TakeList(await drawn("#takes"), () => this.preferences.values.format));
     this.health = new Health(await drawn("#pill"));
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
@@ -76,7 +79,7 @@ class Studio {
     });
     await this.#fillAreas();
     await drawn("#refill");
-    await this.fields.restore();
+    await this.fields.restore(this.preferences.values.voice);
     document.body.dataset.studio = "ready";
   }
 
@@ -85,7 +88,9 @@ class Studio {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
     shown.compare = this.#listenToCompare(new Compare(await drawn("#area-compare"), this.fields, this.health));
-    new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
+    shown.settings = new Settings(await drawn("#area-settings"), this.preferences);
+    const request = () => buildRequest(this.fields.values, this.health.frameRate);
+    new Api(await drawn("#area-api"), request).addEventListener("present", ({ detail }) => this.#showCode(request, detail.kind));
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
       left?.close();
@@ -112,7 +117,13 @@ class Studio {
     this.dock = dock;
     dock.addEventListener("press", () => this.#playOrPause());
     dock.addEventListener("seek", ({ detail }) => this.sound?.seek(detail.seconds));
-    dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
+    dock.addEventListener("volume", ({ detail }) => this.preferences.set({ volume: detail.value }));
+    const follow = () => {
+      dock.volume = this.player.volume = this.preferences.values.volume;
+      this.player.fixedWait = this.preferences.wait;
+    };
+    this.preferences.addEventListener("change", follow);
+    follow();
   }
 
   /** Its takes are heard in the player like all others, from their first sound on. */
@@ -136,7 +147,7 @@ class Studio {
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
     on("reuse", (take) => this.fields.fill(take.settings));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
-    on("mp3", (take) => this.#saveAsMp3(take));
+    on("convert", (take) => this.#convert(take, this.preferences.values.format));
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
@@ -345,22 +356,22 @@ class Studio {
     this.#showFigures(take);
   }
 
-  /** The same seed gives the same speech: ask for it once more, as MP3. */
-  async #saveAsMp3(take) {
+  /** The same seed gives the same speech: ask for it once more, in another format. */
+  async #convert(take, format) {
     try {
-      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
-      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
+      const response = await askForSpeech({ ...take.repeat, response_format: format });
+      saveFile(await response.blob(), take.fileName.replace(/wav$/, format));
     } catch (problem) {
       this.#fail(problem);
     }
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
-  async #showCode() {
+  async #showCode(request, kind) {
     try {
-      const request = await buildRequest(this.fields.values, this.health.frameRate);
-      this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
+      this.code.open("This page's speech from your own program", await request(), "Without a seed, each run draws another.", kind);
     } catch (problem) {
+      this.areas.show("studio"); // where the script is, and the card
       this.#fail(problem);
     }
   }

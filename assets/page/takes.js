@@ -8,15 +8,16 @@ const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.
 const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
 const BIN = '<path d="M5 7h14M10 7V4.800h4V7m3 0-.8 12.200H7.800L7 7m3.300 3.600v5.200m3.400-5.200v5.200"/>';
 
-/** Fires "play", "reuse", "keepSeed", "code", "mp3" and "switch" (play the other one, at the same place), each with {take}. */
+/** Fires "play", "reuse", "keepSeed", "code", "convert" and "switch" (play the other one, at the same place), each with {take}. */
 export class TakeList extends EventTarget {
   #takes = [];
   #compared = [];
   #deleted = null;
 
-  constructor(root) {
+  /** format: gives the format besides WAV in which takes can be saved. */
+  constructor(root, format) {
     super();
-    this.root = root;
+    Object.assign(this, { root, format });
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
     this.part("done").addEventListener("click", () => this.#compare([]));
     this.part("undo").addEventListener("click", () => this.#undo());
@@ -139,7 +140,7 @@ export class TakeList extends EventTarget {
       chooses,
       does("Code", "Show this take as a program", () => this.#tell("code", take)),
       save,
-      ...(["stop", "length"].includes(take.ending) ? [does("MP3", "Speak it again with the same seed, into an MP3 file", () => this.#tell("mp3", take))] : []),
+      ...(["stop", "length"].includes(take.ending) ? [does(this.format().toUpperCase(), "Speak it again with the same seed, into a file of this format", () => this.#tell("convert", take))] : []),
       labelled(star, `Star take ${take.number}: keep it however many follow`),
       labelled(bin, `Delete take ${take.number}`),
     ]);

@@ -16,7 +16,7 @@ from studio.ui.doors import add_client_doors
 from studio.ui.theme import page_theme
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
-STYLES = ("studio", "compare")
+STYLES = ("studio", "compare", "api", "settings")
 LARGEST_UPLOAD = "25mb"
 
 RAW_MICROPHONE = """<script>(() => {
@@ -63,7 +63,7 @@ def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
         path="/",
         root_path=settings.root_path or None,
         theme=page_theme(),
-        head=_head(settings.root_path),
+        head=_head(settings),
         favicon_path=str(PAGE_FILES / "icon.svg"),
         footer_links=[],
         run_history=False,
@@ -100,7 +100,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     source, voice, clip, clip_text, compare = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "compare", "queue", "api"):
+        for area in ("voices", "compare", "queue", "api", "settings"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -205,10 +205,11 @@ def _part(name: str) -> str:
     return (PAGE_FILES / f"{name}.html").read_text("utf-8")
 
 
-def _head(root_path: str) -> str:
-    styles = (f'<link rel="stylesheet" href="{root_path}/page/{name}.css">' for name in STYLES)
+def _head(settings: Settings) -> str:
+    root = settings.root_path
+    styles = (f'<link rel="stylesheet" href="{root}/page/{name}.css">' for name in STYLES)
+    keys = "needed" if settings.api_keys else "none"
     return (
-        f"{''.join(styles)}"
-        f"{RAW_MICROPHONE}"
-        f'<script type="module" src="{root_path}/page/studio.js"></script>'
+        f'<meta name="studio-keys" content="{keys}">{"".join(styles)}{RAW_MICROPHONE}'
+        f'<script type="module" src="{root}/page/studio.js"></script>'
     )

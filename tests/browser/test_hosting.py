@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlparse
@@ -10,7 +12,7 @@ from urllib.parse import urlparse
 import httpx
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
 import app as studio_app
@@ -38,16 +40,44 @@ class StrippingProxy:
         await self._app(scope, receive, send)
 
 
-def test_the_page_speaks_behind_a_key(voices_folder: Path, open_page: Open, tmp_path: Path) -> None:
+def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
     digest = hashlib.sha256(b"secret").digest()
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
     with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
         assert httpx.get(studio.url).status_code == 401
-        screen = open_page(studio, http_credentials={"username": "me", "password": "secret"}).ready()
+        page = new_page()
+        page.goto(studio.url)
+        page.get_by_label("Key").fill("secre")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_contain_text("not one of this studio's")
+        page.get_by_label("Key").fill("secret")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator("#pill")).to_have_attribute("data-status", "ready")
+        screen = Screen(page, studio)
         screen.script.fill("Two words")
         screen.speak.click()
         screen.until_over()
         assert screen.heard()["rendered"] == 2 * 6 * 2048
+        cookies = page.context.cookies()
+        assert [(each["httpOnly"], each["sameSite"]) for each in cookies if each["name"] == "studio_key"] == [
+            (True, "Lax")
+        ]
+        program = keyed_program(screen)
+        (tmp_path / "program.py").write_text(program.replace("YOUR_KEY", "secret"), "utf-8")
+        subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
+        page.get_by_role("tab", name="Settings").click()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Key")).to_be_visible()
+
+
+def keyed_program(screen: Screen) -> str:
+    """The present speech for gradio_client, as the page of a studio with keys writes it."""
+    screen.page.get_by_role("tab", name="API").click()
+    screen.page.get_by_role("button", name="As a program").click()
+    screen.page.get_by_role("tab", name="gradio_client").click()
+    program = screen.page.locator("#code pre").inner_text()
+    screen.page.keyboard.press("Escape")
+    return program
 
 
 def test_the_page_speaks_under_a_path_of_a_proxy(
