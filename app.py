@@ -20,7 +20,7 @@ from studio.bundled import import_bundled
 from studio.errors import InvalidClip
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
-from studio.library import Library
+from studio.library import Backup, Library
 from studio.limits import Limits
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
@@ -66,21 +66,24 @@ def create_app(
     )
     host = EngineHost(config, start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    library = Library(Path(settings.studio_home))
+    library = _open_library(settings)
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.asr_model) if settings.asr_model else None
-    import_bundled(library, Path(settings.voices))
     service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
+        if library.backup:
+            library.backup.start()
         warming = asyncio.create_task(_warm(service))
         try:
             yield
         finally:
             warming.cancel()
             await asyncio.to_thread(host.stop)
+            if library.backup:
+                await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service
@@ -90,6 +93,21 @@ def create_app(
 
         mount_page(app, service, settings)
     return app
+
+
+def _open_library(settings: Settings) -> Library:
+    """The library, brought back from its copy where it is gone, with the bundled voices in it."""
+    home = Path(settings.studio_home)
+    backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
+    if backup:
+        try:
+            backup.restore()
+        except OSError as error:  # to go on would be to take an empty library for the real one
+            raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
+    library = Library(home)
+    library.backup = backup
+    import_bundled(library, Path(settings.voices))
+    return library
 
 
 async def _warm(service: SpeechService) -> None:
@@ -103,14 +121,15 @@ def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
     try:
         settings = Settings.from_environment()
+        logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+        terminal = Terminal(settings)
+        app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1
-    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    terminal = Terminal(settings)
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(settings, reporter=terminal),
+            app,
             host=settings.host,
             port=settings.port,
             log_level=settings.log_level,

@@ -70,6 +70,19 @@ def storage(library: Library) -> dict[str, object]:
         "audio_bytes": sum(_size(path) for _, path in library.files.everything()),
         "voices": library.voices.count(),
         "takes": takes,
+        "backup": _backup(library),
+    }
+
+
+def _backup(library: Library) -> dict[str, object] | None:
+    if library.backup is None:
+        return None
+    status = library.backup.status
+    return {
+        "folder": str(library.backup.folder),
+        "seconds_ago": None if status.seconds_ago is None else round(status.seconds_ago, 1),
+        "pending": status.pending,
+        "error": status.error,
     }
 
 

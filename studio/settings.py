@@ -29,6 +29,15 @@ def default_home(environment: Mapping[str, str] | None = None) -> Path:
     return base / "fish-voice-studio"
 
 
+SPACE_DATA = Path("/data")
+"""Where a Space has its bucket, if it has one; what is elsewhere is gone after a restart."""
+
+
+def on_space(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether this is a Hugging Face Space."""
+    return bool((os.environ if environment is None else environment).get("SPACE_ID"))
+
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -47,6 +56,8 @@ class Settings:
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
     """The folder of the voice library: voices, takes and their audio."""
+    backup_dir: str | None = None
+    """A folder on another disk for copies of the library; unset: /data/studio on a Space with a bucket there."""
     ref_folder: str | None = None
     """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
     ref_networks: tuple[Network, ...] = ()
@@ -107,8 +118,10 @@ class Settings:
         known = {each.name.upper(): each.name for each in fields(cls)}
         _refuse_mistyped(environment, known)
         values: dict[str, object] = {}
-        if environment.get("SPACE_ID"):
+        if on_space(environment):
             values["host"] = "0.0.0.0"
+            if os.access(SPACE_DATA, os.W_OK):
+                values["backup_dir"] = str(SPACE_DATA / "studio")
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
             if not text:
@@ -240,6 +253,7 @@ _READERS: dict[str, Reader] = {
     "port": _whole(0, 65535),
     "model": _text,
     "studio_home": _writable,
+    "backup_dir": _writable,
     "ref_folder": _folder,
     "ref_networks": _networks,
     "asr_model": _asr_model,
@@ -252,7 +266,7 @@ _READERS: dict[str, Reader] = {
     "memory_budget": _whole(1, 100_000),
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
-    "max_context": _whole(64, 1_000_000),
+    "max_context": _whole(256, 1_000_000),
     "threads": _whole(1, 1024),
     "prefix_cache_mb": _whole(0, 1_000_000),
     "graphs": _switch,

@@ -14,8 +14,8 @@ export function ago(seconds) {
 function backupWords(backup) {
   if (!backup) return "None is kept: BACKUP_DIR is not set";
   if (backup.error) return `Failed: ${backup.error}`;
-  const last = backup.seconds_ago === null ? "none yet" : `last one ${ago(backup.seconds_ago)}`;
-  return `${last}, in ${backup.folder}`;
+  const last = backup.seconds_ago === null ? "none yet" : `last backup ${ago(backup.seconds_ago)}`;
+  return `${last}${backup.pending ? ", another one is due" : ""}, in ${backup.folder}`;
 }
 
 /** [term, words] of the studio, from /health and /v1/settings. */

@@ -20,6 +20,13 @@ _REFERRED = (
     "union all select recording from consents where recording = :d limit 1"
 )
 
+_NAMED = "select clip from samples union select audio from takes union select recording from consents"
+
+
+def named_files(connection: sqlite3.Connection) -> set[str]:
+    """The digests of all audio files that a library names."""
+    return {row[0] for row in connection.execute(_NAMED) if row[0]}
+
 
 class Store:
     """Opens `home`, brings its schema up to date and clears away what a crash may have left."""
@@ -62,8 +69,7 @@ class Store:
                     self.files.remove(digest)
 
     def _clear_orphans(self, db: Database) -> None:
-        named = "select clip from samples union select audio from takes union select recording from consents"
-        known = {row[0] for row in db.execute(named).fetchall()}
+        known = named_files(db.conn)
         for name, path in self.files.everything():
             if name not in known:
                 path.unlink()

@@ -9,10 +9,11 @@ import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from studio.settings import Settings
+from studio.settings import Settings, on_space
 from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.doors import add_client_doors
+from studio.ui.slash import TrailingSlash
 from studio.ui.theme import page_theme
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
@@ -57,9 +58,11 @@ class Fields:
 def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
+    if settings.root_path:
+        app.add_middleware(TrailingSlash, root_path=settings.root_path)
     gr.mount_gradio_app(
         app,
-        build_page(speech),
+        build_page(speech, is_temporary=on_space() and not settings.backup_dir),
         path="/",
         root_path=settings.root_path or None,
         theme=page_theme(),
@@ -73,10 +76,12 @@ def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
     )
 
 
-def build_page(speech: SpeechService) -> gr.Blocks:
-    """The page alone, unmounted."""
+def build_page(speech: SpeechService, is_temporary: bool = False) -> gr.Blocks:
+    """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
+        if is_temporary:
+            _html(words.TEMPORARY)
         with gr.Column(elem_id="area-studio", elem_classes="area"):
             with gr.Row(elem_id="desk", equal_height=False):
                 with gr.Column(scale=8, min_width=320):
