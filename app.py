@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
 import os
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Literal
 
@@ -119,6 +121,9 @@ async def _warm(service: SpeechService) -> None:
 
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
+    names = ", ".join(each.name.upper() for each in fields(Settings))
+    told = f"Settings are environment variables, README has what they mean: {names}."
+    argparse.ArgumentParser(description=__doc__, epilog=told).parse_args()
     try:
         settings = Settings.from_environment()
         logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")

@@ -77,6 +77,7 @@ def test_every_setting_has_a_reader() -> None:
         ("DTYPE", "float16"),
         ("MAX_ROWS", "0"),
         ("MAX_WAITING", "1.5"),
+        ("MAX_CONTEXT", "255"),
         ("THREADS", "٣"),
         ("LOG_LEVEL", "loud"),
         ("ROOT_PATH", "studio"),
