@@ -7,16 +7,20 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+if os.environ.get("SPACES_ZERO_GPU"):
+    import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
 import uvicorn
 from fastapi import FastAPI
 
-from engine import Engine, EngineConfig, EngineError
+from engine import DirectEngine, Engine, EngineConfig, EngineError
 from studio.api import install_api
 from studio.bundled import import_bundled
 from studio.errors import InvalidClip
@@ -41,17 +45,9 @@ GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
 
 
-def create_app(
-    settings: Settings,
-    start_engine: StartEngine = Engine.start,
-    reporter: Reporter | None = None,
-    page: bool = True,
-) -> FastAPI:
-    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
-
-    ``start_engine`` makes the engine, ``reporter`` hears how that goes, ``page=False`` leaves the page away.
-    """
-    config = EngineConfig(
+def engine_config(settings: Settings) -> EngineConfig:
+    """What the settings say to the engine."""
+    return EngineConfig(
         model=settings.model,
         device=settings.device,
         codec_device=settings.codec_device,
@@ -66,7 +62,19 @@ def create_app(
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
     )
-    host = EngineHost(config, start_engine, reporter)
+
+
+def create_app(
+    settings: Settings,
+    start_engine: StartEngine = Engine.start,
+    reporter: Reporter | None = None,
+    page: bool = True,
+) -> FastAPI:
+    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
+
+    ``start_engine`` makes the engine, ``reporter`` hears how that goes, ``page=False`` leaves the page away.
+    """
+    host = EngineHost(engine_config(settings), start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = _open_library(settings)
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
@@ -78,7 +86,7 @@ def create_app(
         host.start()
         if library.backup:
             library.backup.start()
-        warming = asyncio.create_task(_warm(service))
+        warming = asyncio.create_task(_warm(service) if settings.profile == "full" else asyncio.sleep(0))
         try:
             yield
         finally:
@@ -128,6 +136,8 @@ def main() -> int:
         settings = Settings.from_environment()
         logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
         terminal = Terminal(settings)
+        if settings.profile == "zero":
+            return _serve_zero(settings, terminal)
         app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
@@ -151,6 +161,38 @@ def main() -> int:
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
     return 1 if terminal.has_failed or not server.started else 0
+
+
+def _serve_zero(settings: Settings, terminal: Terminal) -> int:
+    """Serve on a host that lends a GPU to Gradio's requests, for one call each; Gradio launches the page itself."""
+    import spaces
+
+    def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+        return spaces.GPU(duration=seconds)(task)
+
+    try:
+        # In this thread: the host's stand-in for CUDA is there for the one that imported it.
+        engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)
+    except (EngineError, OSError, RuntimeError, MemoryError) as error:
+        terminal.failed(str(error))
+        return 1
+    app = create_app(settings, lambda config, progress: engine, terminal, page=False)
+    asyncio.run(_launch_until_stopped(app, settings))
+    return 0
+
+
+async def _launch_until_stopped(app: FastAPI, settings: Settings) -> None:
+    from studio.ui.launched import launch_page  # Gradio takes seconds to import
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with app.router.lifespan_context(app):
+        service = app.state.service
+        await service.host.ready()
+        page = launch_page(app, service, settings)
+        await stopped.wait()
+        page.close(verbose=False)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,8 @@ class Settings:
     """Speech requests that one caller may begin in a minute; unset: no limit."""
     send_timeout: int = 60
     """Seconds after which a listener who takes no more bytes is let go."""
+    profile: str = "full"
+    """full: engine, page and API for many at once; zero: for ZeroGPU, where a GPU is lent for one call."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -122,6 +124,8 @@ class Settings:
             values["host"] = "0.0.0.0"
             if os.access(SPACE_DATA, os.W_OK):
                 values["backup_dir"] = str(SPACE_DATA / "studio")
+        if environment.get("SPACES_ZERO_GPU"):
+            values["profile"] = "zero"
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
             if not text:
@@ -209,6 +213,13 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
+def _profile(text: str) -> str:
+    profile = str(_one_of("full", "zero")(text))
+    if profile == "zero" and importlib.util.find_spec("spaces") is None:
+        raise ValueError("it needs the package spaces, which is not installed: pip install spaces")
+    return profile
+
+
 def _asr_model(text: str) -> str:
     if importlib.util.find_spec("faster_whisper") is None:
         raise ValueError("it needs the package faster-whisper, which is not installed")
@@ -279,6 +290,7 @@ _READERS: dict[str, Reader] = {
     "max_per_caller": _whole(1, 100_000),
     "requests_per_minute": _whole(1, 1_000_000),
     "send_timeout": _whole(1, 86_400),
+    "profile": _profile,
 }
 
 

@@ -10,6 +10,9 @@ export function address(path) {
 /** Whether requests need a key; the page's own are signed in. */
 export const needsKey = document.querySelector("meta[name=studio-keys]")?.content === "needed";
 
+/** Whether a GPU is lent to Gradio's requests alone: then speech goes that way, and only as WAV. */
+export const isLent = document.querySelector("meta[name=studio-profile]")?.content === "zero";
+
 /** A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the card. */
 export class Refusal extends Error {
   constructor({ what, why, advice, status = 0, retryAfter = null }) {
@@ -65,6 +68,7 @@ export function lostConnection() {
 
 /** POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort(). */
 export async function askForSpeech(request, signal) {
+  if (isLent) return (await import("./lent.js")).speakThroughGradio(request, signal);
   let response;
   try {
     response = await fetch(address("/v1/audio/speech"), {

@@ -5,7 +5,7 @@ import { Areas } from "./areas.js";
 import { CodeDialog } from "./code.js";
 import { Compare } from "./compare.js";
 import { clock, Dock } from "./dock.js";
-import { askForSpeech, Refusal } from "./door.js";
+import { askForSpeech, isLent, Refusal } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { KeepVoice } from "./keep.js";
@@ -60,7 +60,7 @@ class Studio {
     document.addEventListener("keydown", (event) => this.#key(event));
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     this.#listenToDock(new Dock(await drawn("#dock")));
-    this.#listenToTakes(new TakeList(await drawn("#takes"), () => this.preferences.values.format));
+    this.#listenToTakes(new TakeList(await drawn("#takes"), () => (isLent ? null : this.preferences.values.format)));
     this.health = new Health(await drawn("#pill"));
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");

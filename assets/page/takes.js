@@ -14,7 +14,7 @@ export class TakeList extends EventTarget {
   #compared = [];
   #deleted = null;
 
-  /** format: gives the format besides WAV in which takes can be saved. */
+  /** format: gives the format besides WAV in which takes can be saved, or null. */
   constructor(root, format) {
     super();
     Object.assign(this, { root, format });
@@ -140,7 +140,7 @@ export class TakeList extends EventTarget {
       chooses,
       does("Code", "Show this take as a program", () => this.#tell("code", take)),
       save,
-      ...(["stop", "length"].includes(take.ending) ? [does(this.format().toUpperCase(), "Speak it again with the same seed, into a file of this format", () => this.#tell("convert", take))] : []),
+      ...(this.format() && ["stop", "length"].includes(take.ending) ? [does(this.format().toUpperCase(), "Speak it again with the same seed, into a file of this format", () => this.#tell("convert", take))] : []),
       labelled(star, `Star take ${take.number}: keep it however many follow`),
       labelled(bin, `Delete take ${take.number}`),
     ]);

@@ -15,7 +15,8 @@ from studio.api.errors import ApiError, error_response
 from studio.api.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.settings import Settings
 
-OPEN = frozenset({"/health", "/ready"})
+OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
+"""The last one tells nothing: Gradio, where it launches the page itself, knocks there."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 

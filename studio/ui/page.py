@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
@@ -57,23 +58,35 @@ class Fields:
 
 def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
+    serve_files(app, settings)
+    gr.mount_gradio_app(app, page_of(speech, settings), path="/", **look_of(settings))
+
+
+def serve_files(app: FastAPI, settings: Settings) -> None:
+    """The page's own scripts and styles, at "/page"."""
     app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
     if settings.root_path:
         app.add_middleware(TrailingSlash, root_path=settings.root_path)
-    gr.mount_gradio_app(
-        app,
-        build_page(speech, is_temporary=on_space() and not settings.backup_dir),
-        path="/",
-        root_path=settings.root_path or None,
-        theme=page_theme(),
-        head=_head(settings),
-        favicon_path=str(PAGE_FILES / "icon.svg"),
-        footer_links=[],
-        run_history=False,
-        ssr_mode=False,
-        show_error=True,
-        max_file_size=LARGEST_UPLOAD,
-    )
+
+
+def look_of(settings: Settings) -> dict[str, Any]:
+    """What Gradio wants to know beside the page, however it is served."""
+    return {
+        "root_path": settings.root_path or None,
+        "theme": page_theme(),
+        "head": _head(settings),
+        "favicon_path": str(PAGE_FILES / "icon.svg"),
+        "footer_links": [],
+        "run_history": False,
+        "ssr_mode": False,
+        "show_error": True,
+        "max_file_size": LARGEST_UPLOAD,
+    }
+
+
+def page_of(speech: SpeechService, settings: Settings) -> gr.Blocks:
+    """The page of a studio with these settings."""
+    return build_page(speech, is_temporary=on_space() and not settings.backup_dir)
 
 
 def build_page(speech: SpeechService, is_temporary: bool = False) -> gr.Blocks:
@@ -215,6 +228,7 @@ def _head(settings: Settings) -> str:
     styles = (f'<link rel="stylesheet" href="{root}/page/{name}.css">' for name in STYLES)
     keys = "needed" if settings.api_keys else "none"
     return (
-        f'<meta name="studio-keys" content="{keys}">{"".join(styles)}{RAW_MICROPHONE}'
+        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
+        f"{''.join(styles)}{RAW_MICROPHONE}"
         f'<script type="module" src="{root}/page/studio.js"></script>'
     )

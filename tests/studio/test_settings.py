@@ -120,3 +120,11 @@ def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
 )
 def test_the_address_to_open_can_be_opened(settings: Settings, address: str) -> None:
     assert settings.address == address
+
+
+def test_a_lent_gpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings.from_environment({"SPACES_ZERO_GPU": "true"}).profile == "zero"
+    assert Settings.from_environment({"PROFILE": "zero"}).profile == "zero"
+    monkeypatch.setattr(studio.settings.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="pip install spaces"):
+        Settings.from_environment({"PROFILE": "zero"})
