@@ -68,11 +68,11 @@ def create_app(
     settings: Settings,
     start_engine: StartEngine = Engine.start,
     reporter: Reporter | None = None,
-    page: bool = True,
 ) -> FastAPI:
     """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
 
-    ``start_engine`` makes the engine, ``reporter`` hears how that goes, ``page=False`` leaves the page away.
+    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
+    In the profile zero the page is not on it: Gradio launches that itself.
     """
     host = EngineHost(engine_config(settings), start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
@@ -98,8 +98,8 @@ def create_app(
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service
     install_api(app, service, settings)
-    if page:
-        from studio.ui.page import mount_page  # Gradio takes seconds to import
+    if settings.page and settings.profile == "full":
+        from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
         mount_page(app, service, settings)
     return app
@@ -176,7 +176,7 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
     except (EngineError, OSError, RuntimeError, MemoryError) as error:
         terminal.failed(str(error))
         return 1
-    app = create_app(settings, lambda config, progress: engine, terminal, page=False)
+    app = create_app(settings, lambda config, progress: engine, terminal)
     asyncio.run(_launch_until_stopped(app, settings))
     return 0
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from engine.cache import KVCache
-from engine.codec import Codec, CodecConfig
+from engine.codec import Codec, CodecConfig, Precision
+from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import DualAR
@@ -45,30 +47,53 @@ def plan_memory(
     rows: int,
     context: int,
     prefix_bytes: int,
-    graphs: bool,
+    codec_graphs: Precision | None,
 ) -> MemoryPlan:
-    """The plan of an engine with these rows of this context, on one device."""
+    """The plan of an engine with these rows of this context, on one device.
+
+    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes.
+    """
     with torch.device("meta"):
         weights = sum(p.numel() for p in DualAR(config).parameters()) * dtype.itemsize
-        codec_weights = sum(p.nbytes for p in Codec(codec).parameters())
+        plain = Codec(codec)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     position = KVCache.bytes_per_position(config.slow, dtype)
     items = [
         ("weights", weights + head),
-        ("codec", codec_weights),
+        ("codec", _codec_bytes(plain, codec_graphs)),
         (f"{rows + 1} rows of {context} positions", (rows + 1) * context * position),
         ("known voices", prefix_bytes),
-        (f"{rows} codec streams", rows * _stream_bytes(codec)),
+        (f"{rows} codec streams", rows * _stream_bytes(plain)),
     ]
-    if graphs:
+    if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec)))
     return MemoryPlan(tuple(items))
 
 
-def _stream_bytes(codec: CodecConfig) -> int:
-    """Left context of one stream: the attention windows are nearly all of it."""
-    post = codec.post_module
-    return 2 * post.n_layer * (post.window - 1) * post.n_head * post.head_dim * 4
+def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
+    """The fused decoder lays its weights out anew, the old ones are let go; codebooks become tables of vectors."""
+    size = {part: sum(p.nbytes for p in part.parameters()) for part in (codec, codec.decoder, *_upper_parts(codec))}
+    if graphs is None:
+        return size[codec]
+    decoder = size[codec.decoder]
+    upper = sum(size[part] for part in _upper_parts(codec))
+    books = codec.config.semantic_codebook_size + codec.config.residual_codebooks * codec.config.residual_codebook_size
+    table = books * codec.config.post_module.dim * 4
+    fused = {"float32": 2 * decoder + upper + table, "tf32": decoder + upper + table}
+    return size[codec] - decoder - upper + fused.get(graphs, (decoder + upper + table) // 2)
+
+
+def _upper_parts(codec: Codec) -> tuple[nn.Module, nn.Module]:
+    return codec.quantizer.post_module, codec.quantizer.upsample
+
+
+def _stream_bytes(codec: Codec) -> int:
+    """Left context of one stream: attention windows, and twice each convolution's columns."""
+    post = codec.config.post_module
+    window = 2 * post.n_layer * (post.window + 7) * post.n_head * post.head_dim * 4
+    layers = [m for part in (codec.decoder, codec.quantizer.upsample) for m in part.modules()]
+    columns = sum(m.context * m.conv.in_channels for m in layers if isinstance(m, CausalConv1d | CausalConvTranspose1d))
+    return window + 2 * columns * 4
 
 
 def _graph_bytes(codec: CodecConfig) -> int:

@@ -42,7 +42,8 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
-    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, missing is None)
+    precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
+    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision)
     memory.check(_budget(config, device))
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
@@ -68,7 +69,10 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     if missing is None:
         runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done))
     if missing is None and codec_device.type == "cuda":
-        streams = graphs = GraphStreams(codec, rows, config.codec_dtype)
+        from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
+
+        streams = graphs = GraphStreams(FusedDecoder(codec, rows, config.codec_dtype, max(GraphStreams.FRAMES)), rows)
+        codec.forget_decoder()
         graphs.capture(lambda done: tell("capturing codec graphs", done))
     return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting)
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.codec import Codec, StreamRows, StreamState
+from engine.codec import Codec, Precision, StreamState
 
 Piece = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
-
-
-Precision = Literal["float32", "tf32", "bfloat16"]
 
 
 class Streams(Protocol):
@@ -51,101 +48,96 @@ class PlainStreams:
 
     def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
-        with decoding_in(self._precision, self._device):
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
             return self._codec.decode(frames[None], self._states[name])[0, 0].float().cpu().numpy()
 
 
+class BatchDecoder(Protocol):
+    """Decodes the next frames of some slots together; every state of it has a fixed address."""
+
+    device: torch.device
+    num_codebooks: int
+
+    def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
+        """Codes (rows, codebooks, frames) int64 for slots (rows,) int64 → float32 (rows, samples)."""
+
+    def reset(self, slot: int) -> None:
+        """Start a new stream in this slot."""
+
+
 class GraphStreams:
-    """Up to `count` streams in one state; each (rows, frames) size is a CUDA graph, others are made up of these."""
+    """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, others are made up of these.
+
+    The decoder has one slot more, number `count`, for filling a batch up.
+    """
 
     FRAMES = (8, 4, 2, 1)
 
-    def __init__(self, codec: Codec, count: int, precision: Precision = "float32") -> None:
-        self._codec, self._count, self._precision = codec, count, precision
-        self._device = next(codec.parameters()).device
-        self._state = StreamState(count + 1)  # one more, for filling a batch up
+    def __init__(self, decoder: BatchDecoder, count: int) -> None:
+        self._decoder, self._count, self._device = decoder, count, decoder.device
         self._free = list(range(count))
-        self._rows: dict[Hashable, int] = {}
+        self._slots: dict[Hashable, int] = {}
         self._sizes = [2**i for i in range(count.bit_length()) if 2**i < count] + [count]
         self._graphs: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, Tensor, Tensor, Tensor]] = {}
 
     @torch.inference_mode()
     def capture(self, progress: Callable[[float], None]) -> None:
         """Capture every size, the largest first so that the others fit into its memory pool."""
-        with torch.cuda.device(self._device), decoding_in(self._precision, self._device):
+        with torch.cuda.device(self._device):
             self._capture(progress)
 
     def _capture(self, progress: Callable[[float], None]) -> None:
         pool = None
         sizes = [(rows, frames) for rows in reversed(self._sizes) for frames in self.FRAMES]
         for done, (rows, frames) in enumerate(sizes, 1):
-            index = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
-            shape = (rows, self._codec.config.num_codebooks, frames)
-            codes = torch.zeros(shape, dtype=torch.int64, device=self._device)
+            slots = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
+            codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64, device=self._device)
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
-                self._codec.decode(codes, StreamRows(self._state, index))
+                self._decoder(codes, slots)  # kernels compile before the capture
             torch.cuda.current_stream().wait_stream(side)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=pool):
-                pcm = self._codec.decode(codes, StreamRows(self._state, index))
+                pcm = self._decoder(codes, slots)
             pool = pool or graph.pool()
-            self._graphs[rows, frames] = graph, index, codes, pcm
+            self._graphs[rows, frames] = graph, slots, codes, pcm
             progress(done / len(sizes))
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
         sounds: list[list[np.ndarray]] = [[] for _ in pieces]
-        rows = [self._rows[name] for name, _ in pieces]
+        slots = [self._slots[name] for name, _ in pieces]
         done = [0] * len(pieces)
         for frames in self.FRAMES:
             while due := [i for i, (_, codes) in enumerate(pieces) if codes.shape[1] - done[i] >= frames]:
                 batch = [pieces[i][1][:, done[i] : done[i] + frames] for i in due]
-                for i, pcm in zip(due, self._replay([rows[i] for i in due], np.stack(batch)), strict=True):
+                for i, pcm in zip(due, self._replay([slots[i] for i in due], np.stack(batch)), strict=True):
                     sounds[i].append(pcm)
                     done[i] += frames
         return [np.concatenate(parts) for parts in sounds]
 
     def close(self, name: Hashable) -> None:
-        if name in self._rows:
-            self._free.append(self._rows.pop(name))
+        if name in self._slots:
+            self._free.append(self._slots.pop(name))
 
     @torch.inference_mode()
     def open(self, name: Hashable) -> bool:
-        if name not in self._rows:
+        if name not in self._slots:
             if not self._free:
                 return False
-            self._rows[name] = self._free.pop()
-            self._state.reset(self._rows[name])
+            self._slots[name] = self._free.pop()
+            self._decoder.reset(self._slots[name])
         return True
 
-    def _replay(self, rows: list[int], codes: np.ndarray) -> list[np.ndarray]:
+    def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
-        size = next(size for size in self._sizes if size >= len(rows))
-        graph, index, static_codes, pcm = self._graphs[size, codes.shape[2]]
-        padded = rows + [self._count] * (size - len(rows))
-        index.copy_(torch.tensor(padded))
-        static_codes[: len(rows)].copy_(torch.from_numpy(codes.astype(np.int64)))
+        size = next(size for size in self._sizes if size >= len(slots))
+        graph, aim, static_codes, pcm = self._graphs[size, codes.shape[2]]
+        aim.copy_(torch.tensor(slots + [self._count] * (size - len(slots))))
+        static_codes[: len(slots)].copy_(torch.from_numpy(codes.astype(np.int64)))
         graph.replay()
-        return list(pcm[: len(rows), 0].float().cpu().numpy())
-
-
-@contextmanager
-def decoding_in(precision: Precision, device: torch.device) -> Iterator[None]:
-    """Decode in this precision. TF32 is a switch of the whole process: for captures at the start only."""
-    if precision == "bfloat16":
-        with torch.autocast(device.type, torch.bfloat16):
-            yield
-    elif precision == "tf32":
-        before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
-        try:
-            yield
-        finally:
-            torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
-    else:
-        yield
+        return list(pcm[: len(slots)].cpu().numpy())
 
 
 @contextmanager

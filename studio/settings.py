@@ -52,6 +52,8 @@ class Settings:
     host: str = "127.0.0.1"
     """Address to listen on; 0.0.0.0 for every interface (the default on a Hugging Face Space)."""
     port: int = 7860
+    page: bool = True
+    """0: the API alone, without the page; Gradio need not be installed then."""
     model: str = str(ROOT / "assets" / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
@@ -135,6 +137,8 @@ class Settings:
             except ValueError as error:
                 shown = "…" if name == "api_keys" else text
                 raise SettingsError(f"{variable}={shown!r} cannot be used: {error}") from None
+        if values.get("profile") == "zero" and values.get("page") is False:
+            raise SettingsError("PAGE=0 cannot be used with PROFILE=zero, which serves the page alone")
         return cls(**values)  # type: ignore[arg-type]
 
     @property
@@ -262,6 +266,7 @@ def _truth(text: str) -> bool:
 _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
+    "page": _switch,
     "model": _text,
     "studio_home": _writable,
     "backup_dir": _writable,

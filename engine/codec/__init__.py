@@ -1,8 +1,8 @@
 """The DAC codec of S2: audio to codes, codes to audio, whole or streamed, with the checkpoint's own tensor names."""
 
-from engine.codec.config import CodecConfig, TransformerConfig
+from engine.codec.config import CodecConfig, Precision, TransformerConfig
 from engine.codec.load import fingerprint, load_codec
 from engine.codec.model import Codec
-from engine.codec.stream import StreamRows, StreamState
+from engine.codec.stream import StreamState
 
-__all__ = ["Codec", "CodecConfig", "StreamRows", "StreamState", "TransformerConfig", "fingerprint", "load_codec"]
+__all__ = ["Codec", "CodecConfig", "Precision", "StreamState", "TransformerConfig", "fingerprint", "load_codec"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from engine.errors import CheckpointError
+
+Precision = Literal["float32", "tf32", "bfloat16"]
+"""Of the decoder's products; clips are always encoded in float32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,3 +105,8 @@ class Codec(nn.Module):
         With a state, the frames continue the streams it holds; without, they are the whole take.
         """
         return self.decoder(self.quantizer.decode(codes, state), state)
+
+    def forget_decoder(self) -> None:
+        """Let go of the weights that only `decode` uses, which is then no longer possible; `encode` is."""
+        for part in (self.decoder, self.quantizer.post_module, self.quantizer.upsample):
+            part.to("meta")

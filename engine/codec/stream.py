@@ -22,8 +22,7 @@ class Stack(nn.Sequential, Stateful):
 class StreamState:
     """The left context of every stateful layer, for `rows` streams that advance together.
 
-    Buffers are made at a layer's first call, zero as a fresh stream's past is, and written in place
-    afterwards, so their addresses never change (CUDA graphs rely on it).
+    Buffers are made at a layer's first call, zero as a fresh stream's past is.
     """
 
     def __init__(self, rows: int) -> None:
@@ -32,7 +31,10 @@ class StreamState:
 
     def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
         """What this layer kept (rows, *shape), on like's device; zeros on first use."""
-        return self._buffer(layer, name, shape, dtype, like)
+        key = (layer, name)
+        if key not in self._buffers:
+            self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
+        return self._buffers[key]
 
     def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
         """Replace what this layer kept."""
@@ -47,28 +49,3 @@ class StreamState:
         joined = torch.cat([self.past(layer, name, tuple(shape[1:]), x.dtype, x), x], dim)
         self.keep(layer, name, joined.narrow(dim, joined.shape[dim] - columns, columns))
         return joined
-
-    def reset(self, row: int) -> None:
-        """Start a new stream in this row; the others go on."""
-        for buffer in self._buffers.values():
-            buffer[row].zero_()
-
-    def _buffer(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
-        key = (layer, name)
-        if key not in self._buffers:
-            self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
-        return self._buffers[key]
-
-
-class StreamRows(StreamState):
-    """Some rows of a larger StreamState, named by a tensor on the device: the others stand still."""
-
-    def __init__(self, whole: StreamState, rows: Tensor) -> None:
-        super().__init__(len(rows))
-        self._whole, self._index = whole, rows
-
-    def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
-        return self._whole._buffer(layer, name, shape, dtype, like)[self._index]
-
-    def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
-        self._whole._buffers[layer, name][self._index] = value

@@ -21,6 +21,7 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
     written = {
         "HOST": "0.0.0.0",
         "PORT": "8000",
+        "PAGE": "0",
         "MODEL": "fishaudio/s2-pro",
         "VOICES": str(tmp_path),
         "DEVICE": "cuda:1",
@@ -42,6 +43,7 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
     assert Settings.from_environment(written) == Settings(
         host="0.0.0.0",
         port=8000,
+        page=False,
         model="fishaudio/s2-pro",
         voices=str(tmp_path),
         device="cuda:1",
@@ -125,6 +127,8 @@ def test_the_address_to_open_can_be_opened(settings: Settings, address: str) -> 
 def test_a_lent_gpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment({"SPACES_ZERO_GPU": "true"}).profile == "zero"
     assert Settings.from_environment({"PROFILE": "zero"}).profile == "zero"
+    with pytest.raises(SettingsError, match="PAGE=0"):
+        Settings.from_environment({"PROFILE": "zero", "PAGE": "0"})
     monkeypatch.setattr(studio.settings.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="pip install spaces"):
         Settings.from_environment({"PROFILE": "zero"})

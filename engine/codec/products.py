@@ -1,0 +1,93 @@
+"""The codec's layers as matrix products: weights (outputs, taps, inputs), gains and scales multiplied in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
+from engine.codec.layers import Snake as PlainSnake
+from engine.kernels.conv import Snake, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """out[t] = Σ weight[:, j] · x[t − (taps − 1 − j) · dilation] + bias; stride: steps that an output holds."""
+
+    weight: Tensor
+    bias: Tensor | None = None
+    stride: int = 1
+    dilation: int = 1
+
+    @property
+    def context(self) -> int:
+        return (self.weight.shape[1] - 1) * self.dilation
+
+    def of_normed(self, gain: Tensor) -> Product:
+        """The same for inputs that are multiplied by gains (inputs,) first."""
+        return replace(self, weight=self.weight * gain.detach())
+
+    def scaled(self, gain: Tensor) -> Product:
+        """The same with outputs multiplied by gains (outputs,)."""
+        gain = gain.detach()
+        bias = None if self.bias is None else self.bias * gain
+        return replace(self, weight=self.weight * gain[:, None, None], bias=bias)
+
+
+def product_of(layer: nn.Module) -> Product:
+    """A linear, causal or transposed layer's, sharing its memory where nothing has to move."""
+    if isinstance(layer, nn.Linear):
+        return Product(layer.weight.detach()[:, None], _detached(layer.bias))
+    if isinstance(layer, CausalConv1d):
+        weight = layer.conv.weight.detach().transpose(1, 2)
+        return Product(weight, _detached(layer.conv.bias), dilation=layer.conv.dilation[0])
+    if isinstance(layer, CausalConvTranspose1d):
+        return _transposed(layer)
+    raise TypeError(f"{type(layer).__name__} is not a product")
+
+
+def _transposed(layer: CausalConvTranspose1d) -> Product:
+    """All `stride` outputs of a step side by side; the later part of the kernel meets the earlier input."""
+    weight, stride, taps = layer.conv.weight.detach(), layer.stride, layer.context + 1
+    inputs, outputs, kernel = weight.shape
+    parts = F.pad(weight, (0, taps * stride - kernel)).view(inputs, outputs, taps, stride).flip(2)
+    bias = _detached(layer.conv.bias)
+    return Product(
+        parts.permute(3, 1, 2, 0).reshape(stride * outputs, taps, inputs),
+        None if bias is None else bias.repeat(stride),
+        stride,
+    )
+
+
+def snake_of(layer: PlainSnake, times: int) -> Snake:
+    """A Snake for outputs that hold `times` steps each."""
+    alpha = layer.alpha.detach().flatten().float()
+    return Snake(alpha.repeat(times), (alpha + 1e-9).reciprocal().repeat(times))
+
+
+def laid_out(weight: Tensor, precision: str) -> Weights:
+    """(outputs, taps, inputs) as a precision wants it."""
+    weight = weight.float().contiguous()
+    if precision == "bfloat16":
+        return Weights(weight.bfloat16())
+    if precision == "split_bf16":
+        high = weight.bfloat16()
+        return Weights(high, (weight - high.float()).bfloat16())
+    if precision == "split_tf32":
+        high = _to_tf32(weight)
+        return Weights(high, _to_tf32(weight - high))
+    if precision == "tf32":
+        return Weights(_to_tf32(weight))
+    return Weights(weight, None, precision)  # type: ignore[arg-type]
+
+
+def _to_tf32(weight: Tensor) -> Tensor:
+    """Rounded to the eleven bits of TF32, which tensor cores would cut off."""
+    return ((weight.view(torch.int32) + 4096) & -8192).view(torch.float32)
+
+
+def _detached(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.detach()

@@ -1,0 +1,62 @@
+"""The two ends of a pass over the codec's streams: codes to the sum of their vectors, and each stream's clock on."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: tl.constexpr):
+    row, frame = tl.program_id(0), tl.program_id(1)
+    c = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    inside = c < channels
+    total = tl.zeros((BLOCK,), tl.float32)
+    for book in range(books):
+        code = tl.load(codes + (row * books + book) * frames + frame)
+        entry = tl.load(starts + book) + tl.minimum(code, tl.load(sizes + book) - 1)
+        total += tl.load(table + entry * channels + c, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + (row * frames + frame) * channels + c, total, mask=inside)
+
+
+def look_up(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) -> Tensor:
+    """codes (rows, books, frames) int64 → the sum of their entries, (rows, frames, channels) float32.
+
+    table (entries, channels) holds all books, book b from starts[b] on; a code past its size means its last entry.
+    """
+    rows, books, frames = codes.shape
+    channels = table.shape[1]
+    if len(starts) != books or len(sizes) != books or not codes.is_contiguous():
+        raise ValueError(f"codes {tuple(codes.shape)} are not those of {len(starts)} books, contiguous")
+    out = torch.empty(rows, frames, channels, device=table.device)
+    block = min(256, triton.next_power_of_2(channels))
+    _look_up[(rows, frames, triton.cdiv(channels, block))](
+        codes, table, starts, sizes, out, books, frames, channels, BLOCK=block, num_warps=2
+    )
+    return out
+
+
+def look_up_twin(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) -> Tensor:
+    """The same in plain torch."""
+    entries = starts[:, None] + codes.minimum(sizes[:, None] - 1)
+    return table[entries].float().sum(1)
+
+
+@triton.jit
+def _advance(slots, positions, turns, frames):
+    slot = tl.load(slots + tl.program_id(0))
+    position, turn = tl.load(positions + slot), tl.load(turns + slot)
+    tl.store(positions + slot, position + frames)
+    tl.store(turns + slot, turn + 1)
+
+
+def advance(slots: Tensor, positions: Tensor, turns: Tensor, frames: int) -> None:
+    """Move these slots (rows,) on by some frames and one turn; a slot named twice moves somehow."""
+    _advance[(len(slots),)](slots, positions, turns, frames, num_warps=1)
+
+
+def advance_twin(slots: Tensor, positions: Tensor, turns: Tensor, frames: int) -> None:
+    """The same in plain torch."""
+    positions[slots], turns[slots] = positions[slots] + frames, turns[slots] + 1

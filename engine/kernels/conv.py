@@ -1,0 +1,151 @@
+"""Causal convolutions of streams as matrix products: time by channels, left context from each stream's own past.
+
+A linear layer is a convolution of one tap; a transposed one whose kernel is twice its stride has two taps and
+stride times the outputs, of which (steps, stride · channels) is (steps · stride, channels) as it lies in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+import triton
+from torch import Tensor
+
+from engine.kernels.past import Past, extend
+from engine.kernels.product import conv_kernel
+
+Activation = Literal["none", "gelu", "silu_gate", "tanh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """(outputs, taps, inputs); low: what TF32 or bfloat16 lost of them, where a product is to be as good as float32."""
+
+    high: Tensor
+    low: Tensor | None = None
+    precision: Literal["ieee", "tf32", "tf32x3"] = "tf32"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How a product is cut up: steps, channels and depth of a program's tile, its warps and loads ahead."""
+
+    steps: int
+    channels: int
+    depth: int
+    warps: int
+    stages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snake:
+    """x + sin²(αx)/α: α and 1/α (outputs,) float32."""
+
+    alpha: Tensor
+    inverse: Tensor
+
+
+def conv(
+    x: Tensor,
+    weights: Weights,
+    past: Past | None = None,
+    dilation: int = 1,
+    bias: Tensor | None = None,
+    norm_eps: float | None = None,
+    activation: Activation = "none",
+    residual: Tensor | None = None,
+    out: torch.dtype | None = None,
+    snake: tuple[Snake, torch.dtype] | None = None,
+    tiles: Tiles | None = None,
+) -> tuple[Tensor | None, Tensor | None]:
+    """x (rows, steps, inputs), after each row's past, by weights (outputs, taps, inputs) → (rows, steps, outputs).
+
+    out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
+    norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
+    silu_gate takes outputs in pairs gate, up and halves them. The past moves on by x, in the other of its halves.
+    """
+    rows, steps, inputs = x.shape
+    outputs, taps, depth = weights.high.shape
+    context = (taps - 1) * dilation
+    if depth != inputs or not (x.is_contiguous() and weights.high.is_contiguous()):
+        raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weights.high.shape)}, or lies apart")
+    if (past.context if past else 0) != context or (past and past.columns.shape[3] != inputs):
+        raise ValueError(f"{taps} taps at dilation {dilation} need a past of {context} columns of {inputs}")
+    if past and (past.columns.dtype != x.dtype or len(past.slots) != rows):
+        raise ValueError(f"the past is {past.columns.dtype} for {len(past.slots)} rows, x {x.dtype} of {rows}")
+    wide = outputs // 2 if activation == "silu_gate" else outputs
+    if residual is not None and (residual.shape != (rows, steps, outputs) or not residual.is_contiguous()):
+        raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, steps, outputs)}")
+    result = None if out is None else torch.empty(rows, steps, wide, device=x.device, dtype=out)
+    active = None if snake is None else torch.empty(rows, steps, wide, device=x.device, dtype=snake[1])
+    tiles = tiles or pick(rows * steps, outputs, inputs, x.device)
+    programs = triton.cdiv(rows * steps, tiles.steps) * triton.cdiv(outputs, tiles.channels)
+    keepers = past.keepers if past else 0
+    conv_kernel[(programs + keepers,)](
+        x, weights.high, _or(weights.low, x), _or(bias, x), snake[0].alpha if snake else x,
+        snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
+        past.columns if past else x, past.slots if past else x, past.turns if past else x,
+        rows, steps, inputs, outputs, taps, dilation, context, past.columns.stride(0) if past else 0,
+        programs, keepers, norm_eps or 0.0,
+        HAS_PAST=past is not None, HAS_LOW=weights.low is not None, HAS_BIAS=bias is not None,
+        HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
+        HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
+        ROUNDS=weights.low is None and weights.precision == "tf32" and x.dtype == torch.float32,
+        EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.channels, BLOCK_K=tiles.depth,
+        num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
+    return result, active
+
+
+def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    return other if tensor is None else tensor
+
+
+def pick(total: int, outputs: int, inputs: int, device: torch.device) -> Tiles:
+    """The tile for `total` steps: large where there is work for every multiprocessor, else small."""
+    if device.type != "cuda":  # interpreted: the fewer programs the faster
+        return Tiles(_within(total, 4096), _within(outputs, 128), _within(inputs, 128), 4, 1)
+    if total <= 16:
+        return Tiles(16, 16, 128, 4, 4)
+    if total <= 64:
+        return Tiles(32, 16, 128, 4, 4)
+    wide = 128 if outputs % 128 == 0 else 64 if outputs % 64 == 0 or outputs > 64 else 32
+    for tiles in (Tiles(128, wide, 32, 8, 3), Tiles(64, 64, 32, 4, 4)):
+        if triton.cdiv(total, tiles.steps) * triton.cdiv(outputs, tiles.channels) >= 132:
+            return tiles
+    return Tiles(32, 32, 64, 4, 4)
+
+
+def _within(size: int, limit: int) -> int:
+    return int(max(16, min(limit, triton.next_power_of_2(size))))
+
+
+def conv_twin(
+    x: Tensor,
+    weights: Weights,
+    past: Past | None = None,
+    dilation: int = 1,
+    bias: Tensor | None = None,
+    norm_eps: float | None = None,
+    activation: Activation = "none",
+    residual: Tensor | None = None,
+    out: torch.dtype | None = None,
+    snake: tuple[Snake, torch.dtype] | None = None,
+) -> tuple[Tensor | None, Tensor | None]:
+    """The same in plain torch."""
+    weight = weights.high.float() + (0 if weights.low is None else weights.low.float())
+    joined = extend(x, past).float()
+    y = F.conv1d(joined.transpose(1, 2), weight.transpose(1, 2), dilation=dilation).transpose(1, 2)
+    if norm_eps is not None:
+        y = y * (x.float().square().mean(-1, keepdim=True) + norm_eps).rsqrt()
+    y = y if bias is None else y + bias
+    if activation == "silu_gate":
+        y = F.silu(y[..., 0::2]) * y[..., 1::2]
+    elif activation != "none":
+        y = F.gelu(y) if activation == "gelu" else y.tanh()
+    y = y if residual is None else y + residual
+    active = None if snake is None else y + snake[0].inverse * (snake[0].alpha * y).sin().square()
+    return None if out is None else y.to(out), None if snake is None or active is None else active.to(snake[1])
