@@ -6,6 +6,7 @@ python benchmarks/codec_gpu.py [--out FILE]
 from __future__ import annotations
 
 import argparse
+import copy
 import faulthandler
 import itertools
 import json
@@ -14,6 +15,8 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +27,16 @@ os.environ.setdefault("TRITON_CACHE_DIR", "/tmp/codec_gpu_triton")
 import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from engine.codec import Codec, CodecConfig, fused, load_codec  # noqa: E402
+from engine.codec import Codec, CodecConfig, Precision, fused, load_codec  # noqa: E402
 from engine.codec.fused import FusedDecoder  # noqa: E402
-from engine.codec.products import laid_out  # noqa: E402
-from engine.kernels.conv import Snake, Tiles, conv  # noqa: E402
+from engine.codec.products import in_halves, laid_out  # noqa: E402
+from engine.kernels.conv import Snake, conv  # noqa: E402
 from engine.kernels.past import Past  # noqa: E402
+from engine.kernels.tiles import Tiles  # noqa: E402
 
 DEVICE = torch.device("cuda")
 FRAME_SECONDS = 2048 / 44100
-PRECISIONS = ("tf32", "split_bf16", "split_tf32", "bfloat16")
+PRECISIONS: tuple[Precision, ...] = ("tf32", "float32", "bfloat16")
 SIZES = ((32, 8), (64, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 LAYERS: dict[str, tuple[int, int, int, int]] = {  # steps in all, inputs, outputs, taps
     "in": (1024, 1024, 1536, 7), "up1": (1024, 1536, 6144, 2), "seven1": (8192, 768, 768, 7),
@@ -65,13 +69,13 @@ SMALL_TILES = (
     (16, 32, 128, 8, 3), (32, 32, 128, 8, 3), (16, 16, 128, 2, 5), (16, 16, 64, 2, 6), (32, 32, 32, 2, 6),
     (32, 32, 64, 2, 5), (16, 64, 64, 4, 4), (64, 32, 32, 4, 6), (32, 64, 64, 4, 4), (64, 128, 32, 4, 4),
 )  # fmt: skip
-SWEEPS = (
-    ("big", "tf32"), ("big", "split_bf16"), ("mid", "tf32"), ("small", "tf32"), ("mid", "split_bf16"),
-    ("small", "split_bf16"), ("small", "tf32x3"), ("big", "bfloat16"), ("big", "split_tf32"),
+SWEEPS: tuple[tuple[str, Precision], ...] = (
+    ("big", "bfloat16"), ("mid", "bfloat16"), ("small", "bfloat16"), ("big", "float32"), ("mid", "float32"),
+    ("small", "float32"), ("big", "tf32"),
 )  # fmt: skip
 
 
-def tiles_of(precision: str, table: str) -> list[Tiles]:
+def tiles_of(precision: Precision, table: str) -> list[Tiles]:
     depth = 64 if precision == "bfloat16" else 32
     big = [Tiles(m, n, depth, warps, stages) for m, n, warps, stages in BIG_TILES if m != 192]
     small = [Tiles(*each) for each in SMALL_TILES]
@@ -126,7 +130,7 @@ def codes_of(codec: Codec, rows: int, frames: int, seed: int = 0) -> Tensor:
     return torch.randint(0, size, (rows, books, frames), generator=generator).to(DEVICE)
 
 
-def error(codec: Codec, precision: str) -> dict[str, float]:
+def error(codec: Codec, precision: Precision) -> dict[str, float]:
     """Four streams in uneven chunks, rows permuted, against the whole decoded by plain torch in float32."""
     codes = codes_of(codec, 4, 25)
     plain = codec.decode(codes)[:, 0]
@@ -155,7 +159,7 @@ def decode_ms(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> fl
     return median_ms(graphed(lambda: decoder(codes, slots)).replay)
 
 
-def layer_run(shape: tuple[int, int, int, int], precision: str, tiles: Tiles) -> Any:
+def layer_run(shape: tuple[int, int, int, int], precision: Precision, tiles: Tiles) -> Any:
     """A launch of one layer with fresh random data."""
     total, inputs, outputs, taps = shape
     rows = 32 if total % 32 == 0 else 1
@@ -175,7 +179,7 @@ def layer_run(shape: tuple[int, int, int, int], precision: str, tiles: Tiles) ->
     return lambda: conv(x, weights, past, bias=bias, tiles=tiles, **more)
 
 
-def sweep(table: str, precision: str, deadline: float) -> dict[str, Any]:
+def sweep(table: str, precision: Precision, deadline: float) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, shape in TABLES[table].items():
         found = []
@@ -188,7 +192,7 @@ def sweep(table: str, precision: str, deadline: float) -> dict[str, Any]:
             except Exception as failure:  # noqa: BLE001
                 found.append((float("inf"), f"{tiles} {type(failure).__name__} {str(failure)[:60]}"))
                 continue
-            key = (tiles.steps, tiles.channels, tiles.depth, tiles.warps, tiles.stages)
+            key = (tiles.steps, tiles.outputs, tiles.depth, tiles.warps, tiles.stages)
             found.append((ms, str(key)))
         found.sort()
         flop = 2 * shape[0] * shape[1] * shape[2] * shape[3]
@@ -240,6 +244,38 @@ def by_layer(decoder: FusedDecoder, codec: Codec, rows: int, frames: int) -> lis
     return [(b[0], round(a[1].elapsed_time(b[1]) * 1e3, 1)) for a, b in itertools.pairwise(marks)]
 
 
+def plain_error(codec: Codec) -> float:
+    """What two devices differ by in plain torch: the largest difference."""
+    codes = codes_of(codec, 2, 12)
+    other = copy.deepcopy(codec).cpu()
+    return float((codec.decode(codes).cpu() - other.decode(codes.cpu())).abs().max())
+
+
+@contextmanager
+def halves_in_bfloat16() -> Iterator[None]:
+    plain = fused.laid_out
+    fused.laid_out = lambda weight, precision: in_halves(weight.float().contiguous(), torch.bfloat16)
+    try:
+        yield
+    finally:
+        fused.laid_out = plain
+
+
+@contextmanager
+def unchained() -> Iterator[None]:
+    """Without programmatic dependent launch, to see what it is worth."""
+    names = ("codebooks", "conv", "depthwise", "window_attention")
+    modules: list[Any] = [sys.modules[f"engine.kernels.{name}"] for name in names]
+    plain = modules[0].can_chain
+    try:
+        for module in modules:
+            module.can_chain = lambda device: False
+        yield
+    finally:
+        for module in modules:
+            module.can_chain = plain
+
+
 def compile_task(task: tuple[Any, ...]) -> str:
     """In a process of its own: launch once what will be timed, so that its kernels lie in Triton's cache."""
     kind, precision, what = task
@@ -251,6 +287,12 @@ def compile_task(task: tuple[Any, ...]) -> str:
                 decoder = FusedDecoder(codec, 65, precision)
                 for rows, frames in [(4, 8), (4, 4), (4, 2), (4, 1)] if what == "fry" else what:
                     decoder(codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE))
+            elif kind == "unchained":
+                codec = random_codec()
+                decoder = FusedDecoder(codec, 65, precision)
+                with unchained():
+                    for rows, frames in what:
+                        decoder(codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE))
             else:
                 table, part = what
                 for tiles in tiles_of(precision, table)[part::2]:
@@ -271,7 +313,7 @@ def tasks() -> list[tuple[Any, ...]]:
         out.append(("decode", precision, ((1, 1), (1, 8), (8, 1), (4, 8), (4, 4), (4, 2), (4, 1))))
         out.append(("decode", precision, ((32, 8), (64, 8), (32, 4))))
         out.append(("decode", precision, "fry"))
-    out.append(("decode", "ieee", ((4, 8), (4, 4), (4, 2), (4, 1))))
+    out.append(("unchained", "tf32", ((1, 1), (32, 8))))
     out += [("sweep", precision, (table, part)) for table, precision in SWEEPS for part in range(2)]
     return out
 
@@ -328,11 +370,19 @@ def main() -> None:
                 return times  # noqa: B023
 
             guarded(f"ms and xRT {precision}", measure)
-            if precision in ("tf32", "split_bf16"):
+            if precision == "tf32":
+                with unchained():
+                    unchained_sizes = ((1, 1), (32, 8))
+                    decoder = FusedDecoder(codec, 65, precision)
+                    guarded("ms unchained", lambda: [decode_ms(decoder, codec, *size) for size in unchained_sizes])  # noqa: B023
+            if precision in ("tf32", "float32"):
                 decoder = FusedDecoder(codec, 65, precision)
                 guarded(f"by layer 32x8 {precision}", lambda: by_layer(decoder, codec, 32, 8))  # noqa: B023
                 guarded(f"by layer 1x1 {precision}", lambda: by_layer(decoder, codec, 1, 1))  # noqa: B023
-        guarded("error full ieee", lambda: error(codec, "ieee"))
+        with halves_in_bfloat16():
+            guarded("error full halves in bfloat16", lambda: error(codec, "float32"))
+            guarded("error fry halves in bfloat16", lambda: error(fry, "float32"))
+        guarded("plain on a CPU beside plain", lambda: plain_error(codec))
         for table, precision in SWEEPS:
             guarded(f"tiles {table} {precision}", lambda: sweep(table, precision, began + 112))  # noqa: B023
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine import kernels
+from engine.codec.config import Precision
 from engine.codec.layers import ConvNeXtBlock
 from engine.codec.layers import Snake as PlainSnake
 from engine.codec.model import Codec
@@ -43,7 +44,7 @@ class Kinds:
     """Types and memory that all layers of a decoder share."""
 
     pasts: Pasts
-    precision: str
+    precision: Precision
     between: torch.dtype  # of activations that only go into a product; sums stay in float32
 
 
@@ -137,14 +138,12 @@ class Upsampling:
 class FusedDecoder:
     """`count` streams and a spare slot, `count` itself, that fills batches up."""
 
-    def __init__(self, codec: Codec, count: int, precision: str = "float32", frames: int = 8) -> None:
+    def __init__(self, codec: Codec, count: int, precision: Precision = "float32", frames: int = 8) -> None:
         self.device, self.num_codebooks = next(codec.parameters()).device, codec.config.num_codebooks
         self.frames = frames
         kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        ahead = {"float32": "split_tf32"}.get(precision, precision)
-        inside = {"float32": "tf32x3", "split_tf32": "tf32x3", "split_bf16": "tf32x3"}.get(precision, precision)
         self._pasts = Pasts()
-        kinds = Kinds(self._pasts, inside, kind)
+        kinds = Kinds(self._pasts, precision, kind)
         quantizer, post = codec.quantizer, codec.quantizer.post_module
         self._table, self._starts, self._sizes = _table(codec, kind)
         blocks: Any = post.layers
@@ -160,7 +159,7 @@ class FusedDecoder:
             product = product_of(up) if norm is None else product_of(up).of_normed(norm.weight)
             self._stages.append(Upsampling(product, None if norm is None else norm.eps, block, kinds))
             norm = None
-        *self._layers, self._last = _decoder(codec, Kinds(self._pasts, ahead, kind))
+        *self._layers, self._last = _decoder(codec, kinds)
         config = codec.config.post_module
         exponents = torch.arange(0, config.head_dim, 2, device=self.device).float() / config.head_dim
         self._frequencies = 1.0 / config.rope_base**exponents

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.codec.config import Precision
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
 from engine.codec.layers import Snake as PlainSnake
 from engine.kernels.conv import Snake, Weights
@@ -68,25 +70,22 @@ def snake_of(layer: PlainSnake, times: int) -> Snake:
     return Snake(alpha.repeat(times), (alpha + 1e-9).reciprocal().repeat(times))
 
 
-def laid_out(weight: Tensor, precision: str) -> Weights:
+def laid_out(weight: Tensor, precision: Precision) -> Weights:
     """(outputs, taps, inputs) as a precision wants it."""
     weight = weight.float().contiguous()
+    if precision == "tf32":
+        return Weights(((weight.view(torch.int32) + 4096) & -8192).view(torch.float32))  # rounded to its eleven bits
     if precision == "bfloat16":
         return Weights(weight.bfloat16())
-    if precision == "split_bf16":
-        high = weight.bfloat16()
-        return Weights(high, (weight - high.float()).bfloat16())
-    if precision == "split_tf32":
-        high = _to_tf32(weight)
-        return Weights(high, _to_tf32(weight - high))
-    if precision == "tf32":
-        return Weights(_to_tf32(weight))
-    return Weights(weight, None, precision)  # type: ignore[arg-type]
+    return in_halves(weight)
 
 
-def _to_tf32(weight: Tensor) -> Tensor:
-    """Rounded to the eleven bits of TF32, which tensor cores would cut off."""
-    return ((weight.view(torch.int32) + 4096) & -8192).view(torch.float32)
+def in_halves(weight: Tensor, kind: torch.dtype = torch.float16) -> Weights:
+    """As two halves; a power of two brings the largest weight near 2^14, so that the low half loses nothing."""
+    power = 14 - math.frexp(float(weight.abs().max()) or 1.0)[1]
+    scaled = weight * 2.0**power
+    high = scaled.to(kind)
+    return Weights(high, (scaled - high.float()).to(kind), 2.0**-power)
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from engine.kernels.chain import follow
 from engine.kernels.past import keep_past, old_half
 
 
@@ -40,18 +41,22 @@ def _place(program, total, outputs, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 
 
 @triton.jit
-def _add_product(acc, a, b, c, HAS_LOW: tl.constexpr, PRECISION: tl.constexpr):
-    """acc + a · b: with low parts, both sides are split into what the type holds and the rest."""
+def to_bfloat16(x):
+    """Rounded to bfloat16, still in float32."""
+    bits = x.to(tl.int32, bitcast=True)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr, PRECISION: tl.constexpr):
+    """acc + a · b; with a low half of b, a is halved too, and of the four products the smallest is left out."""
     if HAS_LOW:
-        if b.dtype == tl.bfloat16:
-            high = a.to(tl.bfloat16)
-            rest = (a - high.to(tl.float32)).to(tl.bfloat16)
-        else:
-            high = to_tf32(a)
-            rest = to_tf32(a - high)
-        acc = tl.dot(rest, tl.trans(b), acc, input_precision=PRECISION)
-        acc = tl.dot(high, tl.trans(c), acc, input_precision=PRECISION)
-        return tl.dot(high, tl.trans(b), acc, input_precision=PRECISION)
+        a = tl.clamp(a, -65504.0, 65504.0)  # float16 has no more
+        high = a.to(b.dtype)
+        rest = (a - high.to(tl.float32)).to(b.dtype)
+        acc = tl.dot(rest, tl.trans(b), acc)
+        acc = tl.dot(high, tl.trans(low), acc)
+        return tl.dot(high, tl.trans(b), acc)
     else:
         return tl.dot(a.to(b.dtype), tl.trans(b), acc, input_precision=PRECISION)
 
@@ -136,16 +141,17 @@ def _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, H
     tl.store(out + at, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps"])
+@triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps", "scale"])
 def conv_kernel(
     x, weight, low, bias, alpha, inverse, residual, out, active, past, slots, turns,
-    rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps,
+    rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps, scale,
     HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
     PRECISION: tl.constexpr, ROUNDS: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
     """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
+    follow(CHAINED)
     program = tl.program_id(0)
     total = rows * steps
     if program < tiles:
@@ -153,8 +159,10 @@ def conv_kernel(
         m, n = first_m + tl.arange(0, BLOCK_M), first_n + tl.arange(0, BLOCK_N)
         acc = _tile(
             x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context,
-            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, PRECISION, EVEN, BLOCK_M, BLOCK_N, BLOCK_K,
+            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, PRECISION, EVEN,
+            BLOCK_M, BLOCK_N, BLOCK_K,
         )  # fmt: skip
+        acc *= scale
         if HAS_BIAS:
             acc += tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
         if ACTIVATION == "silu_gate":

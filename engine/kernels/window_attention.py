@@ -8,6 +8,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.chain import can_chain, follow
+from engine.kernels.product import to_bfloat16
+
 
 @triton.jit
 def _rotated(at, cos, sin, mask, half):
@@ -18,23 +21,18 @@ def _rotated(at, cos, sin, mask, half):
 
 
 @triton.jit
-def _rounded(x):
-    bits = x.to(tl.int32, bitcast=True)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
-
-
-@triton.jit
 def _table(positions, frequencies):
     """Cosine and sine, rounded to bfloat16, as the tables were that the weights were trained with."""
     angle = positions.to(tl.float32) * frequencies
-    return _rounded(tl.cos(angle)), _rounded(tl.sin(angle))
+    return to_bfloat16(tl.cos(angle)), to_bfloat16(tl.sin(angle))
 
 
 @triton.jit(do_not_specialize=["steps"])
 def _attend(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
-    STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr,
+    STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr, CHAINED: tl.constexpr,
 ):  # fmt: skip
+    follow(CHAINED)
     row, head = tl.program_id(0), tl.program_id(1)
     t, p, d = tl.arange(0, STEPS), tl.arange(0, WINDOW), tl.arange(0, HALF)
     width = heads * 2 * half
@@ -61,8 +59,8 @@ def _attend(
     tl.store(values + cell, v1, mask=mask)
     tl.store(values + cell + half, v2, mask=mask)
     for step in range(steps):
-        step_cos, step_sin = _table(start + step, frequency)
-        q1, q2 = _rotated(first + step * (3 * width) + d, step_cos, step_sin, d_inside, half)
+        q_cos, q_sin = _table(start + step, frequency)
+        q1, q2 = _rotated(first + step * (3 * width) + d, q_cos, q_sin, d_inside, half)
         past = tl.sum(old_k1 * q1[None, :] + old_k2 * q2[None, :], 1) * scale
         past = tl.where((then >= 0) & (then < start) & (then > start + step - window), past, float("-inf"))
         own = tl.sum(k1 * q1[None, :] + k2 * q2[None, :], 1) * scale
@@ -92,12 +90,13 @@ def window_attention(
         raise ValueError(f"a ring of {ring} is too small for {steps} steps and a window of {window}")
     if keys.shape[2:] != (heads, head_dim) or keys.stride() != values.stride() or not qkv.is_contiguous():
         raise ValueError(f"keys {tuple(keys.shape)} and values do not fit qkv {tuple(qkv.shape)}")
+    chained = can_chain(qkv.device)
     out = torch.empty(rows, steps, heads * head_dim, device=qkv.device, dtype=qkv.dtype)
     _attend[(rows, heads)](
         qkv, frequencies, keys, values, slots, positions, out,
         steps, heads, ring, window, head_dim // 2, head_dim**-0.5, keys.stride(0),
         STEPS=triton.next_power_of_2(steps), WINDOW=triton.next_power_of_2(window),
-        HALF=triton.next_power_of_2(head_dim // 2), num_warps=8,
+        HALF=triton.next_power_of_2(head_dim // 2), CHAINED=chained, launch_pdl=chained, num_warps=8,
     )  # fmt: skip
     return out
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from tests.engine.test_kernels import DEVICE, close, kernels, random
 
 conv = pytest.importorskip("engine.kernels.conv")
+products = pytest.importorskip("engine.codec.products")
 
 SLOTS, TURNS = [4, 0, 2], [1, 0, 0, 0, 2]
 
@@ -24,12 +24,7 @@ def copy_of(original: Any) -> Any:
     return conv.Past(original.columns.clone(), original.slots, original.turns)
 
 
-def split(weight: Tensor) -> Any:
-    high = (weight.view(torch.int32) & -8192).view(torch.float32)
-    return conv.Weights(high, weight - high)
-
-
-@pytest.mark.parametrize("halves", [True, False], ids=["split", "whole"])
+@pytest.mark.parametrize("halves", [True, False], ids=["halves", "whole"])
 @pytest.mark.parametrize(
     ("rows", "steps", "inputs", "outputs", "taps", "dilation"),
     [(3, 5, 40, 24, 7, 3), (2, 50, 32, 33, 2, 1), (1, 70, 96, 1, 7, 9)],
@@ -39,7 +34,7 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
 ) -> None:
     x, residual = random(rows, steps, inputs, seed=1), random(rows, steps, outputs, seed=2)
     weight = random(outputs, taps, inputs, scale=(taps * inputs) ** -0.5, seed=3)
-    weights = split(weight) if halves else conv.Weights(weight, None, "ieee")
+    weights = products.in_halves(weight) if halves else conv.Weights(weight, precision="ieee")
     alpha = 0.2 + random(outputs, seed=4).abs()
     snake = conv.Snake(alpha, alpha.reciprocal()), torch.float32
     mine = past(rows, (taps - 1) * dilation, inputs)
@@ -54,7 +49,7 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
 @pytest.mark.parametrize("activation", ["none", "gelu", "silu_gate", "tanh"])
 def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: str) -> None:
     x = random(2, 5, 48, seed=1)
-    weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2), None, "ieee")
+    weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2), precision="ieee")
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
     assert close(kernels.conv(x, weights, **how)[0], kernels.conv_twin(x, weights, **how)[0])
 
@@ -62,7 +57,7 @@ def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: st
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
 def test_snake_keeps_its_accuracy_for_small_and_for_large_inputs(size: float) -> None:
     x, one = random(1, 64, 16, scale=size), torch.ones(16, device=DEVICE)
-    weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None], None, "ieee")
+    weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None], precision="ieee")
     _, got = kernels.conv(x, weights, snake=(conv.Snake(one, one), torch.float32))
     assert (got.double() - (x.double() + x.double().sin().square())).abs().max() <= 4e-7 * max(1.0, size)
 
