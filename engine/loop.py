@@ -95,6 +95,13 @@ class Loop:
             self._thread.join()
         self._vocoder.stop()
 
+    def work(self) -> None:
+        """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
+        while not self._commands.empty():
+            self._commands.get()()
+        self._turn(self._scheduler.plan())
+        self._vocoder.work()
+
     def _run(self) -> None:
         try:
             with own_stream(self._runner.device):

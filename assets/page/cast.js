@@ -1,6 +1,6 @@
 // The cast of a dialogue: who speaks in the script, in which voice. Lines begin turns as the API reads them.
 
-import { Refusal, voices } from "./door.js";
+import { isLent, Refusal, voices } from "./door.js";
 import { element, labelled } from "./parts.js";
 import { plainVoice } from "./take.js";
 
@@ -40,6 +40,7 @@ export class Cast extends EventTarget {
   constructor(root, script) {
     super();
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    root.hidden = isLent; // such a host speaks in one voice at a time
     this.#text = script.value;
     this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));
     script.addEventListener("input", () => this.read(script.value));
@@ -134,7 +135,7 @@ export class Cast extends EventTarget {
     try {
       const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
       this.#chosen = { ...kept.chosen };
-      this.#isOn = kept.isOn === true;
+      this.#isOn = kept.isOn === true && !isLent;
     } catch (problem) {
       if (!(problem instanceof SyntaxError)) throw problem;
     }

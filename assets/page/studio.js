@@ -4,8 +4,9 @@ import { Api } from "./api.js";
 import { Areas } from "./areas.js";
 import { Cast } from "./cast.js";
 import { CodeDialog } from "./code.js";
+import { Compare } from "./compare.js";
 import { clock, Dock } from "./dock.js";
-import { askForSpeech, Refusal, voices } from "./door.js";
+import { askForSpeech, isLent, Refusal } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
@@ -13,10 +14,12 @@ import { soundAddress } from "./kept.js";
 import { LongForm } from "./longform.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
+import { Preferences } from "./preferences.js";
 import { offerPresets } from "./presets.js";
 import { Queue } from "./queue.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
+import { Settings } from "./settings.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
 import { openVoiceAreas } from "./voice-areas.js";
@@ -44,6 +47,7 @@ function saveFile(href, name) {
 class Studio {
   player = new Player();
   fields = new Fields();
+  preferences = new Preferences();
   takes = 0;
   current = null; // the take in the player
   sound = null; // the player's hold on it
@@ -57,7 +61,7 @@ class Studio {
     document.addEventListener("keydown", (event) => this.#key(event));
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     this.#listenToDock(new Dock(await drawn("#dock")));
-    this.list = new TakeList(await drawn("#takes"));
+    this.list = new TakeList(await drawn("#takes"), () => (isLent ? null : this.preferences.values.format));
     this.#listenToTakes(this.list);
     this.health = new Health(await drawn("#pill"));
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
@@ -65,7 +69,7 @@ class Studio {
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
+    for (const button of ["#speak", "#speak-four"]) {
       (await drawn(button)).addEventListener("click", (event) => this.#press(event, button === "#speak-four" ? 4 : 1), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
@@ -82,7 +86,7 @@ class Studio {
     await this.#fillAreas();
     await this.#try(async () => (this.takes = await this.list.refill()));
     await drawn("#refill");
-    await this.fields.restore();
+    await this.fields.restore(this.preferences.values.voice);
     document.body.dataset.studio = "ready";
   }
 
@@ -97,9 +101,11 @@ class Studio {
     longform.addEventListener("heard", () => this.sound?.pause());
     this.history = new History(await drawn("#area-history"));
     this.#listenToTakes(this.history);
-    const queue = new Queue(await drawn("#area-queue"));
-    const shown = { "new-voice": newVoice, voices: library, longform, history: this.history, queue };
-    new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
+    const shown = { "new-voice": newVoice, voices: library, longform, history: this.history, queue: new Queue(await drawn("#area-queue")) };
+    shown.compare = this.#listenToCompare(new Compare(await drawn("#area-compare"), this.fields, this.health));
+    shown.settings = new Settings(await drawn("#area-settings"), this.preferences);
+    const request = async () => this.cast.dress(await buildRequest(this.fields.values, this.health.frameRate));
+    new Api(await drawn("#area-api"), request).addEventListener("present", ({ detail }) => this.#showCode(request, detail.kind));
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
       left?.close();
@@ -113,7 +119,27 @@ class Studio {
     this.dock = dock;
     dock.addEventListener("press", () => this.#playOrPause());
     dock.addEventListener("seek", ({ detail }) => this.sound?.seek(detail.seconds));
-    dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
+    dock.addEventListener("volume", ({ detail }) => this.preferences.set({ volume: detail.value }));
+    const follow = () => {
+      dock.volume = this.player.volume = this.preferences.values.volume;
+      this.player.fixedWait = this.preferences.wait;
+    };
+    this.preferences.addEventListener("change", follow);
+    follow();
+  }
+
+  /** Its takes are heard in the player like all others, from their first sound on. */
+  #listenToCompare(compare) {
+    const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
+    on("play", ({ take, others }) => this.#replay(take, others.includes(this.current) && this.dock.element.dataset.state !== "over" ? this.position : 0));
+    on("grown", ({ take }) => this.#grow(take));
+    on("made", ({ take }) => this.current === take && this.#showMade(take));
+    on("told", ({ take }) => this.current === take && this.#showMade(take));
+    on("use", ({ changes }) => {
+      this.fields.fill(changes);
+      this.areas.show("studio");
+    });
+    return (this.compare = compare);
   }
 
   /** Takes of this browser's list and of the history are used in the same ways. */
@@ -124,7 +150,7 @@ class Studio {
     on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
     on("again", (take) => this.#speakAgain(take));
-    on("mp3", (take) => this.#saveAsMp3(take));
+    on("convert", (take) => this.#convert(take));
     on("code", (take) => this.#showTakesCode(take));
     list.addEventListener("fail", ({ detail }) => this.#fail(detail.problem));
   }
@@ -181,14 +207,12 @@ class Studio {
     );
   }
 
-  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
-  audition(values) {
-    const fields = this.fields.named(values);
-    return this.#speakAll(fields, async (asked) => {
-      const request = this.cast.dress(asked);
-      const bundled = (await voices()).filter((voice) => voice.bundled);
-      return bundled.map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } }));
-    });
+  /** Called by Gradio with the present values of the fields: the script in several voices, in the area for that. */
+  compareVoices(values) {
+    this.stop();
+    this.fields.changed(...values);
+    this.areas.show("compare");
+    return this.compare.speakScript();
   }
 
   /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
@@ -300,6 +324,7 @@ class Studio {
   }
 
   #showFigures(take) {
+    if (take.isBlind) return this.dock.figures([]);
     const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
     this.dock.figures([
       ["Waited", take.queueMs >= 1 ? inMs(take.queueMs) : null, "Time in the line before the engine took it, by the server's clock"],
@@ -345,7 +370,7 @@ class Studio {
     }
   }
 
-  /** Play a finished take from a second on. */
+  /** Play a take from a second on; one that is still being made goes on as it grows. */
   async #replay(take, from = 0) {
     this.stop();
     await take.load();
@@ -353,29 +378,50 @@ class Studio {
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();
-    sound.append(floats(await take.pcm()));
-    sound.complete();
-    sound.seek(from < take.seconds ? from : 0);
+    if (take.file) {
+      sound.append(floats(await take.pcm()));
+      sound.complete();
+      sound.seek(from < take.seconds ? from : 0);
+    } else {
+      for (const piece of take.pieces) sound.append(floats(piece)); // without a pause until it is the player's: none may be missed
+      sound.seek(Math.min(from, take.seconds));
+    }
     sound.play();
     if (this.current === take) this.sound = sound;
   }
 
+  /** A take that somebody else makes has one piece more. */
+  #grow(take) {
+    if (this.current !== take) return;
+    this.sound?.append(floats(take.pieces.at(-1)));
+    this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
+  }
+
+  /** The take in the player, made by somebody else, is complete, or may be named now. */
+  #showMade(take) {
+    this.sound?.complete();
+    this.dock.show({ expected: 0 });
+    this.dock.offer(take.url, take.fileName);
+    this.#showFigures(take);
+  }
+
   /** The server converts what it keeps; else the same seed gives the same speech once more. */
-  async #saveAsMp3(take) {
-    const name = take.fileName.replace(/wav$/, "mp3");
-    if (this.list.keeps) return saveFile(soundAddress(take.id, "mp3"), name);
-    const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
+  async #convert(take) {
+    const { format } = this.preferences.values;
+    const name = take.fileName.replace(/wav$/, format);
+    if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
+    const response = await askForSpeech({ ...take.repeat, response_format: format });
     const url = URL.createObjectURL(await response.blob());
     saveFile(url, name);
     setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser reads it after the press
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
-  async #showCode() {
+  async #showCode(request, kind) {
     try {
-      const request = this.cast.dress(await buildRequest(this.fields.values, this.health.frameRate));
-      this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
+      this.code.open("This page's speech from your own program", await request(), "Without a seed, each run draws another.", kind);
     } catch (problem) {
+      this.areas.show("studio"); // where the script is, and the card
       this.#fail(problem);
     }
   }

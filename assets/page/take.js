@@ -20,33 +20,13 @@ function milliseconds(headers, name) {
   return value === null ? null : Number(value);
 }
 
-/** How the server's record says that a take ended, in our words. */
-function endingOf({ state, finish_reason: reason }) {
-  return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
-}
-
-/** A voice's address without its revision. */
-export const plainVoice = (address) => address.replace(/@\d+$/, "");
-
-/** The page's fields for a take of the server; a clip is not kept, so its voice is left as it is. */
-function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
-  const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
-  const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
-  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // of a dialogue, who tells what nobody says
-  const said = own === "clip" ? {} : { voice: own, source: "bundled" };
-  const drawn = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // else as each voice has it
-  return { text, ...Object.fromEntries(drawn), speed, cutAfter, ...said };
-}
-
-/** The request without what says nothing, as a WAV at the model's own rate. */
-function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
-  return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
-}
-
-/** isLive: heard while it is made, not again. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob. */
+/**
+ * isBlind: its name and settings are not to be told yet. isLive: heard while it is made, not again. settings are the
+ * page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.
+ */
 export class Take {
   constructor({ number, request, voiceName, settings }) {
-    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isLive: false, isLearned: false });
+    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, isLive: false, isLearned: false });
     Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
     Object.assign(this, { record: null, queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
   }
@@ -58,9 +38,9 @@ export class Take {
     return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, ending: endingOf(record) });
   }
 
-  /** Fetch the sound if it is not here. Raises Refusal. */
+  /** Fetch the sound if it is the server's and not here. Raises Refusal. */
   async load() {
-    if (this.file) return;
+    if (this.file || !this.record) return;
     const response = await fetch(soundAddress(this.id), { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
     if (!response.ok) throw await refusalOf(response);
     for await (const { sampleRate, pcm } of readWav(response)) this.add(sampleRate, pcm);
@@ -134,6 +114,7 @@ export class Take {
 
   get fileName() {
     const number = this.number === null ? "" : `-${this.number}`;
+    if (this.isBlind) return `take${number}.wav`;
     return `take${number}-${this.request.voice || "own-clip"}-seed-${this.seed}.wav`;
   }
 

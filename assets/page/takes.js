@@ -13,7 +13,7 @@ const SOON = 500; // ms
 const MOST = 200; // that are asked of the server after a reload
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "code", "mp3" and "switch" (play the other one, at the same place), each
+ * Fires "play", "reuse", "keepSeed", "again", "code", "convert" and "switch" (play the other one, at the same place), each
  * with {take}, and "fail" with {problem} when the server refuses.
  */
 export class TakeList extends EventTarget {
@@ -21,9 +21,10 @@ export class TakeList extends EventTarget {
   #takes = [];
   #deleted = null;
 
-  constructor(root) {
+  /** format: gives the format besides WAV in which takes can be saved, or null. */
+  constructor(root, format) {
     super();
-    this.root = root;
+    Object.assign(this, { root, format });
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
     this.pair = new Pair(this.part("compare"));
     this.pair.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
@@ -174,7 +175,7 @@ export class TakeList extends EventTarget {
       ...(take.hasSound ? [chooses] : []),
       ...(take.record && !take.isRepeatable ? [] : [code]),
       ...(take.hasSound ? [save] : []),
-      ...(isWhole && take.hasSound ? [does("MP3", "Save as an MP3 file", () => this.#tell("mp3", take))] : []),
+      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save as a file of this format", () => this.#tell("convert", take))] : []),
       labelled(star, `Star take ${take.number}: keep it however many follow`),
       labelled(bin, `Delete take ${take.number}`),
     ]);

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 
+from studio.api.about import about_routes
 from studio.api.access import Access
 from studio.api.batch import batch_routes
 from studio.api.document import install_document
@@ -48,6 +49,7 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: 
         ProjectRoutes(desk).router(),
         ProjectFiles(desk).router(),
         system_routes(service),
+        about_routes(service, settings),
     ]
     for router in routers:
         app.include_router(router)

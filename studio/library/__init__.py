@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.library.audit import Audit
+from studio.library.backup import Backup
 from studio.library.codes import Codes
 from studio.library.consents import Consents
 from studio.library.database import Store
@@ -27,6 +28,7 @@ from studio.library.voices import VoiceChanges, Voices
 
 __all__ = [
     "AuditEntry",
+    "Backup",
     "Consent",
     "Cut",
     "Library",
@@ -51,6 +53,8 @@ class Library:
         """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds."""
         self.store = store = Store(home)
         self.home = home
+        self.backup: Backup | None = None
+        """Whoever keeps copies of it, for saying how that goes."""
         self.files = store.files
         self.voices = Voices(store, undo_seconds)
         self.codes = Codes(store)

@@ -86,6 +86,8 @@ class SpeechDoors:
                     "sample_rate": speech.sample_rate,
                     "pcm": base64.b64encode(piece).decode("ascii"),
                     "done": False,
+                    "request_id": speech.request_id,
+                    "seed": speech.seed,
                 }
                 number += 1
         yield {"number": number, "sample_rate": speech.sample_rate, "pcm": "", "done": True} | _facts(speech)
