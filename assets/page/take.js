@@ -20,6 +20,29 @@ function milliseconds(headers, name) {
   return value === null ? null : Number(value);
 }
 
+/** How the server's record says that a take ended, in our words. */
+function endingOf({ state, finish_reason: reason }) {
+  return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
+}
+
+/** A voice's address without its revision. */
+export const plainVoice = (address) => address.replace(/@\d+$/, "");
+
+/** The page's fields for a take of the server; a clip is not kept, so its voice is left as it is. */
+function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
+  const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
+  const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
+  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // of a dialogue, who tells what nobody says
+  const said = own === "clip" ? {} : { voice: own, source: "bundled" };
+  const drawn = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // else as each voice has it
+  return { text, ...Object.fromEntries(drawn), speed, cutAfter, ...said };
+}
+
+/** The request without what says nothing, as a WAV at the model's own rate. */
+function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
+  return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
+}
+
 /**
  * isBlind: its name and settings are not to be told yet. isLive: heard while it is made, not again. settings are the
  * page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.

@@ -12,11 +12,13 @@ import httpx
 import pytest
 
 from studio.library import Backup, Library, VoiceDraft
+from studio.library.project_records import NewPart, ProjectSettings
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.server import serve
+from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 from tests.studio.test_library_crash import ROOT, check
+from tests.studio.test_projects import made, parts_of, until
 from tests.studio.voices import new_sample
 
 
@@ -152,6 +154,41 @@ def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_pa
         assert storage["takes"] == 1
         assert storage["backup"]["folder"] == str(tmp_path / "bucket") and storage["backup"]["error"] is None
         assert httpx.get(f"{studio.url}/health").json()["backup"]["failed"] is False
+
+
+def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
+    tmp_path: Path, voices_folder: Path
+) -> None:
+    def settings(home: str) -> Settings:
+        folder, bucket = str(tmp_path / home), str(tmp_path / "bucket")
+        return Settings(model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=bucket)
+
+    def sounds(studio: Served) -> list[bytes]:
+        with studio.client() as client:
+            return [client.get(path).raise_for_status().content for path in paths]
+
+    paths: list[str] = []
+    with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+        project = made(studio, items=[{"input": "A part."}], start=True)
+        until(studio, project, "done")
+        [part] = parts_of(studio, project)
+        with studio.client() as client:
+            take = client.post("/v1/audio/speech", json={"input": "A take, longer."}).headers["x-request-id"]
+        paths += [f"/v1/projects/{project['id']}/takes/{part['chosen']}/audio", f"/v1/takes/{take}/audio"]
+        first = sounds(studio)
+    assert first[0] != first[1]
+    for home in ("first", "second"):  # the same disk, then one that is empty
+        with serve(settings(home), FakeEngine.start) as studio:  # type: ignore[arg-type]
+            assert sounds(studio) == first
+
+
+def test_a_library_of_projects_alone_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    old, backup = Library(tmp_path / "old"), Backup(tmp_path / "old", tmp_path / "bucket")
+    add(old, "Anna")
+    backup.snapshot()
+    projects = Library(tmp_path / "home").projects
+    projects.create("me", "Mine", "text", [NewPart("Hello.", "")], ProjectSettings())
+    assert Backup(tmp_path / "home", tmp_path / "bucket").restore() is None
 
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
