@@ -62,6 +62,8 @@ def create_app(
         prefix_bytes=settings.prefix_cache_mb * 2**20,
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
+        weights=settings.weights,  # type: ignore[arg-type]
+        reproducible=settings.reproducible,
     )
     host = EngineHost(config, start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)

@@ -35,17 +35,22 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
+    float8 = config.weights == "fp8"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
-    if config.reproducible and device.type == "cuda" and not kernel:
-        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {missing or 'it is switched off'}")
+    for wanted, asked in (
+        ("reproducible takes", config.reproducible and device.type == "cuda"),
+        ("fp8 weights", float8),
+    ):
+        if asked and not kernel:
+            raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision)
+    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, float8)
     memory.check(_budget(config, device))
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
@@ -69,7 +74,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     streams: Streams = PlainStreams(codec, config.codec_dtype)
     if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible)
+        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
     if missing is None and codec_device.type == "cuda":
         from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
 
