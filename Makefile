@@ -1,7 +1,8 @@
-# make run: the studio.  make test: every test.  make: lint, types and tests.  make bench: the figures in README.
+# make run: the studio.  make test: every test.  make: lint, types and tests.  make bench: README's figures.
+# make bench-gpu: the figures of a GPU.
 PY := .venv/bin/python
 
-.PHONY: all run test lint types bench clean
+.PHONY: all run test lint types bench bench-gpu clean
 all: lint types test
 
 run:
@@ -29,6 +30,11 @@ test:
 bench:
 	@scripts/prepare run
 	@$(PY) -m benchmarks.bench
+
+# The packages of the tests, for upstream's loop is measured beside ours.
+bench-gpu:
+	@scripts/prepare test
+	@$(PY) -m benchmarks.bench_gpu
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache

@@ -43,11 +43,10 @@ def create_app(
     settings: Settings,
     start_engine: StartEngine = Engine.start,
     reporter: Reporter | None = None,
-    page: bool = True,
 ) -> FastAPI:
     """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
 
-    ``start_engine`` makes the engine, ``reporter`` hears how that goes, ``page=False`` leaves the page away.
+    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
     """
     config = EngineConfig(
         model=settings.model,
@@ -85,8 +84,8 @@ def create_app(
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
     app.state.service = service
     install_api(app, service, settings)
-    if page:
-        from studio.ui.page import mount_page  # Gradio takes seconds to import
+    if settings.page:
+        from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
         mount_page(app, service, settings)
     return app

@@ -10,18 +10,14 @@ import http.client
 import json
 import os
 import platform
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.api_server import StudioProcess
+
 CORES = 2
-START_TIMEOUT = 300.0
 SHORT = "Hello, it is good to hear you."
 LONG = (
     "The morning was quiet, and the harbour lay under a thin mist. One boat after the other came home, "
@@ -59,36 +55,8 @@ class Report:
     requests: int
 
 
-class Studio:
-    """app.py in a process of its own."""
-
-    def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self._started = time.perf_counter()
-        self._process = subprocess.Popen(
-            [sys.executable, "app.py"],
-            cwd=ROOT,
-            env=os.environ | {"HOST": "127.0.0.1", "PORT": str(self.port)},
-            stdout=subprocess.DEVNULL,
-        )
-
-    def wait_until_ready(self) -> tuple[float, dict[str, object]]:
-        """Seconds from the start to the first healthy answer, and what the engine says about itself."""
-        while time.perf_counter() - self._started < START_TIMEOUT:
-            if self._process.poll() is not None:
-                sys.exit(f"app.py ended with code {self._process.returncode}; run `make run` to see why")
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-                connection.request("GET", "/health")
-                answer = connection.getresponse()
-                if answer.status == 200:
-                    return time.perf_counter() - self._started, json.load(answer)["engine"]
-            except OSError:
-                pass  # not listening yet
-            time.sleep(0.02)
-        sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
+class Studio(StudioProcess):
+    """The studio, and one caller of it."""
 
     def speak(self, text: str, seed: int) -> Exchange:
         body = json.dumps({"input": text, "seed": seed, "response_format": "pcm"})
@@ -103,13 +71,6 @@ class Studio:
         first = time.perf_counter() - started
         size += len(answer.read())
         return Exchange(first, time.perf_counter() - started, size / PCM_BYTES_A_SECOND)
-
-    def stop(self) -> float:
-        """End the process; its peak resident memory in MiB."""
-        self._process.send_signal(signal.SIGTERM)
-        _, _, usage = os.wait4(self._process.pid, 0)
-        self._process.returncode = 0
-        return usage.ru_maxrss / (2**20 if platform.system() == "Darwin" else 2**10)
 
 
 def use_cores(count: int) -> int:

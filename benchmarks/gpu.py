@@ -18,7 +18,6 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
-import triton
 from torch import Tensor
 
 from engine import kernels
@@ -26,7 +25,6 @@ from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused import FusedDecoder
 from engine.config import ModelConfig, TransformerSizes
-from engine.kernels.linear import Tiles
 from engine.layers import rope_angles
 from engine.loop import Loop
 from engine.model import DualAR
@@ -82,7 +80,7 @@ def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Samplin
 
 def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     for each in rows:
-        while not runner.prefill(each):
+        while not runner.prefill([each]):
             pass
     return rows
 
@@ -113,12 +111,13 @@ def check_kernels() -> dict[str, float]:
     q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
     out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
     out["rotate keys"] = error(keys, k2)
-    y = kernels.decode_attention(q, keys, values, slots, positions)
-    out["attention"] = error(
-        y, kernels.decode_attention_twin(q.float(), keys.float(), values.float(), slots, positions)
-    )
+    how = qkv, norms, 1e-6, table
+    y = kernels.decode_attention(*how, keys, values, slots, positions)
+    out["attention"] = error(y, kernels.decode_attention_twin(*how, k2, v2, slots, positions))
+    out["attention keys"] = error(keys, k2)
     logits = torch.randn(64, 4097, device=DEVICE) * 3
-    how = (
+    drawing = (
+        torch.randperm(64, device=DEVICE),
         torch.rand(64, device=DEVICE) * 1.5,
         torch.rand(64, device=DEVICE),
         torch.randint(1, 200, (64,), device=DEVICE),
@@ -127,9 +126,9 @@ def check_kernels() -> dict[str, float]:
     )
     recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
     out["sample mismatches of 64"] = float(
-        (kernels.sample(logits, *how, 3) != kernels.sample_twin(logits, *how, 3)).sum()
+        (kernels.sample(logits, *drawing, 3) != kernels.sample_twin(logits, *drawing, 3)).sum()
     )
-    mine, twin = (f(logits, *how, 0, recent) for f in (kernels.sample, kernels.sample_twin))
+    mine, twin = (f(logits, *drawing, 0, recent) for f in (kernels.sample, kernels.sample_twin))
     out["semantic mismatches of 64"] = float((mine != twin).sum())
     return out
 
@@ -177,39 +176,31 @@ SHAPES = {
 """Columns, depth and what is fused in, of every product of a frame."""
 
 
-def tune_linear() -> list[dict[str, Any]]:
-    """Every shape of a frame at one row: cuBLAS and the kernel's variants, in TB/s of weights read."""
-    results = []
-    for name in SHAPES:
-        for variant in ("cublas", *VARIANTS):
-            try:
-                speed: float | str = product_speed(name, variant)
-            except (RuntimeError, triton.TritonError) as failure:  # one that does not fit is a result, too
-                speed = str(failure)[:80]
-            results.append({"shape": name, "variant": variant, "tb_s": speed})
-    return results
+def time_products() -> dict[str, dict[str, float]]:
+    """Every product of a frame by rows: TB/s of weights read, by our kernels and by cuBLAS without what is fused in."""
+    return {
+        f"{rows} {name}": {way: round(product_speed(name, rows, way == "cublas"), 2) for way in ("kernel", "cublas")}
+        for rows in (1, 8, 32, 64)
+        for name in SHAPES
+    }
 
 
-def product_speed(name: str, variant: Any) -> float:
+def product_speed(name: str, rows: int, cublas: bool) -> float:
     """TB/s over copies of the weights that together are far larger than the L2."""
     columns, depth, kind = SHAPES[name]
     stored = columns * (2 if kind == "gated" else 1)
     weights = [
         (torch.randn(stored, depth, device=DEVICE) * 0.02).bfloat16() for _ in range(2 + int(4e8 / stored / depth / 2))
     ]
-    x = torch.randn(1, depth, device=DEVICE).bfloat16()
+    x = torch.randn(rows, depth, device=DEVICE).bfloat16()
     fused: dict[str, Any] = {"norm": torch.ones_like(x[0]), "eps": 1e-6, "gated": kind == "gated"}
     if kind == "residual":
-        fused = {"residual": torch.randn(1, columns, device=DEVICE).bfloat16()}
-    if variant == "cublas":
+        fused = {"residual": torch.randn(rows, columns, device=DEVICE).bfloat16()}
+    if cublas:
         ms = graphed_ms(lambda: [torch.nn.functional.linear(x, weight) for weight in weights])
     else:
-        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused, tiles=Tiles(*variant)) for weight in weights])
+        ms = graphed_ms(lambda: [kernels.linear(x, weight, **fused) for weight in weights])
     return sum(weight.nbytes for weight in weights) / ms / 1e9
-
-
-VARIANTS = ((2, 1024, 4), (2, 2048, 4), (4, 512, 4), (4, 512, 2), (8, 512, 4), (8, 256, 2), (16, 256, 4), (16, 512, 8))
-"""(block_n, block_k, num_warps)."""
 
 
 def graphed_ms(run: Any) -> float:
@@ -357,7 +348,7 @@ def main() -> None:
         keep("read_gb_s", speed)
         keep("floor_ms", ms)
         if not arguments.quick:
-            keep("linear", tune_linear())
+            keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
         with DEVICE:
@@ -365,7 +356,7 @@ def main() -> None:
         keep("codec", time_codec(codec))
         for rows_, precision in ((1, "float32"), (32, "tf32"), (64, "tf32")):
             keep(f"stream_{rows_}_{precision}", time_streams(model, codec, rows_, 250, precision))  # type: ignore[arg-type]
-    print(json.dumps({key: value for key, value in report.items() if key not in ("linear", "kernels")}))
+    print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 
 
 if __name__ == "__main__":

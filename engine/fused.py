@@ -1,6 +1,7 @@
 """The same model over fused kernels, for one step a row: what the frame graph captures.
 
-A layer is seven kernels: norm+qkv, rotate+store, attention (two), output+residual, norm+gate·up, down+residual.
+A layer is five kernels (seven for many rows, which norm apart): norm+qkv, rotate+store+attention, output+residual,
+norm+gate·up, down+residual.
 Weights are shared with the plain model, except that gate and up rows are laid one after the other.
 """
 
@@ -14,12 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.cache import KVCache
-from engine.kernels import decode_attention, linear, rotate, sample
+from engine.kernels import Spoken, decode_attention, end_frame, linear, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.slots import Slots
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+Attend = Callable[..., Tensor]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,15 +64,22 @@ class FusedTransformer:
         angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
         self._table = torch.view_as_real(angles).contiguous()
 
-    def __call__(self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
+    def __call__(
+        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, one_slot_twice: bool = False
+    ) -> Tensor:
+        """Returns the hidden states before the final norm, (rows, dim); `head` applies it.
+
+        one_slot_twice: several rows may be of one slot, at positions that follow one another.
+        """
         eps = self._sizes.norm_eps
         for index, layer in enumerate(self._layers):
             keys, values = cache.keys[index], cache.values[index]
             qkv = linear(x, layer.qkv, layer.attention_norm, eps)
-            q = rotate(qkv, layer.norms, eps, self._table, slots, positions, keys, values)
-            y = self._attend(q, keys, values, slots, positions)
-            x = linear(y.flatten(1), layer.output, residual=x)
+            how = qkv, layer.norms, eps, self._table
+            if one_slot_twice:  # a row sees what another row of its slot puts into the cache
+                rotate(*how, slots, positions, keys, values)
+            y = self._attend(*how, keys, values, slots, positions, one_slot_twice)
+            x = linear(y.flatten(1), layer.output, residual=x, fetch_ahead=True)
             y = linear(x, layer.gate_up, layer.ffn_norm, eps, gated=True)
             x = linear(y, layer.down, residual=x)
         return x
@@ -95,34 +103,71 @@ class FusedFrame:
         self._model, self._cache, self._state = model, cache, slots
         self._head = model.head().contiguous()
         attend = decode_attention if kernel_attention else masked_attention
-        self._slow = FusedTransformer(model.slow, context, attend)
+        self.slow = FusedTransformer(model.slow, context, attend)
         self._fast = FusedTransformer(model.fast, books, attend)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
+        self._rows = torch.arange(rows, device=device)
+        self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
+        self._first: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, slots: Tensor) -> tuple[Tensor, Tensor]:
-        state, books = self._state, self._model.config.num_codebooks
-        how = (*state.how(slots), state.seed[slots], state.frame[slots])
-        hidden = self._slow(state.input[slots], slots, state.position[slots], self._cache)
-        semantic = sample(self._slow.head(hidden, self._head), *how, 0, state.recent[slots])
-        ended = semantic == self._model.config.semantic_size
-        codes = [semantic.masked_fill(ended, 0)]
-        rows = torch.arange(len(slots), device=slots.device)
+        state, model, rows = self._state, self._model, len(slots)
+        books, stop = model.config.num_codebooks, model.config.semantic_size
+        hidden = self.slow(state.input[slots], slots, state.position[slots], self._cache)
+        how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        first = self._model.fast_project_in(self._slow.norm(hidden))
-        x = torch.cat([first, self._model.fast.embeddings(codes[0])])
-        at, positions = rows.repeat(2), torch.cat([torch.zeros_like(rows), torch.ones_like(rows)])
+        project = model.fast_project_in(self.slow.norm(hidden))
+        x = torch.empty(2 * rows, project.shape[1], device=project.device, dtype=project.dtype)
+        x[:rows] = project
+        table = model.fast.embeddings.weight
+        codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
+        logits = self.slow.head(hidden, self._head)
+        ended = sample(logits, *how, 0, state.recent, Spoken(codes[:, 0], table, x[rows:])) == stop
+        which, positions = self._pairs(rows)
         for book in range(1, books):
-            x = self._fast(x, at, positions, self._fast_cache)[-len(slots) :]
-            codes.append(sample(self._fast.head(x, self._model.fast_output.weight), *how, book + 1))
-            x = self._model.fast.embeddings(codes[-1])
-            at, positions = rows, torch.full_like(rows, book + 1)
-        drawn = torch.stack(codes, 1)
-        state.advance(slots, drawn, self._model)
-        return drawn, ended
+            x = self._fast(x, which, positions, self._fast_cache, book == 1)[-rows:]
+            logits = self._fast.head(x, model.fast_output.weight)
+            x = torch.empty_like(x)
+            sample(logits, *how, book + 1, None, Spoken(codes[:, book], table, x))
+            which, positions = self._rows[:rows], self._positions[book + 1, :rows]
+        audio, start = model.codebook_embeddings.weight, model.config.semantic_start
+        text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
+        end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
+        return codes, ended
+
+    def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Rows and positions of the first pass: every row at 0, then every row at 1."""
+        if rows not in self._first:  # made before any capture: a graph only reads them
+            at = torch.arange(2 * rows, device=self._rows.device)
+            self._first[rows] = at % rows, at // rows
+        return self._first[rows]
 
 
-def masked_attention(q: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+class FusedPrefill:
+    """Steps of prompts into the cache: several rows of x may be of one slot."""
+
+    def __init__(self, model: DualAR, slow: FusedTransformer, cache: KVCache) -> None:
+        self._model, self._slow, self._cache = model, slow, cache
+
+    def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
+        x = self._model.embed(tokens[None], codes[None])[0]
+        return self._slow(x, slots, positions, self._cache, one_slot_twice=True)
+
+
+def masked_attention(
+    qkv: Tensor,
+    norms: tuple[Tensor, Tensor] | None,
+    eps: float,
+    table: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    slots: Tensor,
+    positions: Tensor,
+    stored: bool = False,
+) -> Tensor:
     """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
+    q = rotate(qkv, norms, eps, table, slots, positions, keys, values)
     seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
     y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])
     return y.view_as(q)

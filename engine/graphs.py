@@ -1,57 +1,124 @@
-"""A whole frame for all rows as one CUDA graph, captured once a batch size; a replay only names the slots."""
+"""Fixed work as CUDA graphs: captured once a size at the start, replayed with new inputs in the same tensors."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.prompt import Piece
+
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Dense where a padded row costs most; between these a batch is filled up with the spare slot."""
+"""Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
+PIECE_SIZES = (8, 16, 32, 64, 128, 256)
+"""Positions of a prefill."""
 
 Step = Callable[[Tensor], tuple[Tensor, Tensor]]
 """slots (rows,) int64 → codes (rows, codebooks), ended (rows,); every other state lives in slot tensors."""
+Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
+"""tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Captured:
+    """A graph, the tensors that it reads and those that it leaves its results in."""
+
+    graph: torch.cuda.CUDAGraph
+    inputs: Tensor
+    outputs: Any
+
+    @classmethod
+    def of(cls, work: Callable[[Tensor], Any], inputs: Tensor, pool: Any) -> Captured:
+        """Capture work(inputs). Kernels compile and libraries make their workspaces before, on a stream aside."""
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                work(inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            outputs = work(inputs)
+        return cls(graph, inputs, outputs)
+
+    def replay(self, values: Tensor) -> Any:
+        """Run on these values (of the inputs' shape, in the host's memory); the outputs stand until the next replay."""
+        self.inputs.copy_(values.pin_memory(), non_blocking=True)
+        self.graph.replay()
+        return self.outputs
+
+
+def capture_sizes(
+    work: Callable[[Tensor], Any],
+    inputs: dict[int, Tensor],
+    progress: Callable[[float], None],
+) -> dict[int, Captured]:
+    """Capture every size, the largest first so that the others fit into its memory pool."""
+    graphs: dict[int, Captured] = {}
+    pool = None
+    for done, size in enumerate(sorted(inputs, reverse=True), 1):
+        graphs[size] = Captured.of(work, inputs[size], pool)
+        pool = pool or graphs[size].graph.pool()
+        progress(done / len(inputs))
+    return graphs
 
 
 class FrameGraphs:
-    """Capture, aim, replay. The spare slot is one that no row is ever given."""
+    """One frame for the rows in some slots. The spare slot is one that no row is ever given."""
 
     def __init__(self, step: Step, max_rows: int, spare_slot: int, device: torch.device) -> None:
         self._step, self._spare, self._device = step, spare_slot, device
         self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
-        self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Tensor, Tensor]] = {}
+        self._graphs: dict[int, Captured] = {}
 
     def capture(self, progress: Callable[[float], None]) -> None:
-        """Capture every size, the largest first so that the others fit into its memory pool."""
+        spare = torch.full((self._sizes[-1],), self._spare, dtype=torch.int64, device=self._device)
         with torch.cuda.device(self._device):
-            self._capture(progress)
-
-    def _capture(self, progress: Callable[[float], None]) -> None:
-        pool = None
-        for done, size in enumerate(reversed(self._sizes), 1):
-            slots = torch.full((size,), self._spare, dtype=torch.int64, device=self._device)
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                for _ in range(2):  # kernels compile and libraries make their workspaces before the capture
-                    self._step(slots)
-            torch.cuda.current_stream().wait_stream(stream)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=pool):
-                codes, ended = self._step(slots)
-            pool = pool or graph.pool()
-            self._graphs[size] = graph, slots, codes, ended
-            progress(done / len(self._sizes))
+            self._graphs = capture_sizes(self._step, {size: spare[:size].clone() for size in self._sizes}, progress)
 
     def replay(self, slots: list[int]) -> tuple[Tensor, Tensor]:
         """One frame for these slots: codes (rows, codebooks) and ended (rows,), valid until the next replay."""
         if len(slots) > self._sizes[-1]:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
         size = self._sizes[bisect.bisect_left(self._sizes, len(slots))]
-        graph, aim, codes, ended = self._graphs[size]
-        padded = slots + [self._spare] * (size - len(slots))
-        aim.copy_(torch.tensor(padded).pin_memory(), non_blocking=True)
-        graph.replay()
+        codes, ended = self._graphs[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))
         return codes[: len(slots)], ended[: len(slots)]
+
+
+class PrefillGraphs:
+    """Pieces of several prompts read at once; a batch is filled up with positions of the spare slot."""
+
+    def __init__(self, read: Read, codebooks: int, spare_slot: int, device: torch.device) -> None:
+        self._read, self._spare, self._device, self._lines = read, spare_slot, device, codebooks + 3
+        self._graphs: dict[int, Captured] = {}
+
+    def capture(self, progress: Callable[[float], None]) -> None:
+        def work(lines: Tensor) -> object:
+            return self._read(lines[0], lines[3:], lines[1], lines[2])
+
+        with torch.cuda.device(self._device):
+            blank = {size: self._blank(size).to(self._device) for size in PIECE_SIZES}
+            self._graphs = capture_sizes(work, blank, progress)
+
+    def replay(self, pieces: Sequence[Piece]) -> None:
+        """Put keys and values of these pieces into the cache; together at most the largest size."""
+        count = sum(len(piece.ids) for piece in pieces)
+        size = PIECE_SIZES[bisect.bisect_left(PIECE_SIZES, count)]
+        lines, at = self._blank(size), 0
+        for piece in pieces:
+            part = slice(at, at := at + len(piece.ids))
+            lines[0, part] = torch.from_numpy(piece.ids)
+            lines[1, part] = piece.slot
+            lines[2, part] = torch.arange(piece.start, piece.start + len(piece.ids))
+            lines[3:, part] = torch.from_numpy(piece.codes)
+        self._graphs[size].replay(lines)
+
+    def _blank(self, size: int) -> Tensor:
+        """Tokens, slots, positions and codes of nothing."""
+        lines = torch.zeros(self._lines, size, dtype=torch.int64)
+        lines[1] = self._spare
+        return lines

@@ -120,8 +120,8 @@ class Loop:
             idle = False
 
     def _turn(self, plan: Plan) -> None:
-        if plan.prefill and self._runner.prefill(plan.prefill):
-            plan.prefill.state = State.SPEAKING
+        for row in self._runner.prefill(plan.prefill) if plan.prefill else ():
+            row.state = State.SPEAKING
         frames = self._runner.launch(plan.speaking) if plan.speaking else None
         if self._runner.ahead:  # read the frame before while the device draws this one
             frames, self._launched = self._launched, frames

@@ -37,6 +37,21 @@ class Prompt:
         return len(self.ids)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """Consecutive steps of a prompt on their way to a slot's positions from `start` on."""
+
+    slot: int
+    start: int
+    ids: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, prompt: Prompt, slot: int, start: int, end: int) -> Piece:
+        """Steps start … end − 1 of the prompt."""
+        return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end])
+
+
 def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig) -> Prompt:
     """Lay out an utterance. Raises InvalidUtterance for control tokens in text and for codes that do not fit."""
     refuse_control_tokens(utterance.text, "the text")

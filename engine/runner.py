@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,15 @@ from torch import Tensor
 from engine.cache import KVCache, Prefixes
 from engine.config import ModelConfig
 from engine.model import DualAR
-from engine.prompt import Prompt
+from engine.prompt import Piece
 from engine.row import Row
 from engine.sampling import draw, draw_semantic, exponential_noise
 from engine.slots import Slots
 
 PREFILL_POSITIONS = 512
-"""A longer prompt is prefilled in pieces of this size, so that rows already speaking go on between them."""
+"""Positions of prompts that are read in one turn, so that rows already speaking go on between turns …"""
+GRAPH_POSITIONS = 256
+"""… and where a graph reads them: less time than a frame or two."""
 
 
 class Runner:
@@ -41,42 +43,59 @@ class Runner:
         self.prefixes = Prefixes(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows + 1, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
-        self._rows, self._context = rows, context
+        self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
+        self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
     def use_graphs(self, kernel_attention: bool, progress: Callable[[float], None]) -> None:
         """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds."""
-        from engine.fused import FusedFrame  # needs Triton, which CPU-only machines may lack
-        from engine.graphs import FrameGraphs
+        from engine.fused import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
+        from engine.graphs import FrameGraphs, PrefillGraphs
 
         step = FusedFrame(self._model, self._cache, self._slots, self._rows, self._context, kernel_attention)
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)
         self.kernel_attention, self.ahead = kernel_attention, True
         self._frame = lambda rows: graphs.replay([row.slot for row in rows])
+        if kernel_attention:  # without it, many positions of one slot would each copy the whole slot
+            read = FusedPrefill(self._model, step.slow, self._cache)
+            prefill = PrefillGraphs(read, self.config.num_codebooks, self._rows, self.device)
+            prefill.capture(progress)
+            self._read, self._positions = prefill.replay, GRAPH_POSITIONS
 
     @torch.inference_mode()
-    def prefill(self, row: Row) -> bool:
-        """Read one more piece of the row's prompt; whether that was the last.
+    def prefill(self, rows: Sequence[Row]) -> list[Row]:
+        """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
 
-        A piece ends where the prefix ends, so that it can be kept. The prompt's last token is left to the first frame.
+        A piece ends where the prefix ends, so that it can be kept. A prompt's last token is left to the first frame.
         """
-        prompt, slot, last = row.prompt, row.slot, len(row.prompt) - 1
-        if row.position == 0:
-            row.position = self.prefixes.restore(prompt, slot)
-        start, end = row.position, min(row.position + PREFILL_POSITIONS, last)
-        if start < prompt.prefix < end:
-            end = prompt.prefix
-        if start < end:
-            positions = torch.arange(start, end, device=self.device)[None]
-            span = self._cache.span(slice(slot, slot + 1), start)
-            self._model.slow(self._embed(prompt, start, end), positions, span)
-            row.position = end
-            if end == prompt.prefix:
-                self.prefixes.keep(prompt, slot)
-        if row.position == last:
-            self._slots.join(slot, row.sampling, self._embed(prompt, last, last + 1)[0, 0], last)
-        return row.position == last
+        room, pieces, ends = self._positions, [], []
+        for row in rows:
+            prompt, last = row.prompt, len(row.prompt) - 1
+            if row.position == 0:
+                row.position = self.prefixes.restore(prompt, row.slot)
+            end = min(row.position + room, last)
+            if row.position < prompt.prefix < end:
+                end = prompt.prefix
+            ends.append(end)
+            if row.position < end:
+                pieces.append(Piece.of(prompt, row.slot, row.position, end))
+                room -= end - row.position
+        if pieces:
+            self._read(pieces)
+        return [row for row, end in zip(rows, ends, strict=True) if self._read_to(row, end)]
+
+    def _read_to(self, row: Row, end: int) -> bool:
+        """Note that the row's prompt has been read up to `end`; whether that is all of it."""
+        prompt, last = row.prompt, len(row.prompt) - 1
+        if row.position < end == prompt.prefix:
+            self.prefixes.keep(prompt, row.slot)
+        row.position = end
+        if end == last:
+            self._slots.join(
+                row.slot, row.sampling, self._embed(Piece.of(prompt, row.slot, last, last + 1))[0, 0], last
+            )
+        return end == last
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
@@ -93,9 +112,16 @@ class Runner:
         done.record()
         return Frames(rows, host, done)
 
-    def _embed(self, prompt: Prompt, start: int, end: int) -> Tensor:
-        ids = torch.from_numpy(prompt.ids[start:end]).to(self.device)
-        codes = torch.from_numpy(prompt.codes[:, start:end]).to(self.device)
+    def _read_one_by_one(self, pieces: Sequence[Piece]) -> None:
+        """Put keys and values of these pieces into the cache, in plain torch."""
+        for piece in pieces:
+            positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
+            span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
+            self._model.slow(self._embed(piece), positions, span)
+
+    def _embed(self, piece: Piece) -> Tensor:
+        """The piece's input embeddings (1, steps, dim)."""
+        ids, codes = (torch.from_numpy(part).to(self.device) for part in (piece.ids, piece.codes))
         return self._model.embed(ids[None], codes[None])
 
 

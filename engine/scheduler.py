@@ -17,9 +17,9 @@ played, as long as the engine is faster than real time."""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One turn of the loop: at most one piece of prefill, then one frame for every speaking row."""
+    """One turn of the loop: some prefill for the rows that still need it, then one frame for every speaking row."""
 
-    prefill: Row | None
+    prefill: tuple[Row, ...]
     speaking: tuple[Row, ...]
 
 
@@ -40,7 +40,7 @@ class Scheduler:
             row = self._waiting.popleft()
             row.slot, row.state, row.admitted = self._free.pop(), State.PREFILL, time.perf_counter()
             self._running.append(row)
-        prefill = next((row for row in self._running if row.state is State.PREFILL), None)
+        prefill = tuple(row for row in self._running if row.state is State.PREFILL)
         return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING))
 
     def remove(self, row: Row) -> None:

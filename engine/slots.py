@@ -22,7 +22,8 @@ class Slots:
             return torch.zeros(count, *shape, dtype=torch.int64, device=device)
 
         self._semantic_start = config.semantic_start
-        self._last_position = context - 1
+        self.last_position = context - 1
+        """Where a slot that goes on after its take has ended stays."""
         self.input = torch.zeros(count, config.slow.dim, device=device, dtype=dtype)
         """Embedding of the token that the next frame starts from."""
         self.position = integers()
@@ -59,4 +60,4 @@ class Slots:
         self.input[slots] = model.embed(tokens, codes[:, :, None])[:, 0]
         self.recent[slots] = torch.cat([self.recent[slots][:, 1:], codes[:, :1]], 1)
         self.frame[slots] += 1
-        self.position[slots] = (self.position[slots] + 1).clamp(max=self._last_position)
+        self.position[slots] = (self.position[slots] + 1).clamp(max=self.last_position)

@@ -65,6 +65,10 @@ class BatchDecoder(Protocol):
         """Start a new stream in this slot."""
 
 
+STREAMS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
+"""Streams decoded together: dense, because the codec computes as much for one that fills a batch up as for another."""
+
+
 class GraphStreams:
     """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, others are made up of these.
 
@@ -77,7 +81,7 @@ class GraphStreams:
         self._decoder, self._count, self._device = decoder, count, decoder.device
         self._free = list(range(count))
         self._slots: dict[Hashable, int] = {}
-        self._sizes = [2**i for i in range(count.bit_length()) if 2**i < count] + [count]
+        self._sizes = [size for size in STREAMS if size < count] + [count]
         self._graphs: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, Tensor, Tensor, Tensor]] = {}
 
     @torch.inference_mode()

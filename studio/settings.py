@@ -43,6 +43,8 @@ class Settings:
     host: str = "127.0.0.1"
     """Address to listen on; 0.0.0.0 for every interface (the default on a Hugging Face Space)."""
     port: int = 7860
+    page: bool = True
+    """0: the API alone, without the page; Gradio need not be installed then."""
     model: str = str(ROOT / "assets" / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
@@ -238,6 +240,7 @@ def _truth(text: str) -> bool:
 _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
+    "page": _switch,
     "model": _text,
     "studio_home": _writable,
     "ref_folder": _folder,

@@ -19,7 +19,8 @@ class Terminal:
         self.has_failed = False
         self.on_failure: Callable[[], None] = lambda: None
         """Called once the engine has failed to start."""
-        self._say(f"Starting {settings.model}; the page is at {settings.address} and warms up")
+        what = "page" if settings.page else "API"
+        self._say(f"Starting {settings.model}; the {what} is at {settings.address} and warms up")
 
     def progress(self, doing: str, fraction: float) -> None:
         line = (doing, int(fraction * 10))
@@ -28,7 +29,8 @@ class Terminal:
             self._say(f"{fraction:4.0%}  {doing}")
 
     def ready(self, info: EngineInfo) -> None:
-        self._say(f"Ready on {info.device} ({info.dtype}). Open {self._settings.address} or try:")
+        door = f"Open {self._settings.address} or try:" if self._settings.page else "Try:"
+        self._say(f"Ready on {info.device} ({info.dtype}). {door}")
         self._say(curl_line(self._settings.address))
 
     def failed(self, reason: str) -> None:

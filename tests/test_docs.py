@@ -25,7 +25,7 @@ DOCUMENTS = [path for path in (ROOT / name for name in ("README.md", "NOTES.md",
 
 @pytest.fixture(scope="module")
 def app() -> FastAPI:
-    return create_app(Settings(), page=False)
+    return create_app(Settings(page=False))
 
 
 def test_readme_has_every_route_of_the_api(app: FastAPI) -> None:

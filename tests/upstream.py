@@ -103,7 +103,7 @@ def load_codec(folder: Path) -> nn.Module:
     return codec
 
 
-def extend_positions(codec: nn.Module, frames: int) -> None:
+def extend_positions(codec: Any, frames: int) -> None:
     """Let the decoding side go beyond the positions its tables were built for, by the same formula."""
     for module in codec.quantizer.modules():
         if isinstance(module, modded_dac.Transformer):
@@ -112,13 +112,13 @@ def extend_positions(codec: nn.Module, frames: int) -> None:
 
 
 @torch.inference_mode()
-def encode(codec: nn.Module, pcm: Tensor) -> Tensor:
+def encode(codec: Any, pcm: Tensor) -> Tensor:
     """Samples (samples,) at the codec's rate to codes (codebooks, frames)."""
     return codec.encode(pcm[None])[0][0]
 
 
 @torch.inference_mode()
-def decode(codec: nn.Module, codes: Tensor) -> Tensor:
+def decode(codec: Any, codes: Tensor) -> Tensor:
     """Codes (codebooks, frames) to samples (samples,)."""
     lengths = torch.tensor([codes.shape[1]])
     return codec.decode(codes[None].long(), lengths)[0][0, 0]
@@ -131,9 +131,14 @@ class ReferenceAR(DualARTransformer):
     """
 
     def forward_generate(
-        self, x: Tensor, input_pos: Tensor | None = None, return_all: bool = False
+        self,
+        x: Tensor,
+        input_pos: Tensor | None = None,
+        audio_masks: Tensor | None = None,
+        audio_parts: Tensor | None = None,
+        return_all: bool = False,
     ) -> BaseTransformerForwardResult:
-        result = BaseTransformer.forward_generate(self, x, input_pos, return_all=return_all)
+        result = BaseTransformer.forward_generate(self, x, input_pos, audio_masks, audio_parts, return_all)
         result.hidden_states = self.fast_project_in(self.norm(result.hidden_states))
         return result
 
@@ -173,19 +178,30 @@ def _own_name(key: str) -> str:
     return name if name.startswith(("codebook_embeddings.", "fast_")) else f"fast_{name}"
 
 
-def load_ar(folder: Path) -> ReferenceAR:
-    """fish-speech's dual AR with the tensors of a published-layout folder, in float32, every one used."""
+def load_ar(
+    folder: Path,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    positions: int | None = None,
+) -> ReferenceAR:
+    """fish-speech's dual AR with the tensors of a published-layout folder, every one used.
+
+    ``positions``: what its tables and its own loop's caches hold, if not as many as the config says.
+    """
     config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["max_seq_len"] = positions or config["text_config"]["max_seq_len"]
     first, last = config["semantic_start_token_id"], config["semantic_end_token_id"]
     tokenizer = SimpleNamespace(
         semantic_id_to_token_id={i: first + i for i in range(last - first + 1)},
         semantic_begin_id=first,
         semantic_end_id=last,
+        get_token_id=lambda token: config["eos_token_id"],  # its own loop asks for <|im_end|> only
     )
-    model = ReferenceAR(_arguments(config), tokenizer=tokenizer).eval()
+    with torch.device(device):
+        model = ReferenceAR(_arguments(config), tokenizer=tokenizer).to(dtype).eval()
     tensors: dict[str, Tensor] = {}
     for shard in sorted(folder.glob("model*.safetensors")):
-        tensors |= {_own_name(key): value.float() for key, value in load_file(shard).items()}
+        tensors |= {_own_name(key): value.to(dtype) for key, value in load_file(shard, str(device)).items()}
     model.load_state_dict(tensors)
     return model
 

@@ -1,12 +1,16 @@
-"""Matrix products of a frame: one row by a kernel at memory speed, more through cuBLAS; norm, gate, residual fused in.
+"""Matrix products of a frame, bound by reading the weights: one row on the CUDA cores, more on the tensor cores.
 
-One row's product is bound by reading the weights. Measured on an H200 (2026-11-21, TB/s read, cuBLAS in brackets):
-qkv 3.0 (2.9), output 2.7 (2.0), gate and up 3.9 (3.3), down 3.3 (2.8), head 2.4 (1.7). For several rows a
-tensor-core tile of the kernel's own stayed near 2 TB/s at best where cuBLAS reads 2.9, so those are left to cuBLAS.
+Measured on an H200 (2026-11-21, TB/s of weights read in a chain of products, cuBLAS in brackets), S2 Pro's shapes:
+one row: qkv 3.4 (2.8), output 3.0 (2.0), gate and up 3.9 (3.4), down 3.7 (2.8), head 3.1 (1.7);
+32 rows: 3.0 (2.7), 1.9 (1.9), 3.4 (3.2), 2.6 (2.7), 2.6 (0.6). A plain read of memory moves 4.35.
+
+Each output is summed over depth in an order that depends on its shape alone, so the kernel for several rows gives a
+row the same result in any company; the kernel for one row sums in another order.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -15,69 +19,133 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.overlap import early, fetch, overlaps, wait_for_the_one_before
+
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """How a product is cut up: columns and depth a program takes at a time, and its warps."""
+    """How a product is cut up: columns and depth a program takes at a time, warps, stages, splits of the depth."""
 
     block_n: int
     block_k: int
     num_warps: int
+    num_stages: int
+    splits: int = 1
 
 
-WIDE = Tiles(block_n=8, block_k=512, num_warps=4)
-"""Best on an H200 where there are more columns than depth, 2026-11-21."""
-DEEP = Tiles(block_n=2, block_k=2048, num_warps=4)
-"""Best where the depth is larger."""
+MANY, MANY_RESIDUAL = 64, 32
+"""Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
 
 
 @triton.jit
-def _row(
+def _one(
     x, weight, norm, residual, out, columns, depth, eps,
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
+    FETCH: tl.constexpr, THREADS: tl.constexpr, PIECE: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    first = tl.program_id(0) * BLOCK_N
+    column = first + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    column_mask = column < columns
-    base = column[:, None].to(tl.int64) * depth + k[None, :]
+    base = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
     up = columns.to(tl.int64) * depth
-    total = tl.zeros((BLOCK_N,), tl.float32)
-    total_up = tl.zeros((BLOCK_N,), tl.float32)
-    squares = 0.0
-    for start in range(0, depth, BLOCK_K):
-        k_mask = k < depth - start
-        mask = column_mask[:, None] & k_mask[None, :]
-        ws = tl.load(weight + base + start, mask=mask, other=0.0, eviction_policy="evict_first")
-        xs = tl.load(x + start + k, mask=k_mask, other=0.0)
+    if OVERLAP:
+        if FETCH:  # a program's rows of weights lie one after the other: every thread asks for its piece of them
+            most = tl.minimum(columns - first, BLOCK_N) * depth - PIECE
+            piece = first.to(tl.int64) * depth + tl.minimum(tl.arange(0, THREADS) * PIECE, most)
+            fetch(weight + piece, PIECE * (x.dtype.element_ty.primitive_bitwidth // 8))
+        wait_for_the_one_before()
+    total = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
+    total_up = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
+    squares = tl.zeros((BLOCK_K,), tl.float32)
+    for start in tl.range(0, depth, BLOCK_K, num_stages=STAGES):
+        inside = k < depth - start
+        ws = tl.load(weight + base + start, mask=inside[None, :], other=0.0)
+        if GATED:
+            ups = tl.load(weight + up + base + start, mask=inside[None, :], other=0.0)
+        xs = tl.load(x + start + k, mask=inside, other=0.0)
         wide = xs.to(tl.float32)
         if HAS_NORM:
-            squares += tl.sum(wide * wide, 0)
-            wide = (wide * tl.load(norm + start + k, mask=k_mask, other=0.0).to(tl.float32)).to(xs.dtype).to(tl.float32)
-        total += tl.sum(ws.to(tl.float32) * wide[None, :], 1)
+            squares += wide * wide
+            wide = (wide * tl.load(norm + start + k, mask=inside, other=0.0).to(tl.float32)).to(xs.dtype).to(tl.float32)
+        total += ws.to(tl.float32) * wide[None, :]
         if GATED:
-            ups = tl.load(weight + up + base + start, mask=mask, other=0.0, eviction_policy="evict_first")
-            total_up += tl.sum(ups.to(tl.float32) * wide[None, :], 1)
+            total_up += ups.to(tl.float32) * wide[None, :]
+    y = tl.sum(total, 1)
     if HAS_NORM:
-        scale = tl.rsqrt(squares / depth + eps)
-        total *= scale
-        total_up *= scale
+        scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
+        y *= scale
     if GATED:
-        total = total * tl.sigmoid(total) * total_up
+        u = tl.sum(total_up, 1)
+        if HAS_NORM:
+            u *= scale
+        y = y * tl.sigmoid(y) * u
     if HAS_RESIDUAL:
-        total = total.to(out.dtype.element_ty).to(tl.float32)
-        total += tl.load(residual + column, mask=column_mask, other=0.0).to(tl.float32)
-    tl.store(out + column, total.to(out.dtype.element_ty), mask=column_mask)
+        y = y.to(out.dtype.element_ty).to(tl.float32)
+        y += tl.load(residual + column, mask=column < columns, other=0.0).to(tl.float32)
+    tl.store(out + column, y.to(out.dtype.element_ty), mask=column < columns)
 
 
 @triton.jit
-def _gate(both, out, columns, BLOCK: tl.constexpr):
+def _many(
+    x, weight, residual, out, partial, arrived, rows, columns, depth, share,
+    GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OVERLAP: tl.constexpr,
+):  # fmt: skip
+    # Columns of the result go down the tensor cores' tile, which has at least 64 of them, and rows across it.
+    block, split = tl.program_id(0), tl.program_id(1)
+    column = block * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = tl.arange(0, BLOCK_M)
+    k = tl.arange(0, BLOCK_K)
+    up = columns.to(tl.int64) * depth
+    begin = split * share
+    end = tl.minimum(depth, begin + share)
+    if OVERLAP:
+        wait_for_the_one_before()
+    total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
+    w_at = weight + tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
+    for start in range(begin, end, BLOCK_K):
+        inside = (k < end - start)[None, :]
+        xs = tl.load(x_at + start, mask=inside, other=0.0)
+        ws = tl.load(w_at + start, mask=inside, other=0.0)
+        total = tl.dot(ws, tl.trans(xs), total, input_precision="ieee")
+        if GATED:
+            ups = tl.load(w_at + up + start, mask=inside, other=0.0)
+            total_up = tl.dot(ups, tl.trans(xs), total_up, input_precision="ieee")
+    mask = (column < columns)[:, None] & (row < rows)[None, :]
+    cell = row[None, :] * columns + column[:, None]
+    last = block >= 0
+    if SPLITS > 1:  # whoever comes last adds the parts up, in their order, so that the sum is always the same
+        size = rows * columns
+        tl.store(partial + split * size + cell, total, mask=mask)
+        tl.debug_barrier()
+        last = tl.atomic_add(arrived + block, 1, sem="acq_rel") == SPLITS - 1
+        if last:
+            total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+            for part in range(SPLITS):
+                total += tl.load(partial + part * size + cell, mask=mask, other=0.0, cache_modifier=".cg")
+            tl.store(arrived + block, 0)
+    if last:
+        if GATED:
+            total = total * tl.sigmoid(total) * total_up
+        if HAS_RESIDUAL:
+            total = total.to(out.dtype.element_ty).to(tl.float32)
+            total += tl.load(residual + cell, mask=mask, other=0.0).to(tl.float32)
+        tl.store(out + cell, total.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, OVERLAP: tl.constexpr):
     row = tl.program_id(0)
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    mask = column < columns
-    a = tl.load(both + row * 2 * columns + column, mask=mask).to(tl.float32)
-    b = tl.load(both + row * 2 * columns + columns + column, mask=mask).to(tl.float32)
-    tl.store(out + row * columns + column, (a * tl.sigmoid(a) * b).to(out.dtype.element_ty), mask=mask)
+    k = tl.arange(0, BLOCK)
+    weight = tl.load(gains + k, mask=k < depth, other=0.0)
+    if OVERLAP:
+        wait_for_the_one_before()
+    xs = tl.load(x + row * depth + k, mask=k < depth, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(xs * xs, 0) / depth + eps)
+    tl.store(out + row * depth + k, ((xs * scale).to(weight.dtype) * weight).to(out.dtype.element_ty), mask=k < depth)
 
 
 def linear(
@@ -87,12 +155,16 @@ def linear(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
-    tiles: Tiles | None = None,
+    fetch_ahead: bool = False,
+    alike: bool = False,
 ) -> Tensor:
     """x (rows, depth) times weight (columns, depth) transposed → (rows, columns).
 
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
-    (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last.
+    (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
+    overwritten by the result.
+    fetch_ahead: the kernel before leaves memory idle, so weights are called into the L2 cache meanwhile.
+    alike: a row's result shall not depend on how many rows there are, at the price of speed for one row and for many.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -102,35 +174,98 @@ def linear(
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, columns)}")
     if not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
-    if rows > 1:
-        return _through_cublas(x, weight, norm, eps, gated, residual)
-    tiles = tiles or (WIDE if columns >= depth else DEEP)
-    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
-    _row[(triton.cdiv(columns, tiles.block_n),)](
-        x, weight, x if norm is None else norm, x if residual is None else residual, out, columns, depth, eps,
-        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, num_warps=tiles.num_warps, num_stages=1,
+    if rows == 1 and not alike:
+        return _through_one(x, weight, norm, eps, gated, residual, fetch_ahead)
+    if norm is not None:
+        x = rms_norm(x, norm, eps)
+    if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike:
+        return _through_cublas(x, weight, gated, residual)
+    return _through_many(x, weight, gated, residual)
+
+
+def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
+    """x (rows, depth), contiguous, RMS-normalised with gains (depth,)."""
+    out = torch.empty_like(x)
+    _norm[(x.shape[0],)](
+        x, gains, out, x.shape[1], eps, BLOCK=triton.next_power_of_2(x.shape[1]), OVERLAP=overlaps(x.device),
+        num_warps=4, **early(x.device),
     )  # fmt: skip
     return out
 
 
-def _through_cublas(
-    x: Tensor, weight: Tensor, norm: Tensor | None, eps: float, gated: bool, residual: Tensor | None
+def _through_one(
+    x: Tensor,
+    weight: Tensor,
+    norm: Tensor | None,
+    eps: float,
+    gated: bool,
+    residual: Tensor | None,
+    fetch_ahead: bool,
+    tiles: Tiles | None = None,
 ) -> Tensor:
-    if norm is not None:
-        x = F.rms_norm(x, x.shape[-1:], norm, eps)
-    if residual is not None:
-        return torch.addmm(residual, x, weight.t())
-    y = F.linear(x, weight)
-    return gate(y) if gated else y
-
-
-def gate(both: Tensor) -> Tensor:
-    """silu(gate) · up of (rows, gate columns then up columns), contiguous → (rows, columns)."""
-    rows, columns = both.shape[0], both.shape[1] // 2
-    out = torch.empty(rows, columns, device=both.device, dtype=both.dtype)
-    _gate[(rows, triton.cdiv(columns, 1024))](both, out, columns, BLOCK=1024, num_warps=4)
+    depth = x.shape[1]
+    columns = weight.shape[0] // 2 if gated else weight.shape[0]
+    out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
+    tiles = tiles or _tiles_of_one(columns, depth, gated)
+    threads = 32 * tiles.num_warps
+    piece = triton.cdiv(triton.cdiv(tiles.block_n * depth, threads), 8) * 8
+    _one[(triton.cdiv(columns, tiles.block_n),)](
+        x, weight, x if norm is None else norm, x if residual is None else residual, out, columns, depth, eps,
+        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
+        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
+        FETCH=fetch_ahead and depth % 8 == 0 and piece <= depth, THREADS=threads, PIECE=piece,
+        OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, **early(x.device),
+    )  # fmt: skip
     return out
+
+
+def _through_many(
+    x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None, tiles: Tiles | None = None
+) -> Tensor:
+    rows, depth = x.shape
+    columns = weight.shape[0] // 2 if gated else weight.shape[0]
+    tiles = tiles or _tiles(columns, depth, gated, x.element_size())
+    if gated and tiles.splits > 1:
+        raise ValueError("a gated product is not split over its depth")
+    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
+    partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
+    share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
+    _many[(triton.cdiv(columns, tiles.block_n), tiles.splits)](
+        x, weight, x if residual is None else residual, out, partial, _arrivals(x.device), rows, columns, depth, share,
+        GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
+        BLOCK_M=max(16, triton.next_power_of_2(rows)), BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
+        OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(x.device),
+    )  # fmt: skip
+    return out
+
+
+def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> Tensor:
+    if residual is not None:
+        return residual.addmm_(x, weight.t())
+    y = F.linear(x, weight)
+    return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
+
+
+def _tiles_of_one(columns: int, depth: int, gated: bool) -> Tiles:
+    """The best measured on an H200 for one row."""
+    if gated:
+        return Tiles(4, 256, 2, 3)
+    return Tiles(8, 256, 2, 4) if columns > depth else Tiles(4, 512, 2, 4)
+
+
+def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:
+    """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
+    if item > 2:  # float32 takes twice the shared memory
+        return Tiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
+    if gated:
+        return Tiles(128, 64, 4, 4)
+    return Tiles(64, 128, 4, 4) if columns > depth else Tiles(64, 64, 4, 5, splits=4)
+
+
+@functools.cache
+def _arrivals(device: torch.device) -> Tensor:
+    """How many programs have brought their part of a block; zero between kernels. Kernels of one stream take turns."""
+    return torch.zeros(65536, dtype=torch.int32, device=device)
 
 
 def linear_twin(
@@ -140,6 +275,8 @@ def linear_twin(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
+    fetch_ahead: bool = False,
+    alike: bool = False,
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:

@@ -1,17 +1,37 @@
 """One kernel from logits to a drawn token: top-p, top-k, temperature, counter-based noise, repetition-aware retry.
 
-Entries are taken best first until top-p or top-k ends the list, usually after a handful, so nothing is sorted.
+The best entries are sorted out in one go; only a caller whose top-k is larger has the rest followed one by one.
 The rule and the random numbers are those of `engine.sampling`, which is the twin.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
+
+AT_ONCE = 32
+"""Ranks that are found in one go; a longer list is followed one by one."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Spoken:
+    """Where drawn codes go: codes (rows,) int64 of any stride, and x (rows, width), their rows of embeddings."""
+
+    codes: Tensor
+    embeddings: Tensor
+    x: Tensor
+
+    def fits(self, rows: int) -> bool:
+        """Whether so many rows can be put here."""
+        shapes = self.codes.shape == (rows,) and self.x.shape == (rows, self.embeddings.shape[1])
+        return shapes and self.x.is_contiguous() and self.embeddings.is_contiguous()
 
 
 @triton.jit
@@ -33,56 +53,107 @@ def _noise(seed, frame, index, rank):
 
 
 @triton.jit
-def _draw(logits, column, temperature, top_p, top_k, seed, frame, index):
+def _draw(
+    line, logits, column, columns, temperature, top_p, top_k, seed, frame, index,
+    TOP: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """The drawn column of one row's logits (float32, −inf past the end)."""
+    # Value and column in one integer, so that comparing them finds the best and, among equals, the first.
+    key = _key(logits, column)
     best = tl.max(logits, 0)
     log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0))
     heat = tl.maximum(temperature, 1e-5)
     limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
-    left = logits
-    cumulative = 0.0
-    winner = 0
-    winning = -1.0
-    rank = 0
-    while rank < limit:
-        value = tl.max(left, 0)
-        place = tl.min(tl.where(left == value, column, 0x7FFFFFFF), 0)
-        left = tl.where(column == place, float("-inf"), left)
-        cumulative += tl.exp(value - log_total)
-        if (rank == 0) | (cumulative <= top_p):
-            score = tl.exp((value - best) / heat) / _noise(seed, frame, index, rank)
-            if score > winning:
-                winning = score
-                winner = place
-            rank += 1
+    # All ranks that most callers ask for at once: they stand in the groups whose best are the best …
+    best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
+    group = _column(best_groups) // GROUP
+    near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    found = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
+    tops = tl.topk(tl.reshape(_key(found, near), (TOP * GROUP,)), TOP)
+    rank = tl.arange(0, TOP)
+    value = _value(tops)
+    kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
+    score = tl.where(kept, tl.exp((value - best) / heat) / _noise(seed, frame, index, rank), -1.0)
+    winning = tl.max(score, 0)
+    first = tl.min(tl.where(score == winning, rank, TOP), 0)
+    winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
+    # … and the others, while the list goes on, one by one.
+    cumulative = tl.sum(tl.exp(value - log_total), 0)
+    left = tl.where(key < tl.min(tops, 0), key, -0x7FFFFFFFFFFFFFFF)
+    behind = tl.where(cumulative <= top_p, limit, 0)
+    at = rank.shape[0] + 0 * limit
+    while at < behind:
+        top = tl.max(left, 0)
+        left = tl.where(left == top, -0x7FFFFFFFFFFFFFFF, left)
+        cumulative += tl.exp(_value(top) - log_total)
+        if cumulative <= top_p:
+            score_here = tl.exp((_value(top) - best) / heat) / _noise(seed, frame, index, at)
+            if score_here > winning:
+                winning = score_here
+                winner = _column(top)
+            at += 1
         else:
-            rank = limit
+            at = behind
     return winner
 
 
 @triton.jit
+def _key(logit, column):
+    bits = (logit + 0.0).to(tl.int32, bitcast=True)
+    return (tl.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).to(tl.int64) << 16) | (0xFFFF - column).to(tl.int64)
+
+
+@triton.jit
+def _value(key):
+    ordered = (key >> 16).to(tl.int32)
+    return tl.where(ordered >= 0, ordered, ordered ^ 0x7FFFFFFF).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _column(key):
+    return 0xFFFF - (key & 0xFFFF).to(tl.int32)
+
+
+@triton.jit
 def _sample(
-    logits, temperatures, top_ps, top_ks, seeds, frames, recent, out, columns, first_draw, stop,
-    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr,
+    logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
+    columns, width, first_draw, stop, code_stride,
+    SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr,
+    EMBED: tl.constexpr, STEP: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
+    if OVERLAP:
+        wait_for_the_one_before()
+    slot = tl.load(slots + row)
     column = tl.arange(0, BLOCK)
     values = tl.load(logits + row * columns + column, mask=column < columns, other=float("-inf")).to(tl.float32)
-    temperature, top_p = tl.load(temperatures + row), tl.load(top_ps + row)
-    top_k, seed, frame = tl.load(top_ks + row), tl.load(seeds + row), tl.load(frames + row)
+    temperature, top_p = tl.load(temperatures + slot), tl.load(top_ps + slot)
+    top_k, seed, frame = tl.load(top_ks + slot), tl.load(seeds + slot), tl.load(frames + slot)
     top_k = tl.minimum(top_k, columns).to(tl.int32)
-    token = _draw(values, column, temperature, top_p, top_k, seed, frame, first_draw)
+    line = logits + row * columns
+    token = _draw(line, values, column, columns, temperature, top_p, top_k, seed, frame, first_draw, TOP, GROUP, BLOCK)
     if SEMANTIC:
         window = tl.arange(0, 16)
-        past = tl.load(recent + row * WINDOW + window, mask=window < WINDOW, other=-1)
+        past = tl.load(recent + slot * WINDOW + window, mask=window < WINDOW, other=-1)
         repeated = tl.max((past == token).to(tl.int32), 0)
         if (repeated == 1) & (token != stop) & (temperature != 0):
-            token = _draw(values, column, 1.0, 0.9, top_k, seed, frame, first_draw + 1)
+            token = _draw(
+                line, values, column, columns, 1.0, 0.9, top_k, seed, frame, first_draw + 1, TOP, GROUP, BLOCK
+            )
     tl.store(out + row, token.to(tl.int64))
+    if EMBED:
+        spoken = tl.where(token == stop, 0, token) if SEMANTIC else token
+        tl.store(codes + row * code_stride, spoken.to(tl.int64))
+        for start in range(0, width, STEP):
+            at = start + tl.arange(0, STEP)
+            inside = at < width
+            piece = tl.load(embeddings + spoken.to(tl.int64) * width + at, mask=inside)
+            tl.store(x + row * width + at, piece, mask=inside)
 
 
 def sample(
     logits: Tensor,
+    slots: Tensor,
     temperature: Tensor,
     top_p: Tensor,
     top_k: Tensor,
@@ -90,28 +161,38 @@ def sample(
     frame: Tensor,
     first_draw: int,
     recent: Tensor | None = None,
+    into: Spoken | None = None,
 ) -> Tensor:
-    """Draw a token a row from logits (rows, columns); every parameter is (rows,) on the device. Returns (rows,) int64.
+    """Draw a token a row from logits (rows, columns). Returns (rows,) int64.
 
-    With recent (rows, REPEAT_WINDOW) it is the main token, drawn repetition-aware with draws first_draw and the
-    next; the last column is the stop token.
+    Every parameter is (slots in all,) on the device; row i takes those of slots[i]. With recent (slots in all,
+    REPEAT_WINDOW) it is the main token, drawn repetition-aware with draws first_draw and the next; the last column is
+    the stop token. `into` takes what was drawn, with 0 at a stop.
     """
     rows, columns = logits.shape
-    if not logits.is_contiguous() or any(p.shape != (rows,) for p in (temperature, top_p, top_k, seed, frame)):
-        raise ValueError(f"logits {tuple(logits.shape)} must be contiguous and every parameter {(rows,)}")
-    if recent is not None and (recent.shape != (rows, REPEAT_WINDOW) or not recent.is_contiguous()):
-        raise ValueError(f"recent {tuple(recent.shape)} must be contiguous {(rows, REPEAT_WINDOW)}")
+    if not logits.is_contiguous() or slots.shape != (rows,) or columns > 65536:
+        raise ValueError(f"logits {tuple(logits.shape)} must be contiguous, at most 65,536 wide, and slots {(rows,)}")
+    if any(p.shape != temperature.shape for p in (top_p, top_k, seed, frame)):
+        raise ValueError("every parameter must have one entry a slot")
+    if recent is not None and (recent.shape != (len(temperature), REPEAT_WINDOW) or not recent.is_contiguous()):
+        raise ValueError(f"recent {tuple(recent.shape)} must be contiguous {(len(temperature), REPEAT_WINDOW)}")
+    if into is not None and not into.fits(rows):
+        raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
+    block = max(triton.next_power_of_2(columns), 2 * AT_ONCE)
     _sample[(rows,)](
-        logits, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out, columns,
-        first_draw, columns - 1,
-        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=triton.next_power_of_2(columns), num_warps=8,
+        logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
+        into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
+        columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
+        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
+        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8, **early(logits.device),
     )  # fmt: skip
     return out
 
 
 def sample_twin(
     logits: Tensor,
+    slots: Tensor,
     temperature: Tensor,
     top_p: Tensor,
     top_k: Tensor,
@@ -119,10 +200,19 @@ def sample_twin(
     frame: Tensor,
     first_draw: int,
     recent: Tensor | None = None,
+    into: Spoken | None = None,
 ) -> Tensor:
     """The same in plain torch."""
+    temperature, top_p, top_k, seed, frame = (p[slots] for p in (temperature, top_p, top_k, seed, frame))
     ranks = min(int(top_k.max()), logits.shape[1])
     noise = exponential_noise(seed, frame, first_draw + 2, ranks)[:, first_draw:]
+    stop = logits.shape[1] - 1
     if recent is None:
-        return draw(logits, temperature, top_p, top_k, noise[:, 0])
-    return draw_semantic(logits, temperature, top_p, top_k, noise, recent, logits.shape[1] - 1)
+        token = draw(logits, temperature, top_p, top_k, noise[:, 0])
+    else:
+        token = draw_semantic(logits, temperature, top_p, top_k, noise, recent[slots], stop)
+    if into:
+        spoken = token if recent is None else token.masked_fill(token == stop, 0)
+        into.codes.copy_(spoken)
+        into.x.copy_(into.embeddings[spoken])
+    return token

@@ -41,7 +41,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(tmp_path: Path, fast_dim: 
         runner = Runner(checkpoint.model, len(rows), 256)
         for slot, row in enumerate(rows):
             row.slot = slot
-            while not runner.prefill(row):
+            while not runner.prefill([row]):
                 pass
         if path == "plain":
             frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(2)]))

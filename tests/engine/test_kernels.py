@@ -30,7 +30,9 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (3, 40, 320)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600)]
+)
 def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     rows: int, columns: int, depth: int, dtype: torch.dtype
 ) -> None:
@@ -69,8 +71,11 @@ def test_rotation_and_attention_over_slots_are_the_plain_ones(
     q = kernels.rotate(qkv, gains, 1e-6, table, *where, keys[1], values[1])
     plain = kernels.rotate_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
     assert close(q, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
-    y = kernels.decode_attention(q, keys[1], values[1], *where)
-    assert close(y, kernels.decode_attention_twin(q, keys[1], values[1], *where))
+    keys, values = plain_keys.clone(), plain_values.clone()
+    how = qkv, gains, 1e-6, table
+    y = kernels.decode_attention(*how, keys[0], values[0], *where)
+    assert close(y, kernels.decode_attention_twin(*how, plain_keys[0], plain_values[0], *where))
+    assert close(keys, plain_keys) and torch.equal(values, plain_values)
 
 
 def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
@@ -79,11 +84,33 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
     top_p = torch.tensor([0.9, 0.8, 1.0, 0.95, 0.5, 0.9, 0.0, 0.99], device=DEVICE)
     top_k = torch.tensor([30, 5, 41, 30, 1, 200, 3, 1000], device=DEVICE)
     generator = torch.Generator().manual_seed(0)
+    slots = torch.randperm(rows, generator=generator).to(DEVICE)
+    table = random(columns, 70)
     for trial in range(4):
         logits = random(rows, columns, scale=3.0, seed=trial)
+        logits[:, 7] = logits[:, 5]  # equals go by their column
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
         recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
-        how = temperature, top_p, top_k, seed, frame
+        how = slots, temperature, top_p, top_k, seed, frame
         assert torch.equal(kernels.sample(logits, *how, 3), kernels.sample_twin(logits, *how, 3))
-        assert torch.equal(kernels.sample(logits, *how, 0, recent), kernels.sample_twin(logits, *how, 0, recent))
+        drawn = []
+        for draw in (kernels.sample, kernels.sample_twin):
+            codes, x = torch.full((rows, 3), -1, device=DEVICE), torch.empty(rows, 70, device=DEVICE)
+            token = draw(logits, *how, 0, recent, kernels.Spoken(codes[:, 1], table, x))
+            drawn.append((token, codes, x))
+        assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
+
+
+def test_the_end_of_a_frame_is_the_plain_one() -> None:
+    books, size, width, first = 3, 11, 70, 5
+    text, audio = random(40, width), random(books * size, width, seed=1)
+    slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)
+    states = []
+    for end_frame in (kernels.end_frame, kernels.end_frame_twin):
+        inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
+        positions, frames = torch.tensor([5, 6, 7, 99], device=DEVICE), torch.arange(4, device=DEVICE)
+        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, 99)
+        states.append((inputs, recent, positions, frames))
+    assert close(states[0][0], states[1][0])
+    assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))

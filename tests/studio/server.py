@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 import uvicorn
@@ -42,7 +42,7 @@ def serve(
     settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False
 ) -> Iterator[Served]:
     """The studio, without its page unless asked; ``wait`` until the engine is ready."""
-    app = create_app(settings, start_engine, page=page)
+    app = create_app(replace(settings, page=page), start_engine)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     started = threading.Event()

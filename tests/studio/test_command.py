@@ -84,3 +84,16 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode in (0, -signal.SIGTERM)
+
+
+def test_without_its_page_it_needs_no_gradio_and_speaks(
+    tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "gradio.py").write_text("raise ImportError('Gradio is not installed')")
+    port = free_port()
+    hidden = {"PYTHONPATH": str(tmp_path), "PAGE": "0"}
+    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port, **hidden) as process:
+        assert "Open" not in said_until(process, "curl ")
+        answer = httpx.post(f"http://127.0.0.1:{port}/v1/audio/speech", json={"input": "a", "max_new_tokens": 4})
+        assert answer.status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 404

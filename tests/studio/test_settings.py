@@ -21,6 +21,7 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
     written = {
         "HOST": "0.0.0.0",
         "PORT": "8000",
+        "PAGE": "0",
         "MODEL": "fishaudio/s2-pro",
         "VOICES": str(tmp_path),
         "DEVICE": "cuda:1",
@@ -42,6 +43,7 @@ def test_every_setting_is_read_from_its_variable(tmp_path: Path) -> None:
     assert Settings.from_environment(written) == Settings(
         host="0.0.0.0",
         port=8000,
+        page=False,
         model="fishaudio/s2-pro",
         voices=str(tmp_path),
         device="cuda:1",

@@ -1,0 +1,63 @@
+"""app.py in a process of its own, on a free port, as the benchmarks start it and wait for it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+START_TIMEOUT = 300.0
+
+
+class StudioProcess:
+    """One studio; its settings are those of this process's environment and then those given."""
+
+    def __init__(self, **settings: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self._started = time.perf_counter()
+        self._process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=ROOT,
+            env=os.environ | settings | {"HOST": "127.0.0.1", "PORT": str(self.port)},
+            stdout=subprocess.DEVNULL,
+        )
+
+    def wait_until_ready(self) -> tuple[float, dict[str, Any]]:
+        """Seconds from the start to the first healthy answer, and what the engine says about itself.
+
+        Exits with the reason when the studio does not become ready.
+        """
+        while time.perf_counter() - self._started < START_TIMEOUT:
+            if self._process.poll() is not None:
+                sys.exit(f"app.py ended with code {self._process.returncode}; run `make run` to see why")
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+                connection.request("GET", "/health")
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    return time.perf_counter() - self._started, json.load(answer)["engine"]
+            except OSError:
+                pass  # not listening yet
+            time.sleep(0.02)
+        self.stop()
+        sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
+
+    def stop(self) -> float:
+        """End the process; its peak resident memory in MiB, 0 when it had ended already."""
+        if self._process.poll() is not None:
+            return 0.0
+        self._process.send_signal(signal.SIGTERM)
+        _, _, usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = 0
+        return usage.ru_maxrss / (2**20 if platform.system() == "Darwin" else 2**10)

@@ -1,0 +1,167 @@
+"""`make bench-gpu`: engine, service and upstream on one GPU with full-size random weights, in one table and one JSON.
+
+Each stage is a process with a time limit of its own; what a stage has measured counts even if it fails later, and the
+others still run. The settings of app.py hold for the service (MAX_ROWS, CODEC_DTYPE …; 64 rows and TF32 otherwise),
+and options that are not known here go to `benchmarks.serve`. `--only` measures some stages anew and keeps the others
+of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Report, table
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "h200.json"
+FULL_SIZE_BYTES = 12 * 2**30
+STAGES = ("engine", "service", "upstream")
+SERVICE_SETTINGS = {"MAX_ROWS": "64", "MAX_CONTEXT": "1024", "CODEC_DTYPE": "tf32"}
+
+FIGURES: dict[str, tuple[str, str]] = {
+    "read_gb_s": ("engine", "read_gb_s"),
+    "floor_ms": ("engine", "floor_ms"),
+    "frame_ms_b1": ("engine", "frame_ms_b1"),
+    "frame_ms_b1_fp8": ("engine", "frame_ms_b1_fp8"),
+    "frame_ms_b32": ("engine", "frame_ms_b32"),
+    "frame_ms_b64": ("engine", "frame_ms_b64"),
+    "codec_xrt_32": ("engine", "codec_xrt_32|codec_xrt_32_tf32"),
+    "xrt_b64_with_codec": ("engine", "xrt_b64_with_codec|stream_64_tf32/xrt_with_codec"),
+    "ready_s": ("service", "ready_s"),
+    "ttfa_ms_p50_cached": ("service", "ttfa_ms_p50_cached"),
+    "ttfa_ms_p95_10rps": ("service", "ttfa_ms_p95_10rps"),
+    "cold_clone_ms_p50": ("service", "cold_clone_ms_p50"),
+    "underruns_64": ("service", "underruns_64"),
+    "underruns_64_staggered": ("service", "underruns_64_staggered"),
+    "xrt_http_64": ("service", "xrt_http_64"),
+    "cancel_ms_p50": ("service", "cancel_ms_p50"),
+    "upstream_ms": ("upstream", "upstream_ms"),
+}
+"""Each figure with its stage and the name that it has there; of several names, the first that is found."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One process of the benchmark; ``module`` writes its results to the file after --out."""
+
+    name: str
+    module: str
+    arguments: tuple[str, ...]
+    limit_s: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, out: Path) -> str:
+        """Run to the end or to the limit; how it ended, in words. Its output passes through."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", self.module, *self.arguments, "--out", str(out)],
+            cwd=ROOT,
+            env={**os.environ, **self.settings},
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(self.limit_s)
+            return "done" if code == 0 else f"failed with code {code}"
+        except subprocess.TimeoutExpired:
+            return f"cut off after {self.limit_s} s"
+        finally:
+            _end_session(process.pid)
+            process.wait()
+
+
+def _end_session(leader: int) -> None:
+    """End whatever a stage has left running, a server for example."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> list[Stage]:
+    """All of them, in their order."""
+    settings = {name: os.environ.get(name, value) for name, value in SERVICE_SETTINGS.items()}
+    everything = [
+        Stage("engine", "benchmarks.gpu", (str(options.small),), 240),
+        Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
+        Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
+        Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),
+    ]
+    wanted = set(options.only or STAGES)
+    if wanted & {"service", "upstream"} and not options.checkpoint:
+        wanted.add("weights")
+    return [stage for stage in everything if stage.name in wanted]
+
+
+def figures(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that matter most, out of all stages' results; None for what was not measured."""
+    return {name: _find(results.get(stage), names.split("|")) for name, (stage, names) in FIGURES.items()}
+
+
+def _find(tree: Any, names: list[str]) -> Any:
+    flat = dict(_leaves(tree)) if isinstance(tree, dict) else {}
+    return next((flat[path] for name in names for path in flat if f"/{path}".endswith(f"/{name}")), None)
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        found += _leaves(value, f"{prefix}{key}/") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
+    return found
+
+
+def measure(chosen: list[Stage], report: Report) -> None:
+    """Run the stages one after the other, the file whole after each."""
+    for stage in chosen:
+        print(f"\n==> {stage.name}: {stage.module}, at most {stage.limit_s} s", flush=True)
+        started = time.perf_counter()
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "out.json"
+            outcome = stage.run(out)
+            measured = json.loads(out.read_text()) if out.exists() else {}
+        told = {"outcome": outcome, "seconds": round(time.perf_counter() - started, 1)}
+        told["date"] = datetime.date.today().isoformat()
+        report.add({"stages": report.results.get("stages", {}) | {stage.name: told}})
+        report.add({stage.name: measured})
+        report.add(figures(report.results))
+
+
+def room_for_weights() -> Path:
+    """Where twelve gigabytes may lie for some minutes: in memory if that holds them."""
+    memory = Path("/dev/shm")
+    in_memory = memory.is_dir() and shutil.disk_usage(memory).free > FULL_SIZE_BYTES
+    return memory if in_memory else Path(tempfile.gettempdir())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--only", nargs="+", choices=STAGES)
+    parser.add_argument("--small", type=Path, default=ROOT / "assets" / "fry", help="checkpoint for exact comparisons")
+    parser.add_argument("--checkpoint", type=Path, help="use this one and write none")
+    options, serve = parser.parse_known_args()
+    report = Report(options.out)
+    if options.only and options.out.exists():
+        report.results = json.loads(options.out.read_text())
+    with tempfile.TemporaryDirectory(prefix="s2-", dir=room_for_weights()) as scratch:
+        measure(stages(options, options.checkpoint or Path(scratch), serve), report)
+    table("Figures", [{"figure": name, "measured": report.results[name]} for name in FIGURES])
+    ended = report.results["stages"]
+    table("Stages", [{"stage": name, **told} for name, told in ended.items()])
+    report.close()
+    return 0 if all(told["outcome"] == "done" for told in ended.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The loads that `benchmarks.serve` puts on a server, and what each of them measures."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+
+from benchmarks.listener import Address, Heard
+from benchmarks.material import clip, data_url, sentence
+from benchmarks.report import percentile
+
+CLIP_WORDS = sentence(1, 150)
+"""About what is said in ten seconds."""
+VOICE = "bench"
+CANCEL_AFTER = 3
+"""Pieces that are heard before a caller hangs up."""
+
+
+@dataclass
+class Service:
+    """A server under load, and what is said to it: no text twice, seeds in order."""
+
+    address: Address
+    http: httpx.AsyncClient
+    frame_rate: float
+    _numbers: Iterator[int] = field(default_factory=lambda: count(100))
+
+    def request(self, frames: int, **fields: Any) -> dict[str, Any]:
+        """A speech request of a new text of about 100 characters."""
+        number = next(self._numbers)
+        return {"input": sentence(number), "seed": number, "max_new_tokens": frames} | fields
+
+    def frames(self, seconds: float) -> int:
+        return round(seconds * self.frame_rate)
+
+    async def load(self) -> dict[str, int]:
+        """The engine's counters."""
+        answer = await self.http.get("/health")
+        if answer.status_code != 200:
+            raise RuntimeError(f"the server is not well: {answer.text}")
+        return answer.json()["load"]
+
+    async def idle(self) -> None:
+        """Wait until nothing speaks or waits."""
+        while (load := await self.load())["running"] or load["waiting"]:
+            await asyncio.sleep(0.005)
+
+    async def upload_voice(self) -> float:
+        """Make the voice that is known from then on, of a ten-second clip; seconds that it took."""
+        started = time.perf_counter()
+        form = {"name": VOICE, "ref_text": CLIP_WORDS, "consent": "A synthetic sound: nobody's voice."}
+        answer = await self.http.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", clip(0))})
+        answer.raise_for_status()
+        return time.perf_counter() - started
+
+
+@dataclass
+class Client:
+    """How much of a core this process, the client, took during a load, and how late its event loop was at worst."""
+
+    late_ms: float = 0.0
+    core_percent: float = 0.0
+
+
+@asynccontextmanager
+async def watched() -> AsyncIterator[Client]:
+    """Watch the client; the figures are complete once the context is left."""
+    client = Client()
+
+    async def tick() -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.005)
+            client.late_ms = max(client.late_ms, 1e3 * (time.perf_counter() - before - 0.005))
+
+    ticking = asyncio.create_task(tick())
+    began, spent = time.perf_counter(), time.process_time()
+    try:
+        yield client
+    finally:
+        ticking.cancel()
+        client.core_percent = 100 * (time.process_time() - spent) / (time.perf_counter() - began)
+
+
+def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
+    """What many listeners noted, in one row."""
+    whole = [heard for heard in heards if not heard.error]
+    first = [heard.first * 1e3 for heard in whole]
+    plays = [heard.playback() for heard in whole]
+    still = [seconds * 1e3 for _, seconds in plays]
+    return {
+        "requests": len(heards),
+        "failed": len(heards) - len(whole),
+        "first_ms_p50": percentile(first, 0.5),
+        "first_ms_p95": percentile(first, 0.95),
+        "first_ms_p99": percentile(first, 0.99),
+        "underruns": sum(underruns for underruns, _ in plays),
+        "starved": sum(underruns > 0 for underruns, _ in plays),
+        "prebuffer_ms": round(max(still, default=0.0), 1),
+        "prebuffer_ms_p95": percentile(still, 0.95),
+        "xrt": round(sum(heard.seconds for heard in whole) / wall, 2),
+        "client_core_%": round(client.core_percent, 1),
+        "client_late_ms": round(client.late_ms, 1),
+    }
+
+
+def failures(heards: list[Heard]) -> list[str]:
+    """The different reasons for which takes failed, a few of them."""
+    return sorted({heard.error for heard in heards if heard.error})[:5]
+
+
+async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[str, Any]]:
+    """One caller at a time, a row for each way to say whose voice it is."""
+    known = {"ref_audio": data_url(clip(1)), "ref_text": CLIP_WORDS}
+    kinds: dict[str, list[dict[str, Any]]] = {
+        "saved voice": [{"voice": VOICE}] * (repeat + 1),
+        "inline clip, known": [known] * (repeat + 1),
+        "inline clip, new": [{"ref_audio": data_url(clip(2 + i)), "ref_text": CLIP_WORDS} for i in range(repeat + 1)],
+        "no reference": [{"voice": "random"}] * (repeat + 1),
+    }
+    rows = []
+    for kind, fields in kinds.items():
+        heards = []
+        for each in fields:
+            await service.idle()
+            heards.append(await service.address.listen(service.request(frames, **each)))
+        whole = [heard for heard in heards[1:] if not heard.error]  # the first one made the voice known
+        rows.append(
+            {
+                "voice": kind,
+                "requests": repeat,
+                "failed": repeat - len(whole),
+                "first_ms_p50": percentile((heard.first * 1e3 for heard in whole), 0.5),
+                "first_ms_p95": percentile((heard.first * 1e3 for heard in whole), 0.95),
+                "server_first_ms_p50": percentile((heard.server_first_ms for heard in whole), 0.5),
+                "end_to_end_s": percentile((heard.ended for heard in whole), 0.5, 3),
+                "rtf": percentile((heard.ended / heard.seconds for heard in whole), 0.5, 4),
+                "underruns": sum(heard.playback()[0] for heard in whole),
+                "why_failed": "; ".join(failures(heards)) or "-",
+            }
+        )
+    return rows
+
+
+async def poisson(service: Service, rate: float, seconds: float) -> tuple[dict[str, Any], list[str]]:
+    """Requests at random, ``rate`` a second, in a voice that is known; takes of 2 to 6 s."""
+    chance = random.Random(0)
+    moments, moment = [], chance.expovariate(rate)
+    while moment < seconds:
+        moments.append((moment, chance.uniform(2, 6)))
+        moment += chance.expovariate(rate)
+    await service.address.listen(service.request(8, voice=VOICE))
+    began = time.perf_counter()
+
+    async def come(moment: float, length: float) -> Heard:
+        await asyncio.sleep(moment - (time.perf_counter() - began))
+        return await service.address.listen(service.request(service.frames(length), voice=VOICE))
+
+    async with watched() as client:
+        heards = await asyncio.gather(*(come(*each) for each in moments))
+    return summary(heards, time.perf_counter() - began, client), failures(heards)
+
+
+async def together(service: Service, streams: int, seconds: float, spread: float) -> tuple[dict[str, Any], list[str]]:
+    """So many streams in a voice that is known, begun evenly within ``spread`` seconds."""
+    await service.idle()
+    await service.address.listen(service.request(8, voice=VOICE))
+    requests = [service.request(service.frames(seconds), voice=VOICE) for _ in range(streams)]
+    began = time.perf_counter()
+
+    async def come(number: int) -> Heard:
+        await asyncio.sleep(spread * number / streams)
+        return await service.address.listen(requests[number])
+
+    async with watched() as client:
+        heards = await asyncio.gather(*(come(number) for number in range(streams)))
+    row = {"streams": streams, "spread_s": spread} | summary(heards, time.perf_counter() - began, client)
+    return row, failures(heards)
+
+
+async def cancel(service: Service, times: int) -> dict[str, Any]:
+    """A caller hangs up in the middle of a stream: milliseconds until the engine's row is free."""
+    freed, looks = [], []
+    before = (await service.load())["cancelled"]
+    for _ in range(times):
+        await service.idle()
+        heard = await service.address.listen(service.request(service.frames(15), voice=VOICE), CANCEL_AFTER)
+        left = time.perf_counter()
+        while True:
+            asked = time.perf_counter()
+            load = await service.load()
+            looks.append((time.perf_counter() - asked) * 1e3)
+            if not load["running"]:
+                break
+        freed.append((time.perf_counter() - left) * 1e3)
+        if heard.error:
+            raise RuntimeError(f"a take to be cancelled failed: {heard.error}")
+    return {
+        "cancels": times,
+        "counted_as_cancelled": (await service.load())["cancelled"] - before,
+        "cancel_ms_p50": percentile(freed, 0.5),
+        "cancel_ms_worst": round(max(freed), 1),
+        "a_look_takes_ms": round(statistics.median(looks), 1),
+    }
+
+
+async def bare_client(times: int = 50) -> dict[str, float | None]:
+    """The client's own share at most: first byte, in ms, of a server of three lines in this same process."""
+    sound = bytes(2048)
+    head = b"HTTP/1.1 200 OK\r\nX-Sample-Rate: 24000\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        length = int(request.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        writer.write(head + (b"%x\r\n" % len(sound) + sound + b"\r\n") * 8 + b"0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
+        request = {"input": sentence(0)}
+        alone = [(await address.listen(request)).first * 1e3 for _ in range(times)]
+        crowd = await asyncio.gather(*(address.listen(request) for _ in range(64)))
+    return {
+        "client_ms": percentile(alone, 0.5, 2),
+        "client_ms_64_at_once": percentile((heard.first * 1e3 for heard in crowd), 0.95, 2),
+    }

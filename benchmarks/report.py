@@ -1,0 +1,50 @@
+"""A benchmark's results: a file that is whole after every stage, tables for people, one JSON object last."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class Report:
+    """Results by name, written to ``out`` each time something is added."""
+
+    def __init__(self, out: Path | None) -> None:
+        self.results: dict[str, Any] = {}
+        self._out = out
+
+    def add(self, results: Mapping[str, Any]) -> None:
+        """Add results under their own names and write the file anew, whole or not at all."""
+        self.results |= results
+        if self._out is not None:
+            self._out.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._out.with_name(self._out.name + ".new")
+            draft.write_text(json.dumps(self.results, indent=1) + "\n")
+            os.replace(draft, self._out)
+
+    def close(self) -> None:
+        """Print everything as the last line."""
+        print(json.dumps(self.results), flush=True)
+
+
+def percentile(values: Iterable[float], share: float, digits: int = 1) -> float | None:
+    """The smallest value that at least this share of the values does not exceed, rounded; None of none."""
+    ordered = sorted(values)
+    return round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], digits) if ordered else None
+
+
+def table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows of the same names, a column for each."""
+    cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    print(f"\n{title}")
+    for line in cells:
+        print("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), flush=True)
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

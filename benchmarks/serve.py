@@ -1,0 +1,113 @@
+"""The service under load: a real server in its own process, real HTTP on localhost, listeners who play what they hear.
+
+python -m benchmarks.serve [--out FILE] starts app.py without its page, with the settings of the environment
+(MODEL, MAX_ROWS …), measures it stage by stage and prints a table a stage and one JSON object last. Every stage is
+written to FILE as soon as it is done. First audio counts from before the connection is opened to the first sound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+import httpx
+
+from benchmarks.api_server import StudioProcess
+from benchmarks.listener import Address
+from benchmarks.loads import Service, bare_client, cancel, one_caller, poisson, together
+from benchmarks.report import Report, table
+
+
+async def measure(port: int, frame_rate: float, options: argparse.Namespace, report: Report) -> None:
+    """Every stage, one after the other."""
+    base = f"http://127.0.0.1:{port}"
+    async with httpx.AsyncClient(base_url=base, timeout=120) as http:
+        service = Service(Address("127.0.0.1", port), http, frame_rate)
+        await alone(service, options, report)
+        await arrivals(service, options, report)
+        await crowds(service, options, report)
+        cancels = await cancel(service, options.cancels)
+        report.add(cancels)
+        table("Hanging up in the middle of a stream, until the row is free", [cancels])
+
+
+async def alone(service: Service, options: argparse.Namespace, report: Report) -> None:
+    """What the client itself costs, and one caller at a time."""
+    report.add(await bare_client())
+    report.add({"upload_ms": round(await service.upload_voice() * 1e3, 1)})
+    rows = await one_caller(service, options.repeat, options.frames)
+    saved, known, new, plain = (row["first_ms_p50"] for row in rows)
+    report.add(
+        {
+            "one_caller": rows,
+            "ttfa_ms_p50_cached": saved,
+            "ttfa_ms_p50_inline_known": known,
+            "cold_clone_ms_p50": new,
+            "ttfa_ms_p50_plain": plain,
+            "rtf_1": rows[0]["rtf"],
+        }
+    )
+    table(f"One caller, takes of {options.frames} frames, clips of 10 s; the client takes {_own(report)}", rows)
+
+
+async def arrivals(service: Service, options: argparse.Namespace, report: Report) -> None:
+    """Poisson arrivals in a saved voice."""
+    row, why = await poisson(service, options.rate, options.seconds)
+    tens = f"{options.rate:g}rps"
+    report.add({f"ttfa_ms_{share}_{tens}": row[f"first_ms_{share}"] for share in ("p50", "p95", "p99")})
+    report.add({f"underruns_{tens}": row["underruns"], "poisson": row | {"why_failed": why}})
+    table(f"{options.rate:g} requests a second at random for {options.seconds:g} s, takes of 2 to 6 s", [row])
+    _tell(why)
+
+
+async def crowds(service: Service, options: argparse.Namespace, report: Report) -> None:
+    """Streams at the same time: begun at once, and the largest number of them within a second, too."""
+    rows, reasons = [], []
+    for streams, spread in (*((streams, 0.0) for streams in options.streams), (max(options.streams), 1.0)):
+        row, why = await together(service, streams, options.stream_seconds, spread)
+        rows.append(row)
+        reasons += why
+        name = f"{streams}" if not spread else f"{streams}_staggered"
+        report.add({f"underruns_{name}": row["underruns"], f"xrt_http_{name}": row["xrt"], "streams": rows})
+    table(f"Streams of {options.stream_seconds:g} s at once", rows)
+    _tell(reasons)
+
+
+def _own(report: Report) -> str:
+    return f"{report.results['client_ms']} ms of it at most, with 64 at once {report.results['client_ms_64_at_once']}"
+
+
+def _tell(reasons: list[str]) -> None:
+    for reason in sorted(set(reasons)):
+        print(f"  failed: {reason}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--repeat", type=int, default=8, help="requests of one caller for each kind of voice")
+    parser.add_argument("--frames", type=int, default=120, help="frames of one caller's takes")
+    parser.add_argument("--rate", type=float, default=10, help="arrivals a second")
+    parser.add_argument("--seconds", type=float, default=20, help="for which arrivals go on")
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 8, 32, 64])
+    parser.add_argument("--stream-seconds", type=float, default=15)
+    parser.add_argument("--cancels", type=int, default=10)
+    options = parser.parse_args()
+    report = Report(options.out)
+    with tempfile.TemporaryDirectory() as home:
+        studio = StudioProcess(PAGE="0", STUDIO_HOME=home)
+        try:
+            ready, engine = studio.wait_until_ready()
+            report.add({"ready_s": round(ready, 2), "engine": engine})
+            print(f"ready after {ready:.1f} s: {engine['model']} on {engine['device']}, {engine['max_rows']} rows")
+            frame_rate = engine["sample_rate"] / engine["frame_samples"]
+            asyncio.run(measure(studio.port, frame_rate, options, report))
+        finally:
+            report.add({"server_peak_rss_mib": round(studio.stop())})
+    report.close()
+
+
+if __name__ == "__main__":
+    main()

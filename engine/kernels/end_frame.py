@@ -1,0 +1,92 @@
+"""The end of a frame in one kernel: its codes become the next input, and every slot's counters go on by one."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+
+
+@triton.jit
+def _end_frame(
+    slots, codes, text, audio, inputs, positions, frames, recent,
+    first_token, books, size, width, last_position, divisor,
+    WINDOW: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
+):  # fmt: skip
+    row, block = tl.program_id(0), tl.program_id(1)
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    inside = at < width
+    if OVERLAP:
+        wait_for_the_one_before()
+    slot = tl.load(slots + row)
+    main = tl.load(codes + row * books)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for book in range(books):
+        code = tl.load(codes + row * books + book)
+        total += tl.load(audio + (book * size + code) * width + at, mask=inside, other=0.0).to(tl.float32)
+    kind = inputs.dtype.element_ty
+    word = tl.load(text + (first_token + main) * width + at, mask=inside, other=0.0).to(tl.float32)
+    total = (total.to(kind).to(tl.float32) + word).to(kind).to(tl.float32) / divisor
+    tl.store(inputs + slot * width + at, total.to(kind), mask=inside)
+    if block == 0:
+        window = tl.arange(0, 16)
+        past = tl.load(recent + slot * WINDOW + window + 1, mask=window < WINDOW - 1, other=0)
+        position, frame = tl.load(positions + slot), tl.load(frames + slot)
+        tl.debug_barrier()  # all is read before any of it is written
+        tl.store(recent + slot * WINDOW + window, tl.where(window == WINDOW - 1, main, past), mask=window < WINDOW)
+        tl.store(positions + slot, tl.minimum(position + 1, last_position))
+        tl.store(frames + slot, frame + 1)
+
+
+def end_frame(
+    slots: Tensor,
+    codes: Tensor,
+    text: Tensor,
+    audio: Tensor,
+    first_token: int,
+    inputs: Tensor,
+    positions: Tensor,
+    frames: Tensor,
+    recent: Tensor,
+    last_position: int,
+) -> None:
+    """Take in a frame's codes (rows, codebooks) int64 for these slots (rows,), each named once but the spare one.
+
+    text (tokens, width): token embeddings, semantic ones from first_token on; audio (codebooks · size, width). Writes
+    inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are.
+    """
+    rows, books = codes.shape
+    width = text.shape[1]
+    if inputs.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
+        raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
+    _end_frame[(rows, triton.cdiv(width, 1024))](
+        slots, codes, text, audio, inputs, positions, frames, recent,
+        first_token, books, audio.shape[0] // books, width, last_position, math.sqrt(books + 1),
+        WINDOW=recent.shape[1], BLOCK=1024, OVERLAP=overlaps(codes.device), num_warps=4, **early(codes.device),
+    )  # fmt: skip
+
+
+def end_frame_twin(
+    slots: Tensor,
+    codes: Tensor,
+    text: Tensor,
+    audio: Tensor,
+    first_token: int,
+    inputs: Tensor,
+    positions: Tensor,
+    frames: Tensor,
+    recent: Tensor,
+    last_position: int,
+) -> None:
+    """The same in plain torch."""
+    books = codes.shape[1]
+    offsets = torch.arange(books, device=codes.device) * (audio.shape[0] // books)
+    inputs[slots] = (text[first_token + codes[:, 0]] + audio[codes + offsets].sum(1)) / math.sqrt(books + 1)
+    recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
+    frames[slots] += 1
+    positions[slots] = (positions[slots] + 1).clamp(max=last_position)

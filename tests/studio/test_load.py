@@ -1,0 +1,63 @@
+"""The load generator of the benchmarks: a listener's arithmetic, and every load once against a real server."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from benchmarks.bench_gpu import figures
+from benchmarks.listener import Address, Heard
+from benchmarks.loads import VOICE, Service, bare_client, cancel, one_caller, poisson, together
+from tests.studio.server import Served
+
+
+@pytest.mark.parametrize(
+    ("pieces", "underruns", "still"),
+    [
+        ([(0.1, 0.05)], 0, 0.0),
+        ([(0.1, 0.05), (0.14, 0.2), (0.29, 0.6)], 0, 0.0),
+        # The second piece is 20 ms late; the third is late even for a player that stood still so long.
+        ([(0.1, 0.05), (0.17, 0.1), (0.25, 0.5)], 2, 0.05),
+        # Late once, and what follows is in time for the player who waited then.
+        ([(0.1, 0.05), (0.25, 0.2), (0.39, 0.5)], 1, 0.1),
+    ],
+)
+def test_a_player_runs_dry_when_less_has_come_than_was_played(
+    pieces: list[tuple[float, float]], underruns: int, still: float
+) -> None:
+    heard = Heard(pieces)
+    assert heard.playback()[0] == underruns
+    assert heard.playback()[1] == pytest.approx(still)
+    # Whoever had waited so long before the first sound would have heard no gap.
+    first, *later = pieces
+    assert Heard([(first[0] + still + 1e-9, first[1]), *later]).playback()[0] == 0
+
+
+async def test_every_load_is_answered_whole(studio: Served) -> None:
+    port = urlsplit(studio.url).port or 0
+    async with httpx.AsyncClient(base_url=studio.url, timeout=60) as http:
+        service = Service(Address("127.0.0.1", port), http, frame_rate=21.5)
+        await service.upload_voice()
+        try:
+            rows = await one_caller(service, repeat=1, frames=4)
+            assert [(row["failed"], row["why_failed"]) for row in rows] == [(0, "-")] * 4
+            row, why = await together(service, 2, seconds=0.5, spread=0.0)
+            assert (row["requests"], row["failed"], why) == (2, 0, [])
+            row, why = await poisson(service, rate=4, seconds=0.5)
+            assert row["requests"] > 0 and not why
+            assert (await cancel(service, 2))["counted_as_cancelled"] == 2
+            refused = await service.address.listen({"input": "", "voice": VOICE})
+            assert "400" in refused.error and "blank" in refused.error
+        finally:
+            await http.delete(f"/v1/audio/voices/{VOICE}")
+
+
+async def test_the_clients_own_share_is_measured() -> None:
+    assert (await bare_client(3))["client_ms"]
+
+
+def test_figures_are_found_where_their_stage_has_them() -> None:
+    found = figures({"engine": {"frames": {"frame_ms_b1": 6.1}, "stream_64_tf32": {"xrt_with_codec": 78}}})
+    assert (found["frame_ms_b1"], found["xrt_b64_with_codec"], found["upstream_ms"]) == (6.1, 78, None)
