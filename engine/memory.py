@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from engine.cache import KVCache
 from engine.codec import Codec, CodecConfig, Precision
@@ -75,20 +74,16 @@ def plan_memory(
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
-    """The fused decoder lays its weights out anew, the old ones are let go; codebooks become tables of vectors."""
-    size = {part: sum(p.nbytes for p in part.parameters()) for part in (codec, codec.decoder, *_upper_parts(codec))}
+    """The fused decoder lays weights out anew and lets the old go; codebooks become tables of whole vectors."""
+    whole = sum(p.nbytes for p in codec.parameters())
     if graphs is None:
-        return size[codec]
-    decoder = size[codec.decoder]
-    upper = sum(size[part] for part in _upper_parts(codec))
-    books = codec.config.semantic_codebook_size + codec.config.residual_codebooks * codec.config.residual_codebook_size
-    table = books * codec.config.post_module.dim * 4
-    fused = {"float32": 2 * decoder + upper + table, "tf32": decoder + upper + table}
-    return size[codec] - decoder - upper + fused.get(graphs, (decoder + upper + table) // 2)
-
-
-def _upper_parts(codec: Codec) -> tuple[nn.Module, nn.Module]:
-    return codec.quantizer.post_module, codec.quantizer.upsample
+        return whole
+    config, quantizer = codec.config, codec.quantizer
+    parts = codec.decoder, quantizer.post_module, quantizer.upsample
+    laid_out = sum(p.nbytes for part in parts for p in part.parameters())
+    books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
+    table = books * config.post_module.dim * 4
+    return whole + table - ((laid_out + table) // 2 if graphs == "bfloat16" else 0)
 
 
 def _stream_bytes(codec: Codec) -> int:

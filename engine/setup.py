@@ -9,7 +9,7 @@ import torch
 
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint
-from engine.codec import CodecConfig, fingerprint
+from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
 from engine.loop import Loop
@@ -71,17 +71,24 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
     )
+    streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
-    streams: Streams = PlainStreams(codec, config.codec_dtype)
     if missing is None:
         runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
-    if missing is None and codec_device.type == "cuda":
-        from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
-
-        streams = graphs = GraphStreams(FusedDecoder(codec, rows, config.codec_dtype, max(GraphStreams.FRAMES)), rows)
-        codec.forget_decoder()
-        graphs.capture(lambda done: tell("capturing codec graphs", done))
+    if isinstance(streams, GraphStreams):
+        streams.capture(lambda done: tell("capturing codec graphs", done))
     return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, 1 / info.frame_rate)
+
+
+def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:
+    """The codec's side of the engine. The fused decoder has its own copy of the weights: the plain one's are let go."""
+    if not graphs:
+        return PlainStreams(codec, precision)
+    from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
+
+    decoder = FusedDecoder(codec, rows, precision, max(GraphStreams.FRAMES))
+    codec.forget_decoder()
+    return GraphStreams(decoder, rows)
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:

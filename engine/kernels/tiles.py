@@ -53,10 +53,8 @@ def _large(total: int, outputs: int, taps: int, halves: bool) -> Tiles:
     for tiles in choices:
         if tiles.programs(total, outputs) >= 3 * _SMS:
             return tiles
-    for tiles in (choices[-1], Tiles(64, 64, 32, 4, 3)):
-        if tiles.programs(total, outputs) >= _SMS:
-            return tiles
-    return Tiles(64, 32, 64, 4, 3)
+    last = choices[-1]
+    return last if last.programs(total, outputs) >= _SMS else Tiles(64, 32, 32, 4, 6)
 
 
 def _few(total: int, outputs: int) -> Tiles:

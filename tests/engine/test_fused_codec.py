@@ -60,8 +60,11 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(post:
     codec = random_codec(post)
     codes = torch.randint(0, 10, (3, 3, 14), generator=torch.Generator().manual_seed(1)).to(DEVICE)  # some past the end
     alone = codec.decode(codes)[:, 0]
+    clip = torch.randn(1, 1, 60, generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    known = codec.encode(clip)
     decoder = fused.FusedDecoder(codec, 4)
     codec.forget_decoder()
+    assert torch.equal(codec.encode(clip), known)
     slots, at = (3, 0, 2), [0, 0, 0]
     heard: list[list[torch.Tensor]] = [[], [], []]
     for rows, frames in CHUNKS:
