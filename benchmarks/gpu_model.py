@@ -62,4 +62,5 @@ def random_model() -> DualAR:
             parameter.data.fill_(1.0)
         else:
             parameter.data.normal_(0, 0.02)
+    model.slow.embeddings.weight.data[S2_PRO.eos_token] = 0  # else a frame in 4,097 would end a take
     return model.eval().requires_grad_(False)
