@@ -22,10 +22,10 @@ from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Library
 from studio.limits import Limits
+from studio.recogniser import Transcriber
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
-from studio.transcript import Transcriber
 from studio.voices import VoiceShelf
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -62,12 +62,14 @@ def create_app(
         prefix_bytes=settings.prefix_cache_mb * 2**20,
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
+        weights=settings.weights,  # type: ignore[arg-type]
+        reproducible=settings.reproducible,
     )
     host = EngineHost(config, start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = Library(Path(settings.studio_home))
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
-    transcriber = Transcriber(settings.asr_model) if settings.asr_model else None
+    transcriber = Transcriber(settings.transcriber)
     import_bundled(library, Path(settings.voices))
     service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
 

@@ -6,6 +6,7 @@ python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 from __future__ import annotations
 
 import argparse
+import copy
 import faulthandler
 import itertools
 import json
@@ -21,13 +22,15 @@ import torch
 from torch import Tensor
 
 from engine import kernels
+from engine.cache import KVCache
 from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused import FusedDecoder
 from engine.config import ModelConfig, TransformerSizes
+from engine.fused import FusedTransformer
 from engine.layers import rope_angles
 from engine.loop import Loop
-from engine.model import DualAR
+from engine.model import Causal, DualAR
 from engine.prompt import Prompt
 from engine.row import Row
 from engine.runner import Runner
@@ -238,10 +241,10 @@ def floor() -> tuple[float, float]:
     return speed, weights / speed / 1e6
 
 
-def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str, float]:
+def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, float8: bool = False) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None)
+    runner.use_graphs(True, lambda done: None, float8=float8)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -252,16 +255,17 @@ def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str
 
 
 class Heard:
-    """What a listener notes: when the first chunk came and what the last one said."""
+    """What a listener notes of a take: when each chunk came, with how many frames."""
 
     def __init__(self) -> None:
+        self.chunks: list[tuple[float, int]] = []
         self.first = 0.0
         self.last: queue.SimpleQueue[AudioChunk] = queue.SimpleQueue()
 
     def __call__(self, item: Any) -> None:
         if not isinstance(item, AudioChunk):
-            print(f"a take ended early: {item}", flush=True)
             return
+        self.chunks.append((time.perf_counter(), item.frames))
         self.first = self.first or item.timing.now
         if item.finish_reason:
             self.last.put(item)
@@ -269,13 +273,13 @@ class Heard:
 
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
-    runner = Runner(model, rows, 2048, 2**31)
+    runner = Runner(model, rows, 1024, 2**31)
     runner.use_graphs(True, lambda done: None)
     streams = GraphStreams(FusedDecoder(codec, rows, precision), rows)
     started = time.perf_counter()
     streams.capture(lambda done: None)
     captured = time.perf_counter() - started
-    loop = Loop(runner, streams, DEVICE, rows, 2 * rows)
+    loop = Loop(runner, streams, DEVICE, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
 
     def submit(seed: int, steps: int, most: int) -> Heard:
@@ -286,9 +290,14 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
 
     submit(1, 300, 20).last.get()
     started = time.perf_counter()
-    takes = [heard.last.get() for heard in [submit(i, 300, frames) for i in range(rows)]]
+    takes = [submit(i, 300, frames) for i in range(rows)]
+    for heard in takes:
+        heard.last.get()
     seconds = time.perf_counter() - started
-    total = sum(take.first_frame + take.frames for take in takes)
+    # All rows speak between the last one's first chunk and the first one's last.
+    begin, end = max(heard.chunks[0][0] for heard in takes), min(heard.chunks[-1][0] for heard in takes)
+    spoken = sum(count for heard in takes for at, count in heard.chunks if begin < at <= end)
+    total = sum(count for heard in takes for _, count in heard.chunks)
     first = []
     for _ in range(20):  # the same prompt: all but its last 40 positions are known
         heard = submit(7, 300, 6)
@@ -296,11 +305,49 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
         first.append(heard.first * 1e3)
     loop.stop()
     return {
-        "xrt_with_codec": total * FRAME_SECONDS / seconds,
-        "ms_a_frame_of_all": seconds / (total / rows) * 1e3,
+        "xrt_with_codec": spoken * FRAME_SECONDS / (end - begin),
+        "xrt_with_codec_and_prefill": total * FRAME_SECONDS / seconds,
         "first_audio_ms": statistics.median(first[2:]),
         "codec_capture_s": captured,
     }
+
+
+def check_logits(model: DualAR) -> dict[str, float]:
+    """Relative errors of logits against float32: plain torch in bfloat16, the kernels in bfloat16, and with fp8."""
+    torch.manual_seed(1)
+    steps = 48
+    x = model.embed(torch.randint(0, 9999, (1, steps), device=DEVICE), torch.zeros(1, 10, steps, device=DEVICE).long())
+    positions, slots = torch.arange(steps, device=DEVICE), torch.zeros(steps, dtype=torch.int64, device=DEVICE)
+    head = model.head().contiguous()
+    plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], head)
+    wide = copy.deepcopy(model.slow).float()
+    oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], head.float())
+    del wide
+    out = {"plain bfloat16": error(plain, oracle)}
+    for name, float8 in (("kernels bfloat16", False), ("kernels fp8", True)):  # fp8 last: it takes the weights away
+        fused = FusedTransformer(model.slow, 1024, kernels.decode_attention, alike=False, float8=float8)
+        cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+        hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
+        out[name] = error(fused.head(hidden, head), oracle)
+        if not float8:
+            cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+            alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
+            out["kernels bfloat16, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+    return out
+
+
+def check_alike(model: DualAR) -> dict[str, int]:
+    """Frames of a seeded row that are the same alone and among 63 others, in the reproducible mode and without it."""
+    equal = {}
+    for alike in (True, False):
+        runner = Runner(model, 64, 1024)
+        runner.use_graphs(True, lambda done: None, alike)
+        drawn = []
+        for company in (1, 64):
+            rows = join(runner, tuple(row(i, 100 + i, 300 + i, S2_PRO) for i in range(company)))
+            drawn.append(np.stack([next(iter(runner.launch(rows).read()))[1].copy() for _ in range(40)]))
+        equal["reproducible" if alike else "usual"] = int((drawn[0] == drawn[1]).all(1).sum())
+    return equal | {"of_frames": 40}
 
 
 def time_codec(codec: Codec) -> dict[str, float]:
@@ -339,7 +386,7 @@ def main() -> None:
         if arguments.out:
             arguments.out.write_text(json.dumps(report, indent=1))
 
-    faulthandler.dump_traceback_later(150)
+    faulthandler.dump_traceback_later(240)
     began = time.perf_counter()
     with torch.inference_mode():
         keep("kernels", check_kernels())
@@ -351,11 +398,15 @@ def main() -> None:
             keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
+        keep("alike", check_alike(model))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)
         keep("codec", time_codec(codec))
-        for rows_, precision in ((1, "float32"), (32, "tf32"), (64, "tf32")):
-            keep(f"stream_{rows_}_{precision}", time_streams(model, codec, rows_, 250, precision))  # type: ignore[arg-type]
+        takes: tuple[tuple[int, Precision], ...] = ((1, "float32"), (64, "float32"), (64, "tf32"), (64, "bfloat16"))
+        for count, precision in takes:
+            keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
+        keep("logits", check_logits(model))
+        keep("frames_fp8", {"frame_ms_b1_fp8": time_frames(random_model(), (1,), 600, float8=True)["frame_ms_b1"]})
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 
 

@@ -13,7 +13,7 @@ import torch
 from engine.errors import EngineFull, EngineStopped
 from engine.row import Row, State
 from engine.runner import Frames, Runner
-from engine.scheduler import Plan, Scheduler, chunk_frames
+from engine.scheduler import Plan, Scheduler, is_chunk_due
 from engine.streams import Streams, own_stream
 from engine.types import EngineStats, FinishReason
 from engine.vocoder import Job, Vocoder
@@ -23,12 +23,18 @@ class Loop:
     """Owns every Row between `submit` and its last chunk. All public methods may be called from any thread."""
 
     def __init__(
-        self, runner: Runner, streams: Streams, codec_device: torch.device, slots: int, max_waiting: int
+        self,
+        runner: Runner,
+        streams: Streams,
+        codec_device: torch.device,
+        slots: int,
+        max_waiting: int,
+        frame_seconds: float,
     ) -> None:
         self._runner = runner
         self._vocoder = Vocoder(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
-        self._slots, self._max_waiting = slots, max_waiting
+        self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
@@ -139,12 +145,13 @@ class Loop:
         if reason:  # before the last chunk is sent: whoever has heard it finds the row free
             self._finished += 1
             self._scheduler.remove(row)
-        if reason or len(row.frames) == chunk_frames(row.chunks):
+        if reason or is_chunk_due(row, self._frame_seconds, time.perf_counter()):
             self._send(row, reason)
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""
         row.first_frame = row.first_frame or time.perf_counter()
+        row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
         self._vocoder.put(Job(row, codes, row.sent, reason))

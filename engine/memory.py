@@ -47,14 +47,18 @@ def plan_memory(
     context: int,
     prefix_bytes: int,
     codec_graphs: Precision | None,
+    float8: bool = False,
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
-    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes.
+    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. float8: the slow AR's
+    feed-forward in 8 bits.
     """
     with torch.device("meta"):
         weights = sum(p.numel() for p in DualAR(config).parameters()) * dtype.itemsize
         plain = Codec(codec)
+    if float8:
+        weights -= 3 * config.slow.n_layer * config.slow.dim * config.slow.intermediate_size * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     position = KVCache.bytes_per_position(config.slow, dtype)
     items = [

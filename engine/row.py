@@ -47,6 +47,8 @@ class Row:
     submitted: float = field(default_factory=time.perf_counter)
     admitted: float = 0.0
     first_frame: float = 0.0
+    first_chunk: float = 0.0
+    """When its first frames went to the codec: its listener has played for less long."""
 
     @property
     def drawn(self) -> int:

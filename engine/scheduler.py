@@ -12,7 +12,10 @@ CHUNK_FRAMES = (1, 2, 4, 8)
 """Frames in a take's first, second … chunk, the last size repeating.
 
 Sound after one frame, then ever cheaper chunks, each short enough to be ready before the one before it has
-played, as long as the engine is faster than real time."""
+played, as long as the engine is faster than real time …"""
+LOW_LEAD = 0.1
+"""… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
+is goes out at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class Scheduler:
         return [*self._running, *self._waiting]
 
 
-def chunk_frames(chunks: int) -> int:
-    """How many frames the next chunk of a take has after so many chunks."""
-    return CHUNK_FRAMES[min(chunks, len(CHUNK_FRAMES) - 1)]
+def is_chunk_due(row: Row, frame_seconds: float, now: float) -> bool:
+    """Whether the row's frames should go to the codec now: by the ramp, or because its listener runs dry."""
+    if len(row.frames) >= CHUNK_FRAMES[min(row.chunks, len(CHUNK_FRAMES) - 1)]:
+        return True
+    in_hand = row.sent * frame_seconds - (now - row.first_chunk)
+    return row.chunks > 0 and bool(row.frames) and in_hand < LOW_LEAD

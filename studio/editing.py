@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from studio.errors import Changed, InvalidRequest, NotFound
 from studio.intake import take_in
-from studio.library import Cut, Library, NewSample, Sample, Voice
+from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,54 @@ def edit_sample(
         return [after if sample == before else sample for sample in samples]
 
     return library.voices.revise(reference, change, version)
+
+
+def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], version: int | None = None) -> Voice:
+    """Use these samples from now on, in this order; those that only older revisions have come back as they were last.
+
+    Blocking. Raises NotFound, Changed, InvalidRequest.
+    """
+    voice = library.voices.get(reference)
+    known: dict[str, Sample] = {}
+    for revision in library.voices.revisions(voice.id):
+        known = {sample.id: sample for sample in revision.samples} | known
+    missing = [sample_id for sample_id in sample_ids if sample_id not in known]
+    if missing or len(set(sample_ids)) < len(sample_ids):
+        told = f"the voice {voice.name!r} never had {missing[0][:80]!r}" if missing else "a sample is named twice"
+        raise InvalidRequest(told, "samples")
+
+    def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
+        present = {sample.id: sample for sample in samples}
+        return [present.get(sample_id, known[sample_id]) for sample_id in sample_ids]
+
+    return library.voices.revise(voice.id, change, version)
+
+
+def go_back(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
+    """Make a new revision with the samples of an old one. Blocking. Raises NotFound, Changed."""
+    voice = library.voices.get(reference)
+    old = library.voices.get(f"{voice.id}@{revision}")
+    return library.voices.revise(voice.id, lambda samples: old.samples, version)
+
+
+def duplicate(library: Library, reference: str, name: str) -> Voice:
+    """A voice of its own with the same recordings and settings. Blocking. Raises NotFound and what `create` does."""
+    voice = library.voices.get(reference)
+    draft = VoiceDraft(
+        name=name,
+        description=voice.description,
+        tags=voice.tags,
+        language=voice.language,
+        licence=voice.licence,
+        consent_id=voice.consent_id,
+        defaults=voice.defaults,
+    )
+    return library.voices.create(draft, [_again(library, sample) for sample in voice.samples], source=voice.address)
+
+
+def _again(library: Library, sample: Sample) -> NewSample:
+    same = {each.name for each in fields(NewSample)} - {"data"}
+    return NewSample(data=library.files.read(sample.clip), **{name: getattr(sample, name) for name in same})
 
 
 def remove_sample(library: Library, reference: str, sample_id: str, version: int | None = None) -> Voice:

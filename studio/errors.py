@@ -12,6 +12,7 @@ StudioError
 ├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
+├── NotOffered           this installation has no such feature
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 └── Unavailable          the engine could not start, or has stopped
 """
@@ -79,6 +80,10 @@ class TooManyRequests(StudioError):
     def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class NotOffered(StudioError):
+    code = "not_offered"
 
 
 class NotReady(StudioError):

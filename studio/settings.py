@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import ipaddress
 import os
 import re
@@ -11,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+
+from studio.recogniser import check_name
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root, whatever the working directory is."""
@@ -53,8 +54,8 @@ class Settings:
     """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
     ref_networks: tuple[Network, ...] = ()
     """Private networks, such as 192.168.1.0/24, separated by commas, from which ref_audio may be fetched too."""
-    asr_model: str | None = None
-    """A model of faster-whisper, a folder or a name, that compares clips with their words; unset: none does."""
+    transcriber: str | None = None
+    """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""
     keep_takes: int = 1000
     """So many takes stay in the library with their audio, the newest; 0 keeps none."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
@@ -83,6 +84,10 @@ class Settings:
     """0: on a GPU too, draw frames in plain torch instead of CUDA graphs over fused kernels."""
     fish_kvcache_attn: str = "1"
     """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
+    weights: str = "dtype"
+    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits, faster and a little different."""
+    reproducible: bool = False
+    """1: a seeded take is the same alone and under load on a GPU too, bit by bit, a tenth slower for one caller."""
     log_level: str = "warning"
     """critical, error, warning, info or debug."""
     root_path: str = ""
@@ -198,12 +203,6 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
-def _asr_model(text: str) -> str:
-    if importlib.util.find_spec("faster_whisper") is None:
-        raise ValueError("it needs the package faster-whisper, which is not installed")
-    return text
-
-
 def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -245,7 +244,7 @@ _READERS: dict[str, Reader] = {
     "studio_home": _writable,
     "ref_folder": _folder,
     "ref_networks": _networks,
-    "asr_model": _asr_model,
+    "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
     "voices": _folder,
     "device": _device,
@@ -259,6 +258,8 @@ _READERS: dict[str, Reader] = {
     "threads": _whole(1, 1024),
     "prefix_cache_mb": _whole(0, 1_000_000),
     "graphs": _switch,
+    "weights": _one_of("dtype", "fp8"),
+    "reproducible": _switch,
     "fish_kvcache_attn": _one_of("1", "0", "required"),
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,

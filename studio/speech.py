@@ -26,10 +26,10 @@ from studio.library.records import Scalar
 from studio.limits import Limits
 from studio.metrics import Metrics
 from studio.performance import Performance
+from studio.recogniser import Transcriber
 from studio.references import References
 from studio.takes import Take, Takes
 from studio.text import PART_BYTES, read_script
-from studio.transcript import Transcriber
 from studio.voices import RANDOM, Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
@@ -156,8 +156,7 @@ class SpeechService:
         transcriber: Transcriber | None = None,
     ) -> None:
         """``keep_takes``: so many takes stay in the library, with their files; 0 keeps none."""
-        self.transcriber = transcriber
-        """Knows what is said in a clip; None where nothing is installed for it."""
+        self.transcriber = transcriber or Transcriber()
         self.host = host
         self._keep_takes = keep_takes
         self.voices = voices

@@ -1,87 +1,73 @@
-"""What is said in a clip, by faster-whisper if it is installed, and word by word against the transcript."""
+"""A transcript against what was heard: word by word, where the two differ."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
-import threading
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from studio.audio.read import Clip
-from studio.audio.resample import Resampler
-
-PACKAGE = "faster_whisper"
-RATE = 16_000
-"""Hz, that the recogniser hears."""
 ALIKE = 0.75
 """Words with this share of letters in common are taken for one word spelt in two ways."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A place where transcript and clip disagree; one of the two may be empty."""
+class Mark:
+    """A piece of a transcript. All pieces joined are the transcript."""
 
-    written: str
-    heard: str
-
-
-class Transcriber:
-    """Recognises speech. The model is loaded at the first use; one clip at a time."""
-
-    def __init__(self, model: str) -> None:
-        """``model``: a folder or a name, as faster-whisper takes it. Raises RuntimeError without the package."""
-        if importlib.util.find_spec(PACKAGE) is None:
-            raise RuntimeError(f"the package {PACKAGE} is not installed")
-        self._name = model
-        self._model: Any = None
-        self._lock = threading.Lock()
-
-    def transcribe(self, clip: Clip, language: str = "") -> str:
-        """The words of a clip. Blocking: seconds on a CPU."""
-        resampler = Resampler(clip.sample_rate, RATE)
-        audio = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
-        with self._lock:
-            if self._model is None:
-                module = importlib.import_module(PACKAGE)
-                self._model = module.WhisperModel(self._name)
-            segments, _ = self._model.transcribe(audio, language=language.partition("-")[0] or None)
-            return " ".join(segment.text.strip() for segment in segments)
+    text: str
+    heard: str | None = None
+    """What was heard in its place, blank for nothing; None where both agree. Words that are only heard have no text."""
 
 
-def differences(written: str, heard: str) -> tuple[Difference, ...]:
-    """Where the words that are written are not those that were heard; spelling, case and signs do not count."""
+@dataclass(frozen=True, slots=True)
+class _Word:
+    folded: str
+    start: int
+    end: int
+
+
+def compare(written: str, heard: str) -> tuple[Mark, ...]:
+    """The transcript in pieces, marked where other words were heard; spelling, case and signs do not count."""
+    written, heard = (unicodedata.normalize("NFC", text) for text in (written, heard))
     ours, theirs = _words(written), _words(heard)
-    found = []
-    matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, [w.folded for w in ours], [w.folded for w in theirs], autojunk=False)
+    marks, position = list[Mark](), 0
     for kind, first, last, start, end in matcher.get_opcodes():
-        left, right = " ".join(ours[first:last]), " ".join(theirs[start:end])
-        if kind != "equal" and not _alike(left, right):
-            found.append(Difference(left, right))
-    return tuple(found)
-
-
-def _words(text: str) -> list[str]:
-    """Words without signs and case; scripts that write no blanks count letter by letter."""
-    words: list[str] = []
-    joined = False
-    for sign in unicodedata.normalize("NFKC", text).casefold():
-        if sign in "'’":
+        left, right = _joined(ours[first:last]), _joined(theirs[start:end])
+        if kind == "equal" or _alike(left, right):
             continue
-        if unicodedata.category(sign)[0] not in "LNM":
-            joined = False
-        elif sign >= "\u2e80":
-            words.append(sign)
-            joined = False
-        elif joined:
-            words[-1] += sign
-        else:
-            words.append(sign)
-            joined = True
+        begins = ours[first].start if first < len(ours) else len(written)
+        ends = ours[last - 1].end if last > first else begins
+        if position < begins:
+            marks.append(Mark(written[position:begins]))
+        there = heard[theirs[start].start : theirs[end - 1].end] if start < end else ""
+        marks.append(Mark(written[begins:ends], there))
+        position = ends
+    return (*marks, Mark(written[position:])) if position < len(written) else tuple(marks)
+
+
+def _joined(words: list[_Word]) -> str:
+    return " ".join(word.folded for word in words)
+
+
+def _words(text: str) -> list[_Word]:
+    """Words without signs and case; scripts that write no blanks count letter by letter."""
+    words: list[_Word] = []
+    joined = False
+    for position, letter in enumerate(text):
+        for sign in unicodedata.normalize("NFKC", letter).casefold():
+            if sign in "'’":
+                continue
+            if unicodedata.category(sign)[0] not in "LNM":
+                joined = False
+                continue
+            is_dense = sign >= "\u2e80"
+            if joined and not is_dense:
+                last = words.pop()
+                words.append(_Word(last.folded + sign, last.start, position + 1))
+            else:
+                words.append(_Word(sign, position, position + 1))
+            joined = not is_dense
     return words
 
 

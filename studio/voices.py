@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from anyio import to_thread
@@ -13,6 +13,7 @@ from engine import Engine, InvalidReference, Reference
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.intake import sound_of
 from studio.library import Library, Sample, Voice
+from studio.library.records import Scalar
 
 OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
@@ -40,6 +41,8 @@ class ListedVoice:
     language: str = ""
     bundled: bool = False
     favourite: bool = False
+    defaults: dict[str, Scalar] = field(default_factory=dict)
+    """What it presets of the sampling."""
 
 
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
@@ -146,7 +149,7 @@ class VoiceShelf:
 
 def _listed(voice: Voice) -> ListedVoice:
     text = voice.samples[0].text if voice.samples else ""
-    return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite)
+    return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite, voice.defaults)
 
 
 def _meant(alias: str, bundled: list[str]) -> str:

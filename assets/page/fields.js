@@ -6,14 +6,18 @@ import { voices } from "./door.js";
 const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
 const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
 const STORE = "voice-studio-1";
+const SHOWN = 500; // ms after which Gradio shows for sure what it was given
 const SETTLED = 300; // ms without a change before the draft is written
 
-/** Fires "change" with {values} whenever a field changes. */
+/** Fires "change" with {values, isFilled} whenever a field changes; isFilled: by the page itself. */
 export class Fields extends EventTarget {
   values = {};
+  voices = []; // that the picker offers, as the API lists them
   #changes = {};
   #choices = null; // voices for the picker, when they are other ones
   #writing = 0;
+  #filled = {}; // by name, {before, now} of what Gradio was given and may not show yet
+  #showing = 0;
 
   named(values) {
     return Object.fromEntries(NAMES.map((name, i) => [name, values[i]]));
@@ -30,7 +34,11 @@ export class Fields extends EventTarget {
     const [changes, choices] = [this.#changes, this.#choices];
     this.#changes = {};
     this.#choices = null;
-    this.#tell({ ...this.named(values), ...changes });
+    const before = this.named(values);
+    this.#filled = Object.fromEntries(Object.entries(changes).map(([name, now]) => [name, { before: before[name], now }]));
+    clearTimeout(this.#showing);
+    this.#showing = setTimeout(() => (this.#filled = {}), SHOWN);
+    this.#tell({ ...before, ...changes }, true);
     const wanted = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
     const voice = NAMES.indexOf("voice");
     if (choices) wanted[voice] = { __type__: "update", choices, value: wanted[voice] };
@@ -39,14 +47,23 @@ export class Fields extends EventTarget {
 
   /** Called by Gradio with the present values after any change. */
   changed(...values) {
-    this.#tell(this.named(values));
+    this.#tell(this.#current(this.named(values)), false);
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.#keep(), SETTLED);
   }
 
-  #tell(values) {
+  /** Gradio changes fields one by one, and tells the others as they were: those are what they are about to be. */
+  #current(values) {
+    for (const [name, { before, now }] of Object.entries(this.#filled)) {
+      if (values[name] === before) values[name] = now;
+      else delete this.#filled[name];
+    }
+    return values;
+  }
+
+  #tell(values, isFilled) {
     this.values = values;
-    this.dispatchEvent(new CustomEvent("change", { detail: { values } }));
+    this.dispatchEvent(new CustomEvent("change", { detail: { values, isFilled } }));
   }
 
   #keep() {
@@ -56,11 +73,16 @@ export class Fields extends EventTarget {
 
   /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
   async offerVoices(changes = {}) {
-    const listed = await voices();
+    await this.lookForVoices();
     const voice = changes.voice ?? this.values.voice;
-    const isThere = listed.some(({ id }) => id === voice);
-    this.#choices = listed.map(({ id, name }) => [name, id]);
-    this.fill({ ...changes, voice: isThere ? voice : listed[0]?.id });
+    const isThere = this.voices.some(({ id }) => id === voice);
+    this.fill({ ...changes, voice: isThere ? voice : this.voices[0]?.id });
+  }
+
+  /** Have the next change offer the library's voices as they are now. */
+  async lookForVoices() {
+    this.voices = await voices();
+    this.#choices = this.voices.map(({ id, name }) => [name, id]);
   }
 
   /** Bring back what this browser kept. */

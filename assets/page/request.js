@@ -64,7 +64,7 @@ export async function buildRequest(fields, frameRate) {
   if (fields.keepSeed && Number.isInteger(fields.seed)) request.seed = fields.seed;
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {
-    throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded, or it is still on its way here.", "Record or upload 10 to 30 seconds of one person speaking; if you just have, press Speak again in a moment.");
+    throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded.", "Record or upload 10 to 30 seconds of one person speaking.");
   }
   if (!fields.clipText.trim()) {
     throw missing("Your clip's words are missing.", "The voice is learned from sound and words together.", "Write down exactly what is said in your clip.");

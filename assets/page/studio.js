@@ -7,7 +7,6 @@ import { clock, Dock } from "./dock.js";
 import { askForSpeech, Refusal, voices } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
-import { KeepVoice } from "./keep.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { offerPresets } from "./presets.js";
@@ -16,7 +15,7 @@ import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
-import { Voices } from "./voices.js";
+import { openVoiceAreas } from "./voice-areas.js";
 import { floats } from "./wav.js";
 
 /** Wait for an element that Gradio has yet to draw. */
@@ -64,7 +63,7 @@ class Studio {
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     for (const button of ["#speak", "#speak-four", "#every-voice"]) {
-      (await drawn(button)).addEventListener("click", (event) => (this.#pressedAt = event.timeStamp), true);
+      (await drawn(button)).addEventListener("click", (event) => this.#press(event, button === "#speak-four" ? 4 : 1), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
@@ -82,7 +81,9 @@ class Studio {
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #fillAreas() {
     const areas = (this.areas = new Areas(await drawn("#areas")));
-    const shown = { voices: await this.#openLibrary(), queue: new Queue(await drawn("#area-queue")) };
+    const { newVoice, voices: library, ownClip } = await openVoiceAreas({ fields: this.fields, health: this.health, areas, drawn });
+    this.ownClip = ownClip;
+    const shown = { "new-voice": newVoice, voices: library, queue: new Queue(await drawn("#area-queue")) };
     new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
@@ -91,19 +92,6 @@ class Studio {
       left?.open();
     });
     areas.start();
-  }
-
-  async #openLibrary() {
-    const keep = new KeepVoice(await drawn("#keep"));
-    this.fields.addEventListener("change", ({ detail }) => keep.consider(detail.values));
-    keep.addEventListener("kept", ({ detail }) => this.fields.offerVoices({ voice: detail.id, source: "bundled" }));
-    const library = new Voices(await drawn("#area-voices"));
-    library.addEventListener("choose", ({ detail }) => {
-      this.fields.fill({ voice: detail.id, source: "bundled" });
-      this.areas.show("studio");
-    });
-    library.addEventListener("changed", () => this.fields.offerVoices());
-    return library;
   }
 
   #listenToDock(dock) {
@@ -124,9 +112,20 @@ class Studio {
     on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
   }
 
+  /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
+  #press(event, count) {
+    this.#pressedAt = event.timeStamp;
+    if (this.fields.values.source !== "clip" || !this.ownClip.isOnItsWay) return;
+    event.stopImmediatePropagation();
+    this.#speakAs({ ...this.fields.values }, count);
+  }
+
   /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
   speak(values, count) {
-    const fields = this.fields.named(values);
+    return this.#speakAs(this.fields.named(values), count);
+  }
+
+  #speakAs(fields, count) {
     const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
     return this.#speakAll(fields, async (request) =>
       Array.from({ length: count }, (_, i) => {
@@ -156,6 +155,10 @@ class Studio {
     this.health.isWatched = true;
     this.#moveFocus("#desk button", "#stop");
     try {
+      if (fields.source === "clip" && this.ownClip.isOnItsWay) {
+        this.dock.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
+        fields.clip = await this.ownClip.arrived(control.signal);
+      }
       const wanted = await plan(await buildRequest(fields, this.health.frameRate));
       if (this.health.isStarting) await this.#untilStarted(control.signal);
       const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));

@@ -1,7 +1,8 @@
-"""Programmatic dependent launch: a kernel starts, and fetches its weights, while the one before it still runs.
+"""Programmatic dependent launch: a kernel is set up while the one before it still runs.
 
-Every kernel of a frame waits for the one before it only before it touches what that one made. Weights never change,
-so their first bytes are called into the L2 cache before the wait, and memory is busy across the gap between kernels.
+Every kernel waits for the one before it only before it touches what that one made, so the gaps between the few hundred
+kernels of a frame shrink: 6.2 to 5.8 ms for two rows on an H200. (Calling weights into the L2 cache before the wait
+as well gained nothing: memory is busy already.)
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import functools
 
 import torch
 import triton
-import triton.language as tl
 from triton.language.extra import cuda as tl_cuda
 
 
@@ -30,19 +30,3 @@ def wait_for_the_one_before():
     """Wait until the kernel before has ended and its writes are seen, then let the one after this start."""
     tl_cuda.gdc_wait()
     tl_cuda.gdc_launch_dependents()
-
-
-@triton.jit
-def fetch(pointers, nbytes):
-    """Call `nbytes` (a multiple of 16) from each of these pointers (aligned to 16) into the L2 cache, without waiting.
-
-    As many pointers as threads: more threads than pointers ask twice.
-    """
-    tl.inline_asm_elementwise(
-        "cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, 0;",
-        "=r,l,r",
-        [pointers.to(tl.int64), nbytes],
-        dtype=tl.int32,
-        is_pure=False,
-        pack=1,
-    )

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from studio.advisor import cut_json
 from studio.api.body import as_model, read_json
-from studio.api.upload import read_form
-from studio.api.voice_json import sample_json, version_wanted, voice_json, voice_response
-from studio.api.voice_schemas import SampleBody, VoiceBody
+from studio.api.upload import Form, read_form
+from studio.api.voice_json import version_wanted, voice_response
+from studio.api.voice_schemas import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.api.voices import FORM_LIMIT, cut_of, sample_of
 from studio.audio.encode import pcm16, wav_header
-from studio.editing import add_sample, edit_sample, find_sample, remove_sample
+from studio.describe import sample_json, voice_json
+from studio.editing import add_sample, choose_samples, duplicate, edit_sample, find_sample, go_back, remove_sample
 from studio.errors import InvalidRequest, NotFound
-from studio.intake import sound_of, suggest_span, take_in
+from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Voice
+from studio.library.checks import clean_language
+from studio.library.listing import Order
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
 from studio.speech import SpeechService
-from studio.transcript import differences
+from studio.transcript import compare
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
@@ -43,6 +48,7 @@ class LibraryRoutes:
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
         routes.post("/v1/voices/advise")(self.advise)
+        routes.post("/v1/voices/transcribe")(self.transcribe)
         routes.post("/v1/voices/inspect")(self.inspect)
         routes.post("/v1/voices/import")(self.import_pack)
         routes.get(voice + "/export")(self.export)
@@ -52,9 +58,12 @@ class LibraryRoutes:
         routes.delete(voice)(self.delete_voice)
         routes.post(voice + "/restore")(self.restore_voice)
         routes.get(voice + "/revisions")(self.list_revisions)
+        routes.post(voice + "/revisions/{revision}/restore")(self.go_back)
+        routes.post(voice + "/duplicate")(self.duplicate)
         routes.get(voice + "/preview")(self.preview)
         routes.get(voice + "/samples")(self.list_samples)
         routes.post(voice + "/samples")(self.add_sample)
+        routes.put(voice + "/samples")(self.choose_samples)
         routes.patch(sample)(self.edit_sample)
         routes.delete(sample)(self.remove_sample)
         routes.get(sample + "/audio")(self.get_clip)
@@ -63,22 +72,29 @@ class LibraryRoutes:
     def list_voices(
         self,
         q: str = "",
-        tag: str | None = None,
+        tag: Annotated[tuple[str, ...], Query()] = (),
         favourite: bool | None = None,
+        order: Order = "name",
         limit: int = 50,
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
-        """Voices by name; ``q`` searches, ``deleted=true`` lists those whose deletion can be undone."""
+        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back.
+
+        ``tags`` of the answer are those of the whole library.
+        """
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
         found = (
-            voices.deleted() if deleted else voices.page(q, tag=tag, favourite=favourite, limit=limit + 1, after=after)
+            voices.deleted()
+            if deleted
+            else voices.page(q, tags=tag, favourite=favourite, order=order, limit=limit + 1, after=after)
         )
         data = [voice_json(voice) for voice in found[:limit]]
         last = data[-1]["id"] if data else None
-        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+        told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
+        return JSONResponse(told | {"tags": voices.tags()})
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name, in the revision after an "@" or the newest."""
@@ -128,6 +144,25 @@ class LibraryRoutes:
         save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
         return voice_response(request, await self._service.save_voice(save))
 
+    async def choose_samples(self, reference: str, request: Request) -> Response:
+        """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
+        chosen = as_model(await read_json(request), ChosenSamples).samples
+        voice = await self._get(reference)
+        save = partial(choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def go_back(self, reference: str, revision: int, request: Request) -> Response:
+        """Speak with the samples of an old revision again, which makes a new one."""
+        voice = await self._get(reference)
+        save = partial(go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def duplicate(self, reference: str, request: Request) -> Response:
+        """A copy of the voice under a name of its own, to change without changing this one."""
+        name = as_model(await read_json(request), NewName).name
+        save = partial(duplicate, self._library, reference, name)
+        return voice_response(request, await self._service.save_voice(save))
+
     def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Remove a sample, which makes a new revision."""
         voice = self._library.voices.get(reference)
@@ -153,20 +188,31 @@ class LibraryRoutes:
     async def advise(self, request: Request) -> JSONResponse:
         """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
 
-        For a file that is too long and no cut, the cut that is suggested is judged. Where speech recognition is
-        installed, ``heard`` is what it hears, and ``differences`` where that is not what ref_text says.
+        For a file that is too long and no cut, the cut that is suggested is judged; ``cut`` is the one that was.
+        With ``heard``, the words that a recogniser heard, ``marks`` are the pieces of ref_text, and what was heard
+        where they differ.
         """
         form = await read_form(request, FORM_LIMIT)
-        data, text, cut = form.file("audio_sample", "file"), form.text("ref_text", "transcript"), cut_of(form)
-        if not form.text("start") and cut.end is None:
-            span = await to_thread.run_sync(suggest_span, data, "audio_sample")
-            cut = type(cut)(span.start, span.end, cut.gain_db, cut.channel)
-        intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
-        told = {"object": "voice.advice", "seconds": intake.clip.seconds} | intake.advice.as_json()
-        transcriber = self._service.transcriber
-        if transcriber is not None:
-            heard = await to_thread.run_sync(transcriber.transcribe, intake.clip, form.text("language"))
-            told |= {"heard": heard, "differences": [asdict(each) for each in differences(text, heard)] if text else []}
+        text, heard = form.text("ref_text", "transcript"), form.text("heard")
+        intake = await _taken_in(form, text)
+        told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
+        told |= intake.advice.as_json()
+        if heard:
+            told["marks"] = [asdict(mark) for mark in compare(text, heard)]
+        return JSONResponse(told)
+
+    async def transcribe(self, request: Request) -> JSONResponse:
+        """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
+
+        Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
+        """
+        form = await read_form(request, FORM_LIMIT)
+        text = form.text("ref_text", "transcript")
+        intake = await _taken_in(form, text)
+        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
+        told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
+        if text:
+            told["marks"] = [asdict(mark) for mark in compare(text, heard.text)]
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
@@ -190,3 +236,12 @@ class LibraryRoutes:
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)
+
+
+async def _taken_in(form: Form, text: str) -> Intake:
+    """The clip of a form as it is cut there, or as is suggested when it says nothing and is too long."""
+    data, cut = form.file("audio_sample", "file"), cut_of(form)
+    if not form.text("start") and cut.end is None:
+        span = await to_thread.run_sync(suggest_span, data, "audio_sample")
+        cut = replace(cut, start=span.start, end=span.end)
+    return await to_thread.run_sync(take_in, data, text, cut, "audio_sample")

@@ -25,13 +25,21 @@ def system_routes(service: SpeechService) -> APIRouter:
                     "doing": status.doing,
                     "progress": round(status.progress, 3),
                     "error": status.error,
+                    "transcriber": service.transcriber.name,
                 },
                 503,
                 headers={"Retry-After": "1"},
             )
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
-        return JSONResponse({"status": "ready", "engine": info, "load": asdict(engine.stats())})
+        return JSONResponse(
+            {
+                "status": "ready",
+                "engine": info,
+                "load": asdict(engine.stats()),
+                "transcriber": service.transcriber.name,
+            }
+        )
 
     @routes.get("/ready")
     async def ready() -> JSONResponse:

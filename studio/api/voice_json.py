@@ -1,55 +1,13 @@
-"""How voices, samples and consents look on the wire, and their strong ETags."""
+"""How voices and consents look to clients of other servers, and the strong ETags of ours."""
 
 from __future__ import annotations
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from studio.advisor import cut_json
+from studio.describe import voice_json
 from studio.errors import InvalidRequest
-from studio.library import Consent, Sample, Voice
-
-
-def voice_json(voice: Voice) -> dict[str, object]:
-    """A voice in full."""
-    return {
-        "id": voice.id,
-        "object": "voice",
-        "slug": voice.slug,
-        "name": voice.name,
-        "address": voice.address,
-        "description": voice.description,
-        "tags": list(voice.tags),
-        "language": voice.language,
-        "favourite": voice.favourite,
-        "bundled": voice.bundled,
-        "licence": voice.licence,
-        "consent": voice.consent_id,
-        "defaults": voice.defaults,
-        "created_at": int(voice.created),
-        "changed_at": int(voice.changed),
-        "revision": voice.revision,
-        "latest_revision": voice.latest,
-        "seconds": round(voice.seconds, 3),
-        "samples": [sample_json(sample) for sample in voice.samples],
-    }
-
-
-def sample_json(sample: Sample) -> dict[str, object]:
-    return {
-        "id": sample.id,
-        "object": "voice.sample",
-        "text": sample.text,
-        "speaker": sample.speaker,
-        "cut": cut_json(sample.cut),
-        "seconds": sample.seconds,
-        "clip_seconds": sample.clip_seconds,
-        "media_type": sample.media_type,
-        "size": sample.size,
-        "sha256": sample.clip,
-        "score": sample.score,
-        "quality": sample.quality,
-    }
+from studio.library import Consent, Voice
 
 
 def openai_voice(voice: Voice) -> dict[str, object]:

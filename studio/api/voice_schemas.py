@@ -19,6 +19,7 @@ class VoiceBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str | None = None
+    slug: str | None = Field(None, description="What requests name it by; without one, a new name brings its own.")
     description: str | None = None
     tags: list[str] | None = None
     language: str | None = None
@@ -30,6 +31,7 @@ class VoiceBody(BaseModel):
     def changes(self) -> VoiceChanges:
         return VoiceChanges(
             name=self.name,
+            slug=self.slug,
             description=self.description,
             tags=None if self.tags is None else tuple(self.tags),
             language=self.language,
@@ -38,6 +40,20 @@ class VoiceBody(BaseModel):
             consent_id=self.consent,
             defaults=None if self.defaults is None else dict(self.defaults),
         )
+
+
+class ChosenSamples(BaseModel):
+    """Which samples a voice's new revision has, in the order of the prompt; each was in one of its revisions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    samples: list[str]
+
+
+class NewName(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
 
 
 class CutBody(BaseModel):

@@ -64,7 +64,7 @@ class AudioVoices:
 
     async def create_voice(self, request: Request) -> JSONResponse:
         """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
-        speaker, language, description, licence and consent if wanted. Its codes are there when this answers."""
+        speaker, language, description, tags (a,b), licence and consent if wanted. Its codes are there at once."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
             raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
@@ -79,6 +79,7 @@ class AudioVoices:
         draft = VoiceDraft(
             name=form.text("name"),
             description=form.text("speaker_description", "description"),
+            tags=tuple(form.text("tags").split(",")),
             language=form.text("language"),
             licence=form.text("licence"),
             consent_id=consent if ours else None,
@@ -102,6 +103,7 @@ class AudioVoices:
                 "text": voice.text,
                 "language": voice.language or None,
                 "bundled": voice.bundled,
+                "defaults": voice.defaults,
             }
             for voice in listed
         ]

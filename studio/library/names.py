@@ -48,6 +48,17 @@ def slug_of(name: str) -> str:
     return slug if slug and slug not in RESERVED else "voice"
 
 
+def clean_slug(slug: str) -> str:
+    """A slug that a person chose. Raises InvalidRequest."""
+    if not slug or slug_of(slug) != slug:
+        raise InvalidRequest(
+            f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}; "
+            f"{', '.join(sorted(RESERVED))} are reserved",
+            "slug",
+        )
+    return slug
+
+
 def split_revision(reference: str) -> tuple[str, int | None]:
     """ "anna@2" is ("anna", 2); without a revision the number is None."""
     name, at, number = reference.rpartition("@")

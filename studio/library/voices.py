@@ -23,7 +23,8 @@ from studio.library.checks import (
 )
 from studio.library.consents import write_consent
 from studio.library.database import Store
-from studio.library.names import clean_name, fold, slug_of, split_revision
+from studio.library.listing import Filter, Order, rows_of, tags_of
+from studio.library.names import clean_name, clean_slug, fold, slug_of, split_revision
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.rows import Row, as_sample, haystack, voices_of, write_samples
 
@@ -37,6 +38,8 @@ class VoiceChanges:
     """What to change of a voice besides its samples; None leaves it as it is."""
 
     name: str | None = None
+    slug: str | None = None
+    """What requests name it by; without one, a new name brings its own."""
     description: str | None = None
     tags: tuple[str, ...] | None = None
     language: str | None = None
@@ -97,34 +100,26 @@ class Voices:
         self,
         query: str = "",
         *,
-        tag: str | None = None,
+        tags: Sequence[str] = (),
         favourite: bool | None = None,
         bundled: bool | None = None,
+        order: Order = "name",
         limit: int = MAX_PAGE,
         after: str | None = None,
     ) -> list[Voice]:
-        """Voices in the order of their names; every word of the query is in name, slug, tags, language or description.
+        """Voices that have every word of the query and every tag.
 
         ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone.
         """
-        where, values = ["deleted is null"], list[Any]()
-        for word in fold(query).split():
-            where.append("instr(haystack, ?)")
-            values.append(word)
-        if tag is not None:
-            where.append("exists (select 1 from json_each(tags) where value = ?)")
-            values.append(tag)
-        for column, wanted in (("favourite", favourite), ("bundled", bundled)):
-            if wanted is not None:
-                where.append(f"{column} = ?")
-                values.append(int(wanted))
+        wanted = Filter(query, tags, favourite, bundled)
         with self._store.reading() as db:
-            if after is not None:
-                where.append("folded > ?")
-                values.append(self._row(db, after)["folded"])
-            limited = min(max(limit, 1), MAX_PAGE)
-            rows = list(db.table("voices").rows_where(" and ".join(where), values, order_by="folded", limit=limited))
-            return voices_of(db, rows)
+            last = None if after is None else self._row(db, after)
+            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), last))
+
+    def tags(self) -> list[str]:
+        """Every tag that some voice has, in order."""
+        with self._store.reading() as db:
+            return tags_of(db)
 
     def count(self) -> int:
         with self._store.reading() as db:
@@ -142,15 +137,19 @@ class Voices:
         With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
         """
         given = {name: value for name, value in _fields(changes).items() if value is not None}
+        slug = given.pop("slug", None)
         with self._store.writing() as db:
             row = self._row(db, reference, version)
             plain = row | {key: json.loads(row[key]) for key in ("tags", "defaults")}
             changed = row | _checked({name: plain[name] for name in _fields(changes)} | given)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
+            if slug is not None:
+                changed["slug"] = self._free_slug(db, clean_slug(slug), row["id"])
             _check_consent(db, changed)
             self._touch(db, changed)
-            note(db, "voice.edit", row["id"], fields=", ".join(sorted(given)))
+            fields = sorted([*given, *(["slug"] if slug else [])])
+            note(db, "voice.edit", row["id"], fields=", ".join(fields))
             return self._load(db, row["id"])
 
     def revise(self, reference: str, change: Revise, version: int | None = None) -> Voice:
@@ -271,6 +270,12 @@ class Voices:
             slug = f"{base}-{number}"
         row["slug"] = slug
         row["haystack"] = haystack(row)
+
+    def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
+        """Raises NameTaken."""
+        if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
+            raise NameTaken(f"another voice is {slug!r} for requests already; choose another", "slug")
+        return slug
 
     def _touch(self, db: Database, row: Row) -> None:
         row["version"] += 1

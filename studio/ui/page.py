@@ -14,6 +14,7 @@ from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.doors import add_client_doors
 from studio.ui.theme import page_theme
+from studio.ui.voice_doors import add_voice_doors
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
@@ -99,7 +100,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                     source, voice, clip, clip_text, every = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("voices", "queue", "api"):
+        for area in ("new-voice", "voices", "queue", "api"):
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
@@ -107,6 +108,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, every, stop, refill)
         add_client_doors(speech)
+        add_voice_doors(speech)
     return page
 
 
@@ -138,7 +140,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
-        _html(_part("keep"))
+        _html(_part("own-clip"))
     return source, voice, clip, clip_text, every
 
 
@@ -207,6 +209,8 @@ def _part(name: str) -> str:
 def _head(root_path: str) -> str:
     return (
         f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/new-voice.css">'
+        f'<link rel="stylesheet" href="{root_path}/page/voices.css">'
         f"{RAW_MICROPHONE}"
         f'<script type="module" src="{root_path}/page/studio.js"></script>'
     )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -61,16 +65,38 @@ def steered(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     """Makes a studio with its page whose start and engine the test steers."""
     with contextlib.ExitStack() as stack:
 
-        def make(engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True) -> Served:
+        def make(
+            engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True, **options: object
+        ) -> Served:
             def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
                 progress("tuning the fork", 0.4)
                 return engine(config)
 
             home = str(tmp_path_factory.mktemp("home"))
-            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)  # type: ignore[arg-type]
             return stack.enter_context(serve(settings, start, wait=wait, page=True))  # type: ignore[arg-type]
 
         yield make
+
+
+@pytest.fixture
+def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recogniser of that name, whose weights are not at hand: it hears "A steady tone." in everything."""
+
+    class WhisperModel:
+        def __init__(self, name: str) -> None:
+            pass
+
+        def transcribe(self, audio: np.ndarray, **options: object) -> tuple[list[SimpleNamespace], SimpleNamespace]:
+            words = [
+                SimpleNamespace(word=f" {word}", start=i / 10, end=(i + 1) / 10, probability=0.9)
+                for i, word in enumerate(("A", "steady", "tone."))
+            ]
+            return [SimpleNamespace(text=" A steady tone.", words=words)], SimpleNamespace(language="en")
+
+    module = types.ModuleType("faster_whisper")
+    module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "faster_whisper", module)
 
 
 @pytest.fixture(scope="module")

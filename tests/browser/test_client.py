@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import wave
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -94,6 +94,72 @@ def test_voices_and_health_are_told(client: Client) -> None:
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
-    for name in ("/synthesize", "/synthesize_stream"):
-        assert all(parameter["parameter_has_default"] for parameter in named[name]["parameters"]), name
+    speech = {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
+    voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
+    assert set(named) == speech | voices | {"/analyze_reference", "/transcribe"}
+    for name, door in named.items():
+        assert all(parameter["parameter_has_default"] for parameter in door["parameters"]), name
+        assert door["description"], name
+
+
+def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_path: Path) -> None:
+    clip = tmp_path / "me.wav"
+    clip.write_bytes(wav(tone(6, level=0.005)))
+    advice = client.predict(audio=handle_file(clip), text="A steady tone.", api_name="/analyze_reference")
+    assert "quiet" in [finding["code"] for finding in advice["findings"]] and advice["cut"]["end"] is None
+    voice = client.predict(
+        name="Tony",
+        audio=handle_file(clip),
+        text="A steady tone.",
+        end=5,
+        gain_db=advice["fixed"]["gain_db"],
+        tags="flat, electric",
+        consent="Yes, I am a tone.",
+        api_name="/voice_create",
+    )
+    assert voice["slug"] == "tony" and voice["tags"] == ["flat", "electric"] and voice["consent"]
+    assert voice["samples"][0]["seconds"] == 5 and voice["samples"][0]["cut"]["gain_db"] > 10
+    changed = client.predict(
+        voice="tony", description="Flat.", favourite=True, defaults={"temperature": 0.5}, api_name="/voice_update"
+    )
+    assert (changed["description"], changed["favourite"], changed["tags"]) == ("Flat.", True, ["flat", "electric"])
+    assert changed["defaults"] == {"temperature": 0.5}
+    assert client.predict(voice="tony", description="", api_name="/voice_update")["description"] == ""
+    with wave.open(client.predict(voice="tony", api_name="/voice_preview")) as heard:
+        assert heard.getnframes() == 5 * 44_100
+    pack = client.predict(voice="tony", api_name="/voice_export")
+    assert Path(pack).name == "tony.fishvoice"
+    assert client.predict(voice="tony", api_name="/voice_delete")["deleted"]
+    with pytest.raises(AppError, match="there is no voice 'tony'"):
+        client.predict(voice="tony", api_name="/voice_get")
+    again = client.predict(pack=handle_file(pack), name="Tom", api_name="/voice_import")
+    assert again["slug"] == "tom" and client.predict(voice="tom@1", api_name="/voice_get")["samples"]
+    client.predict(voice="tom", api_name="/voice_delete")
+
+
+def test_what_a_voice_lacks_is_told_in_words(client: Client, tmp_path: Path) -> None:
+    clip = tmp_path / "me.wav"
+    clip.write_bytes(wav(tone(2)))
+    with pytest.raises(AppError, match="audio is missing"):
+        client.predict(name="Tony", text="A tone.", api_name="/voice_create")
+    with pytest.raises(AppError, match="a sample needs the words"):
+        client.predict(name="Tony", audio=handle_file(clip), api_name="/voice_create")
+    with pytest.raises(AppError, match="no speech recogniser is installed"):
+        client.predict(audio=handle_file(clip), api_name="/transcribe")
+    with pytest.raises(AppError, match="no sample number 3"):
+        client.predict(sample=3, api_name="/voice_preview")
+    with pytest.raises(AppError, match="from 0 to 2"):
+        client.predict(voice="anna", defaults={"temperature": 9}, api_name="/voice_update")
+
+
+def test_a_clip_is_written_down_where_a_recogniser_is_installed(
+    recogniser: None, steered: Callable[..., Served], tmp_path: Path
+) -> None:
+    clip = tmp_path / "me.wav"
+    clip.write_bytes(wav(tone(2)))
+    client = Client(steered(transcriber="faster-whisper:tiny").url, verbose=False)
+    told = client.predict(audio=handle_file(clip), text="A steady bell.", api_name="/transcribe")
+    client.close()
+    assert told["text"] == "A steady tone." and told["language"] == "en"
+    assert told["words"][2] == {"word": "tone.", "start": 0.2, "end": 0.3, "probability": 0.9}
+    assert told["marks"][1] == {"text": "bell", "heard": "tone"}

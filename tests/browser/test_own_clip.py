@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import wave
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.screen import Screen
 from tests.studio.server import Served
@@ -37,10 +38,7 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     own_clip(screen)
     screen.page.get_by_role("button", name="Record", exact=True).click()
     screen.page.wait_for_timeout(2500)  # the recording's length, not a wait for something to happen
-    with screen.page.expect_response("**/gradio_api/upload*") as uploaded:
-        screen.page.locator("#clip button.stop-button:visible").click()
-    uploaded.value.finished()
-    expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
+    screen.page.locator("#clip button.stop-button:visible").click()
     screen.page.get_by_label("What is said in the clip").fill("A long tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
@@ -72,6 +70,43 @@ def test_an_uploaded_clip_is_sent_byte_for_byte(served: Served, open_page: Open,
         screen.speak.click()
     assert base64.b64decode(request.value.post_data_json["ref_audio"].partition(",")[2]) == clip.read_bytes()
     screen.until_over()
+
+
+def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "me.wav").write_bytes(wav(tone(2.0, hertz=220)))
+    screen = open_page(served).ready()
+    held: list[Route] = []
+    screen.page.route(re.compile(r"/gradio_api/upload\?"), lambda route: held.append(route))
+    screen.cut_after(2)
+    own_clip(screen)
+    screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("Your clip is on its way")
+    screen.stop.click()
+    expect(screen.status).to_have_text("Stopped")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("Your clip is on its way")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        held[0].continue_()
+    sent = base64.b64decode(request.value.post_data_json["ref_audio"].partition(",")[2])
+    assert sent == (tmp_path / "me.wav").read_bytes()
+    screen.until_over()
+
+
+def test_a_clip_that_gets_lost_on_its_way_is_said(served: Served, open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "me.wav").write_bytes(wav(tone(2.0)))
+    screen = open_page(served).ready()
+    held: list[Route] = []
+    screen.page.route(re.compile(r"/gradio_api/upload\?"), lambda route: held.append(route))
+    own_clip(screen)
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("Your clip is on its way")
+    held[0].fulfill(status=413, json={"detail": "too large"})
+    expect(screen.card).to_contain_text("Your clip did not arrive.")
 
 
 def test_a_missing_clip_or_its_missing_words_are_asked_for(served: Served, open_page: Open) -> None:

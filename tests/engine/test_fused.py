@@ -26,9 +26,11 @@ TEXTS = (
 
 
 @pytest.mark.parametrize("fast_dim", [64, 32])
-@pytest.mark.parametrize("kernel_attention", [True, False])
+@pytest.mark.parametrize(("kernel_attention", "alike"), [(True, False), (True, True), (False, False)])
 @torch.inference_mode()
-def test_a_fused_frame_draws_what_the_plain_one_draws(tmp_path: Path, fast_dim: int, kernel_attention: bool) -> None:
+def test_a_fused_frame_draws_what_the_plain_one_draws(
+    tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool
+) -> None:
     folder = write_checkpoint(tmp_path, model=TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
     device = torch.device(DEVICE)
     checkpoint = load(folder, device, device, torch.float32)
@@ -46,7 +48,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(tmp_path: Path, fast_dim: 
         if path == "plain":
             frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(2)]))
         else:
-            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention)
+            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention, alike)
             slots = torch.arange(3, device=device)
             frames.append(np.stack([step(slots)[0].cpu().numpy() for _ in range(2)]))
     assert np.array_equal(*frames)

@@ -169,7 +169,7 @@ def test_search_looks_at_name_tags_language_and_description_whatever_the_case(li
     assert names() == ["Anna", "Bärbel"]
     assert names("news") == ["Anna"] and names("BÄR") == ["Bärbel"] and names("calm reads") == ["Anna", "Bärbel"]
     assert names("calm de") == ["Bärbel"] and names("%") == []
-    assert names(tag="old") == ["Bärbel"] and names(favourite=True) == ["Bärbel"]
+    assert names(tags=["old"]) == ["Bärbel"] and names(favourite=True) == ["Bärbel"]
     first = library.voices.page(limit=1)
     assert names(after=first[0].id) == ["Bärbel"]
 

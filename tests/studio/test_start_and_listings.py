@@ -32,7 +32,13 @@ def test_health_tells_how_far_the_start_is_and_speech_waits_for_it(voices_folder
         assert halfway.wait(30)
         health = httpx.get(f"{served.url}/health")
         assert health.status_code == 503
-        assert health.json() == {"status": "starting", "doing": "loading weights", "progress": 0.25, "error": None}
+        assert health.json() == {
+            "status": "starting",
+            "doing": "loading weights",
+            "progress": 0.25,
+            "error": None,
+            "transcriber": None,
+        }
         early = httpx.post(f"{served.url}/v1/audio/speech", json={"input": "a"})
         assert early.status_code == 503 and "loading weights" in early.json()["error"]["message"]
         assert early.headers["retry-after"] == "2"

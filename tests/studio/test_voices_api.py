@@ -235,3 +235,71 @@ def test_the_real_engine_speaks_in_an_uploaded_voice(studio: Served) -> None:
         body = {"input": "Hi.", "voice": "eve", "response_format": "wav", "max_new_tokens": 4, "seed": 1}
         assert client.post(SPEECH, json=body).status_code == 200
         client.delete(f"{VOICES}/eve")
+
+
+def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(client: httpx.Client) -> None:
+    create(client, "Eve", tags="warm, slow ,")
+    create(client, "Dan", tags="warm")
+    client.patch("/v1/voices/bert", json={"favourite": True})
+
+    def names(**wanted: object) -> list[str]:
+        found: list[str] = []
+        after: dict[str, object] = {}
+        while True:  # page by page
+            page = client.get("/v1/voices", params={"limit": 2} | wanted | after).json()
+            assert page["tags"] == ["slow", "warm"]
+            found += [voice["name"] for voice in page["data"]]
+            if not page["has_more"]:
+                return found
+            after = {"after": page["last_id"]}
+
+    assert names() == ["Anna", "Bert", "Dan", "Eve"]
+    assert names(order="favourites") == ["Bert", "Anna", "Dan", "Eve"]
+    assert names(order="recent")[:3] == ["Bert", "Dan", "Eve"]
+    assert names(tag=["warm"]) == ["Dan", "Eve"]
+    assert names(tag=["warm", "slow"]) == ["Eve"]
+    assert client.get("/v1/voices", params={"order": "age"}).status_code == 400
+
+
+def test_which_samples_are_used_can_be_chosen_and_an_old_revision_comes_back(client: httpx.Client) -> None:
+    create(client)
+    second = client.post("/v1/voices/eve/samples", data={"ref_text": "More words."}, files=clip()).json()
+    first_id, second_id = (sample["id"] for sample in second["samples"])
+    url = "/v1/voices/eve/samples"
+    only = client.put(url, json={"samples": [second_id]}).json()
+    assert only["revision"] == 3 and [sample["id"] for sample in only["samples"]] == [second_id]
+    both = client.put(url, json={"samples": [second_id, first_id]}).json()
+    assert [sample["text"] for sample in both["samples"]] == ["More words.", WORDS]
+    for wrong in ([], ["sample_1"], [first_id, first_id]):
+        assert client.put(url, json={"samples": wrong}).status_code == 400
+    back = client.post("/v1/voices/eve/revisions/2/restore").json()
+    assert back["revision"] == 5 and back["samples"] == second["samples"]
+    assert client.post("/v1/voices/eve/revisions/9/restore").status_code == 404
+    etag = client.get("/v1/voices/eve@1").headers["etag"]
+    client.patch("/v1/voices/eve", json={"favourite": True})
+    late = client.post("/v1/voices/eve/revisions/1/restore", headers={"If-Match": etag})
+    assert code_of(late) == (412, "changed")
+
+
+def test_a_copy_is_a_voice_of_its_own_with_the_same_codes(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        create(client, tags="warm")
+        client.patch("/v1/voices/eve", json={"defaults": {"temperature": 0.5}, "favourite": True})
+        encoded = len(engine.encoded)
+        copy = client.post("/v1/voices/eve/duplicate", json={"name": "Eva"}).json()
+        assert (copy["slug"], copy["tags"], copy["defaults"]) == ("eva", ["warm"], {"temperature": 0.5})
+        assert not copy["favourite"] and len(engine.encoded) == encoded
+        client.delete("/v1/voices/eve")
+        assert client.get("/v1/voices/eva/preview").status_code == 200
+        assert code_of(client.post("/v1/voices/eva/duplicate", json={"name": "eva"})) == (409, "voice_exists")
+
+
+def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
+    create(client)
+    assert client.patch("/v1/voices/eve", json={"slug": "narrator"}).json()["slug"] == "narrator"
+    assert client.get("/v1/voices/narrator").json()["name"] == "Eve"
+    assert code_of(client.patch("/v1/voices/narrator", json={"slug": "anna"})) == (409, "voice_exists")
+    assert client.patch("/v1/voices/narrator", json={"slug": "Not this"}).status_code == 400
+    assert client.patch("/v1/voices/narrator", json={"slug": "random"}).status_code == 400
+    assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"

@@ -1,0 +1,97 @@
+// A clip as the browser can hear it: its outline, and any cut of it played as recorded or as it will be used.
+
+const OUTLINE = 600; // bars of a whole clip
+
+/** Decode a clip; null for what this browser cannot read (the server may still be able to). */
+export async function decodeClip(blob) {
+  const context = new OfflineAudioContext(1, 1, 44100);
+  try {
+    return new Clip(await context.decodeAudioData(await blob.arrayBuffer()));
+  } catch (problem) {
+    if (problem.name === "EncodingError") return null;
+    throw problem;
+  }
+}
+
+/** Fires "position" with {seconds} while it plays, null at the end. */
+export class Clip extends EventTarget {
+  #context = null;
+  #source = null;
+  #frame = 0;
+
+  constructor(buffer) {
+    super();
+    this.buffer = buffer;
+    this.seconds = buffer.duration;
+    this.bars = outline(buffer);
+  }
+
+  get isPlaying() {
+    return this.#source !== null;
+  }
+
+  /** cut: {start, end, gain_db, channel} as the API has it. */
+  play(cut) {
+    this.stop();
+    this.#context ??= new AudioContext();
+    this.#context.resume();
+    const [from, to] = [cut.start ?? 0, Math.min(cut.end ?? this.seconds, this.seconds)];
+    const source = new AudioBufferSourceNode(this.#context, { buffer: oneChannel(this.buffer, cut.channel, from, to) });
+    const gain = new GainNode(this.#context, { gain: 10 ** ((cut.gain_db ?? 0) / 20) });
+    source.connect(gain).connect(this.#context.destination);
+    const began = this.#context.currentTime;
+    source.onended = () => this.#source === source && this.stop();
+    source.start();
+    this.#source = source;
+    const follow = () => {
+      this.#tell(Math.min(from + this.#context.currentTime - began, to));
+      this.#frame = requestAnimationFrame(follow);
+    };
+    follow();
+  }
+
+  stop() {
+    cancelAnimationFrame(this.#frame);
+    const source = this.#source;
+    this.#source = null;
+    if (!source) return;
+    source.stop();
+    this.#tell(null);
+  }
+
+  /** Let the loudspeaker go. */
+  close() {
+    this.stop();
+    this.#context?.close();
+    this.#context = null;
+  }
+
+  #tell(seconds) {
+    this.dispatchEvent(new CustomEvent("position", { detail: { seconds } }));
+  }
+}
+
+/** A part of one channel alone, or of the mean of all, as the server takes them; from, to in seconds. */
+function oneChannel(buffer, channel, from, to) {
+  const [first, last] = [Math.floor(from * buffer.sampleRate), Math.ceil(to * buffer.sampleRate)];
+  const mono = new AudioBuffer({ length: Math.max(1, last - first), sampleRate: buffer.sampleRate });
+  const out = mono.getChannelData(0);
+  const all = Number.isInteger(channel) ? [Math.min(channel, buffer.numberOfChannels - 1)] : [...Array(buffer.numberOfChannels).keys()];
+  for (const each of all) {
+    const samples = buffer.getChannelData(each).subarray(first, last);
+    for (let i = 0; i < samples.length; i += 1) out[i] += samples[i] / all.length;
+  }
+  return mono;
+}
+
+function outline(buffer) {
+  const samples = buffer.getChannelData(0);
+  const room = Math.max(1, Math.ceil(samples.length / OUTLINE));
+  const bars = [];
+  for (let from = 0; from < samples.length; from += room) {
+    let loudest = 0;
+    for (let i = from; i < Math.min(from + room, samples.length); i += 1) loudest = Math.max(loudest, Math.abs(samples[i]));
+    bars.push(loudest);
+  }
+  return bars;
+}

@@ -1,0 +1,122 @@
+"""Speech recognition, where one is installed: what is said in a clip, one clip at a time, behind a short line."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+
+from studio.audio.read import Clip
+from studio.audio.resample import Resampler
+from studio.errors import LineFull, NotOffered, Unavailable
+
+RATE = 16_000
+"""Hz, that recognisers hear."""
+MAX_WAITING = 4
+"""So many clips may wait for the one before them."""
+FASTER_WHISPER = "faster_whisper"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that was heard, from second to second of the clip; probability from 0 to 1."""
+
+    word: str
+    start: float
+    end: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was heard in a clip."""
+
+    text: str
+    language: str
+    """BCP 47, as it was told or recognised; blank if unknown."""
+    words: tuple[Word, ...] = ()
+
+
+class Recogniser(Protocol):
+    """Whatever understands speech."""
+
+    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
+
+        ``language``: two or three letters, blank to have it recognised too.
+        """
+
+
+class FasterWhisper:
+    """faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded at the first use."""
+
+    def __init__(self, model: str) -> None:
+        """``model``: a folder or a name, as faster-whisper takes it; a name is fetched from the hub."""
+        self._name = model
+        self._model: Any = None
+
+    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        if self._model is None:
+            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
+        found, info = self._model.transcribe(pcm, language=language or None, word_timestamps=True)
+        segments = list(found)  # a generator: the work is done here
+        words = tuple(
+            Word(word.word.strip(), round(word.start, 3), round(word.end, 3), round(word.probability, 3))
+            for segment in segments
+            for word in segment.words or ()
+        )
+        return Heard(" ".join(segment.text.strip() for segment in segments), info.language, words)
+
+
+PACKAGES = {"faster-whisper": FASTER_WHISPER}
+"""The kinds of recognisers, and the package that each needs."""
+
+
+def check_name(name: str) -> str:
+    """A setting such as faster-whisper:base. Raises ValueError for what is unknown or not installed."""
+    kind, _, model = name.partition(":")
+    if kind not in PACKAGES or not model:
+        raise ValueError(f"allowed is {' or '.join(f'{each}:MODEL' for each in PACKAGES)}")
+    if importlib.util.find_spec(PACKAGES[kind]) is None:
+        raise ValueError(f"it needs the package {kind}, which is not installed")
+    return name
+
+
+class Transcriber:
+    """The one door to the recogniser, which may be none. Used from one event loop."""
+
+    def __init__(self, name: str | None = None, recogniser: Recogniser | None = None) -> None:
+        """``name``: as `check_name` allows; ``recogniser`` in the place of the one of that name."""
+        self.name = name
+        """What is installed, None if nothing is."""
+        self._recogniser = recogniser or (FasterWhisper(name.partition(":")[2]) if name else None)
+        self._one = CapacityLimiter(1)
+        self._waiting = 0
+
+    async def transcribe(self, clip: Clip, language: str = "") -> Heard:
+        """What is said in a clip: seconds on a CPU. Raises NotOffered, LineFull, Unavailable."""
+        recogniser = self._recogniser
+        if recogniser is None:
+            raise NotOffered(
+                "no speech recogniser is installed here: type what is said, or install faster-whisper and start the "
+                "studio with TRANSCRIBER=faster-whisper:base"
+            )
+        if self._waiting > MAX_WAITING:
+            raise LineFull("too many clips wait to be transcribed; try again in a moment", retry_after=5)
+        self._waiting += 1
+        try:
+            return await to_thread.run_sync(_recognise, recogniser, clip, language, limiter=self._one)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise Unavailable(f"the recogniser {self.name} failed: {error}") from error
+        finally:
+            self._waiting -= 1
+
+
+def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:
+    resampler = Resampler(clip.sample_rate, RATE)
+    pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
+    return recogniser.recognise(pcm, language.partition("-")[0].lower())

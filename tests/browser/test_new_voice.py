@@ -1,0 +1,312 @@
+"""A new voice, step by step: recorded or brought, checked, mended, written down, named, kept, heard and spoken in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.screen import Screen
+from tests.browser.test_looks import PHONE, serious_violations
+from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+@pytest.fixture
+def studio(steered: Steer) -> Iterator[Served]:
+    yield steered()
+
+
+def area(screen: Screen) -> Locator:
+    return screen.page.locator("#area-new-voice")
+
+
+def new_voice(screen: Screen) -> Locator:
+    screen.page.get_by_role("tab", name="New voice").click()
+    return area(screen)
+
+
+def press(screen: Screen, name: str) -> None:
+    area(screen).get_by_role("button", name=name, exact=True).click()
+
+
+def bring(screen: Screen, folder: Path, pcm: np.ndarray, rate: int = 44_100) -> None:
+    """Upload a file in step 1 and go on to step 2, judged."""
+    (folder / "me.wav").write_bytes(wav(pcm, rate))
+    area(screen).get_by_label("A recording of the voice").set_input_files(folder / "me.wav")
+    press(screen, "Next")
+    expect(area(screen).locator("[data-part=advice]")).to_contain_text("of 100")
+
+
+def save(screen: Screen, name: str) -> None:
+    """Fill in step 4 and save."""
+    area(screen).get_by_label("Name", exact=True).fill(name)
+    area(screen).get_by_label("It is my voice").check()
+    press(screen, "Save the voice")
+
+
+def picked(screen: Screen) -> Locator:
+    return screen.page.locator("#voice input")
+
+
+@pytest.mark.parametrize("device", ["desktop", "phone"])
+def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
+    studio: Served, open_page: Open, device: str
+) -> None:
+    screen = open_page(studio, permissions=["microphone"], **(PHONE if device == "phone" else {})).ready()
+    steps = new_voice(screen)
+    reading = steps.locator("[data-part=reading]").inner_text()
+    press(screen, "Another text")
+    expect(steps.locator("[data-part=reading]")).not_to_have_text(reading)
+    press(screen, "Record")
+    expect(steps.locator("[data-part=recording]")).to_contain_text("Good level")
+    screen.page.wait_for_timeout(2000)  # the recording's length, not a wait for something to happen
+    press(screen, "Pause")
+    expect(steps.locator("[data-part=recording]")).to_contain_text("Paused")
+    press(screen, "Continue")
+    press(screen, "Stop recording")
+    expect(steps.locator("[data-part=clip-words]")).to_contain_text("Recorded")
+    assert serious_violations(screen) == []
+    press(screen, "Next")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    assert serious_violations(screen) == []
+    press(screen, "Next")
+    words = steps.get_by_label("Transcript")
+    expect(words).not_to_have_value("")  # what was read
+    words.fill("A tone, and nothing else.")
+    assert serious_violations(screen) == []
+    press(screen, "Next")
+    steps.get_by_label("Tags").fill("flat, electric")
+    save(screen, "Toni")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Toni is in the library")
+    expect(steps.get_by_label("The new voice speaks")).to_be_visible()
+    assert serious_violations(screen) == []
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.page.viewport_size["width"]  # type: ignore[index]
+    press(screen, "Open the Studio")
+    expect(picked(screen)).to_have_value("Toni")
+    screen.script.fill("Two words")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert request.value.post_data_json["voice"] == "toni"
+    screen.until_over()
+    kept = studio.client().get("/v1/voices/toni").json()
+    assert kept["tags"] == ["flat", "electric"] and kept["samples"][0]["text"] == "A tone, and nothing else."
+    assert kept["consent"] and kept["language"] == "en"
+
+
+def test_a_recording_is_lossless_and_unprocessed(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio, permissions=["microphone"]).ready()
+    new_voice(screen)
+    press(screen, "Record")
+    expect(area(screen).locator(".recording-time").first).to_contain_text("0:02")
+    press(screen, "Stop recording")
+    told = screen.page.evaluate(
+        """async () => {
+          const bytes = await (await fetch(document.querySelector("[data-part=playback]").src)).arrayBuffer();
+          return { rate: new DataView(bytes).getUint32(24, true), pcm: [...new Int16Array(bytes, 44)] };
+        }"""
+    )
+    pcm, rate = np.array(told["pcm"]) / 32768, told["rate"]
+    steady = pcm[rate // 2 : rate // 2 * 3]
+    assert np.argmax(np.abs(np.fft.rfft(steady))) * rate / len(steady) == pytest.approx(440, abs=3)
+    halves = [np.sqrt(np.mean(half**2)) for half in np.array_split(pcm[rate // 2 :], 2)]
+    assert halves[1] == pytest.approx(halves[0], rel=0.1)  # a browser's level control would pull them apart
+
+
+def test_a_denied_microphone_is_said_and_a_file_does_instead(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(studio).ready()
+    new_voice(screen)
+    denied = "() => Promise.reject(new DOMException('no', 'NotAllowedError'))"
+    screen.page.evaluate(f"() => {{ navigator.mediaDevices.getUserMedia = {denied} }}")
+    press(screen, "Record")
+    said = area(screen).locator("[data-part=recording]")
+    expect(said).to_contain_text("This page may not use the microphone.")
+    expect(said).to_contain_text("upload a recording instead")
+    bring(screen, tmp_path, tone(6))
+
+
+def test_a_page_without_https_says_so_and_offers_a_file(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio)
+    screen.page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false })")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    new_voice(screen)
+    expect(area(screen)).to_contain_text("only to pages on https or localhost")
+    expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
+
+
+def test_a_quiet_clip_with_silence_is_mended_by_presses_and_by_keys(
+    studio: Served, open_page: Open, tmp_path: Path
+) -> None:
+    screen = open_page(studio).ready()
+    steps = new_voice(screen)
+    bring(screen, tmp_path, np.concatenate([np.zeros(3 * 44_100, np.float32), tone(6, level=0.005)]))
+    advice = steps.locator("[data-part=advice]")
+    expect(advice).to_contain_text("Speech is quiet")
+    with screen.page.expect_response("**/v1/voices/advise"):
+        steps.get_by_role("button", name="Trim the beginning").click()
+    expect(advice).not_to_contain_text("silence at the beginning")
+    steps.get_by_role("button", name="Raise by").click()
+    expect(advice).not_to_contain_text("Speech is quiet")
+    expect(steps.locator("[data-part=treatment]")).to_contain_text("dB")
+    press(screen, "Listen as it will be used")
+    end = steps.get_by_role("slider", name="End of the part")
+    end.focus()
+    end.press("PageDown")
+    expect(end).to_have_attribute("aria-valuetext", "8.00 seconds")
+    expect(steps.get_by_label("to", exact=True)).to_have_value("8.00")
+    mark, wave = steps.locator(".cut-start").bounding_box(), steps.locator(".cut-wave").bounding_box()
+    assert mark and wave
+    screen.page.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + 30)
+    screen.page.mouse.down()
+    screen.page.mouse.move(wave["x"] + wave["width"] / 2, mark["y"] + 30)
+    with screen.page.expect_response("**/v1/voices/advise"):
+        screen.page.mouse.up()
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A steady tone.")
+    press(screen, "Next")
+    save(screen, "Quiet one")
+    expect(picked(screen)).to_have_value("Quiet one")
+    cut = studio.client().get("/v1/voices/quiet-one").json()["samples"][0]["cut"]
+    assert cut["gain_db"] > 10 and cut["end"] == 8 and cut["start"] == pytest.approx(4.5, abs=0.1)
+
+
+def test_a_long_recording_is_cut_where_it_is_best(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(studio).ready()
+    new_voice(screen)
+    bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
+    start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
+    assert 1 <= end - start <= 30
+    area(screen).get_by_label("to", exact=True).fill("39")
+    area(screen).get_by_label("to", exact=True).press("Tab")
+    expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
+
+
+def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(studio).ready()
+    steps = new_voice(screen)
+    tabs = steps.get_by_role("list", name="Steps").get_by_role("button")
+    expect(tabs.nth(1)).to_be_disabled()
+    bring(screen, tmp_path, tone(6))
+    press(screen, "Next")
+    expect(steps.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    steps.get_by_label("Transcript").fill("A steady tone.")
+    press(screen, "Next")
+    steps.get_by_label("Description").fill("Flat.")
+    tabs.nth(0).press("Enter")
+    expect(tabs.nth(0)).to_have_attribute("aria-current", "step")
+    screen.page.get_by_role("tab", name="Queue").click()
+    screen.page.get_by_role("tab", name="New voice").click()
+    tabs.nth(3).click()
+    expect(steps.get_by_label("Description")).to_have_value("Flat.")
+    press(screen, "Save the voice")
+    expect(steps.get_by_role("status").filter(has_text="Give the voice a name.")).to_be_visible()
+    steps.get_by_label("Name", exact=True).fill("Anna")
+    press(screen, "Save the voice")
+    expect(steps).to_contain_text("Say that the voice is yours")
+    steps.get_by_label("It is my voice").check()
+    press(screen, "Save the voice")
+    expect(steps).to_contain_text("there is a voice named 'Anna' already")
+    press(screen, "Back")
+    expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
+
+
+def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(studio).ready()
+    steps = new_voice(screen)
+    (tmp_path / "noise.wav").write_bytes(b"RIFF" + bytes(400))
+    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "noise.wav")
+    press(screen, "Next")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("no audio file that can be read")
+    expect(steps.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    press(screen, "Back")
+    (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
+    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
+    expect(steps).to_contain_text("large.wav has 11.0 MB; at most 10 MB can be read.")
+
+
+def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
+    studio: Served, open_page: Open, tmp_path: Path
+) -> None:
+    screen = open_page(studio, permissions=["microphone"]).ready()
+    steps = new_voice(screen)
+    bring(screen, tmp_path, tone(6))
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A steady tone.")
+    press(screen, "Next")
+    steps.get_by_text("Record the consent too").click()
+    steps.get_by_label("Who gives it").fill("Tom Tone")
+    expect(steps).to_contain_text("I, Tom Tone, agree that my voice is used")
+    press(screen, "Record")
+    expect(steps.locator("[data-part=consent-recording]")).to_contain_text("Good level")
+    press(screen, "Stop recording")
+    expect(steps.get_by_label("The recorded consent")).to_be_visible()
+    save(screen, "Tom")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom is in the library")
+    press(screen, "Add another clip")
+    bring(screen, tmp_path, tone(4, hertz=300))
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A lower tone.")
+    press(screen, "Next")
+    press(screen, "Add the clip")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom has one clip more")
+    with studio.client() as client:
+        voice = client.get("/v1/voices/tom").json()
+        assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone."]
+        assert client.get(f"/v1/audio/voice_consents/{voice['consent']}").json()["name"] == "Tom Tone"
+
+
+def test_what_a_recogniser_hears_is_marked_against_what_is_written(
+    recogniser: None, steered: Steer, open_page: Open, tmp_path: Path
+) -> None:
+    screen = open_page(steered(transcriber="faster-whisper:tiny")).ready()
+    steps = new_voice(screen)
+    bring(screen, tmp_path, tone(6))
+    press(screen, "Next")
+    words = steps.get_by_label("Transcript")
+    press(screen, "Transcribe")
+    expect(words).to_have_value("A steady tone.")
+    expect(steps).to_contain_text("What was heard is what is written.")
+    words.fill("A steady purple tone.")
+    expect(steps.locator("mark del")).to_have_text("purple")
+    words.fill("A steady bell.")
+    expect(steps.locator("mark ins")).to_have_text("tone")
+    press(screen, "Use what was heard")
+    expect(words).to_have_value("A steady tone.")
+    expect(steps.locator("mark")).to_have_count(0)
+
+
+def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    screen = open_page(studio).ready()
+    (tmp_path / "me.wav").write_bytes(wav(tone(6)))
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
+    new_voice(screen)
+    bring(screen, tmp_path, tone(5))
+    screen.page.get_by_role("tab", name="Studio").click()
+    asked: list[str] = []
+    screen.page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    screen.page.get_by_role("button", name="Keep this voice …").click()
+    assert "not saved yet" in asked[0]
+    press(screen, "Start over")
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.page.get_by_label("What is said in the clip").fill("A steady tone.")
+    screen.page.get_by_role("button", name="Keep this voice …").click()
+    expect(area(screen).get_by_role("heading", name="Check the clip")).to_be_visible()
+    press(screen, "Next")
+    expect(area(screen).get_by_label("Transcript")).to_have_value("A steady tone.")
+    press(screen, "Next")
+    save(screen, "Cleo")
+    press(screen, "Open the Studio")
+    expect(picked(screen)).to_have_value("Cleo")
+    other = open_page(studio).ready()
+    other.page.get_by_label("Choose a voice").click()
+    expect(other.page.get_by_role("option", name="Cleo")).to_be_visible()
