@@ -23,7 +23,7 @@ from engine.codec.fused import FusedDecoder
 from engine.codec.products import laid_out
 from engine.kernels.conv import Snake, conv
 from engine.kernels.past import Past
-from engine.kernels.tiles import Tiles, pick
+from engine.kernels.tiles import Tiles, pick, shared_memory
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 """Rows and frames."""
@@ -125,8 +125,9 @@ def tune(precision: Precision, frames: int) -> dict[str, Any]:
     out = {}
     for name, (each, inputs, outputs, taps) in LAYERS.items():
         run, total = layer(name, frames, precision), frames * each
-        kind = torch.float32 if precision == "tf32" else torch.bfloat16
-        picked = pick(total, outputs, taps, inputs, kind, precision == "float32")
+        nbytes = (2, 2) if precision == "bfloat16" else (4, 4)
+        limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
+        picked = pick(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
         found = []
         variants = {picked, *FEW} | (set(LARGE) if total >= 1024 else set())
         for tiles in variants:

@@ -96,6 +96,6 @@ def _stream_bytes(codec: Codec) -> int:
 
 
 def _graph_bytes(codec: CodecConfig) -> int:
-    """What the largest codec graph holds for one row: a few activations of its widest layer, eight frames long."""
+    """What the largest codec graph holds for one row: a layer's two inputs and two results, eight frames long."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
-    return 8 * 8 * codec.frame_samples * widest * 4
+    return 5 * 8 * codec.frame_samples * widest * 4

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.kernels.launch import launch
 from engine.kernels.past import Past, extend
 from engine.kernels.product import conv_kernel
-from engine.kernels.tiles import Tiles, pick, pick_interpreted
+from engine.kernels.tiles import Tiles, pick, pick_interpreted, shared_memory
 
 Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 
@@ -103,7 +103,8 @@ def _tiles(x: Tensor, weights: Weights) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     if x.device.type == "cpu":
         return pick_interpreted(rows * steps, outputs, inputs)
-    return pick(rows * steps, outputs, taps, inputs, weights.high.dtype, weights.low is not None)
+    nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
+    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
 
 
 def conv_twin(
