@@ -64,6 +64,8 @@ def engine_config(settings: Settings) -> EngineConfig:
         prefix_bytes=settings.prefix_cache_mb * 2**20,
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
+        weights=settings.weights,  # type: ignore[arg-type]
+        reproducible=settings.reproducible,
     )
 
 

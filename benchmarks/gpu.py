@@ -7,47 +7,26 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import itertools
 import json
 import queue
 import statistics
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small
+from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
-from engine.checkpoint import load
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused import FusedDecoder
-from engine.config import ModelConfig, TransformerSizes
-from engine.layers import rope_angles
 from engine.loop import Loop
 from engine.model import DualAR
-from engine.prompt import Prompt
-from engine.row import Row
 from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams
-from engine.types import AudioChunk, Sampling
-
-DEVICE = torch.device("cuda")
-SLOW = TransformerSizes(155776, 36, 2560, 32, 8, 128, 9728, True, 1e6, 1e-6)
-S2_PRO = ModelConfig(
-    slow=SLOW,
-    fast=replace(SLOW, vocab_size=4096, n_layer=4, qk_norm=False),
-    num_codebooks=10,
-    codebook_size=4096,
-    max_context=32768,
-    tie_word_embeddings=True,
-    eos_token=151645,
-    semantic_start=151678,
-    semantic_end=155773,
-)
-FRAME_SECONDS = 2048 / 44100
+from engine.streams import GraphStreams
+from engine.types import AudioChunk
 
 
 def median_ms(run: Any, repeat: int = 30, warm: int = 3) -> float:
@@ -62,108 +41,6 @@ def median_ms(run: Any, repeat: int = 30, warm: int = 3) -> float:
         if i >= warm:
             times.append(start.elapsed_time(end))
     return statistics.median(times)
-
-
-def error(a: Tensor, b: Tensor) -> float:
-    return float((a.double() - b.double()).norm() / b.double().norm())
-
-
-def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Sampling | None = None) -> Row:
-    """A row whose prompt is random text and frames."""
-    random = np.random.default_rng(seed)
-    ids = random.integers(0, config.eos_token, steps)
-    codes = np.zeros((config.num_codebooks, steps), np.int64)
-    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
-    made.slot = slot
-    return made
-
-
-def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    for each in rows:
-        while not runner.prefill([each]):
-            pass
-    return rows
-
-
-def check_kernels() -> dict[str, float]:
-    """bf16 kernels against their twins in float64-ish float32: relative errors."""
-    torch.manual_seed(0)
-    out = {}
-    for rows_, (columns, depth) in itertools.product((1, 5, 16), ((6144, 2560), (2560, 9728))):
-        x = torch.randn(rows_, depth, device=DEVICE).bfloat16()
-        w = (torch.randn(columns, depth, device=DEVICE) / depth**0.5).bfloat16()
-        g = (1 + 0.1 * torch.randn(depth, device=DEVICE)).bfloat16()
-        r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
-        f = [t.float() for t in (x, w, g, r)]
-        key = f"linear {rows_}x{columns}x{depth}"
-        out[key] = error(kernels.linear(x, w), kernels.linear_twin(f[0], f[1]))
-        out[key + " norm"] = error(kernels.linear(x, w, g, 1e-6), kernels.linear_twin(f[0], f[1], f[2], 1e-6))
-        out[key + " residual"] = error(kernels.linear(x, w, residual=r), kernels.linear_twin(f[0], f[1], residual=f[3]))
-        gated = kernels.linear(x, w, g, 1e-6, gated=True)
-        out[key + " gated"] = error(gated, kernels.linear_twin(f[0], f[1], f[2], 1e-6, gated=True))
-    keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
-    slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
-    table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
-    qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
-    gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
-    norms = (gains[0], gains[1])
-    k2, v2 = keys.clone(), values.clone()
-    q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
-    out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
-    out["rotate keys"] = error(keys, k2)
-    how = qkv, norms, 1e-6, table
-    y = kernels.decode_attention(*how, keys, values, slots, positions)
-    out["attention"] = error(y, kernels.decode_attention_twin(*how, k2, v2, slots, positions))
-    out["attention keys"] = error(keys, k2)
-    logits = torch.randn(64, 4097, device=DEVICE) * 3
-    drawing = (
-        torch.randperm(64, device=DEVICE),
-        torch.rand(64, device=DEVICE) * 1.5,
-        torch.rand(64, device=DEVICE),
-        torch.randint(1, 200, (64,), device=DEVICE),
-        torch.randint(0, 2**62, (64,), device=DEVICE),
-        torch.randint(0, 2000, (64,), device=DEVICE),
-    )
-    recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
-    out["sample mismatches of 64"] = float(
-        (kernels.sample(logits, *drawing, 3) != kernels.sample_twin(logits, *drawing, 3)).sum()
-    )
-    mine, twin = (f(logits, *drawing, 0, recent) for f in (kernels.sample, kernels.sample_twin))
-    out["semantic mismatches of 64"] = float((mine != twin).sum())
-    return out
-
-
-def check_small(folder: Path) -> dict[str, Any]:
-    """On a small checkpoint in float32: the graph path draws what plain torch draws, and decodes the same sound."""
-    small = load(folder, DEVICE, DEVICE, torch.float32)
-    texts = (Sampling(temperature=0.0), Sampling(seed=7), Sampling(temperature=1.1, top_p=0.95, top_k=60, seed=9))
-    frames: list[np.ndarray] = []
-    for graphs in (False, True):
-        runner = Runner(small.model, 4, 1024)
-        if graphs:
-            runner.use_graphs(True, lambda done: None)
-        prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
-        for each in prompts:
-            each.prompt.ids[:] %= 256
-        rows = join(runner, prompts)
-        frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
-    codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
-    plain, graph = PlainStreams(small.codec), GraphStreams(FusedDecoder(small.codec, 4), 4)
-    graph.capture(lambda done: None)
-    worst = 0.0
-    cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
-    for a, b in itertools.pairwise(cuts):
-        pieces = [(i, codes[i, :, a:b]) for i in range(3)]
-        for streams in (plain, graph):
-            for name, _ in pieces:
-                streams.open(name)
-        for x, y in zip(plain.decode(pieces), graph.decode(pieces), strict=True):
-            worst = max(worst, float(np.abs(x - y).max()))
-    return {
-        "frames_equal": int((frames[0] == frames[1]).all((1, 2)).sum()),
-        "of_frames": len(frames[0]),
-        "codec_worst": worst,
-    }
 
 
 SHAPES = {
@@ -215,19 +92,6 @@ def graphed_ms(run: Any) -> float:
     return median_ms(graph.replay, 12, 2)
 
 
-def random_model() -> DualAR:
-    with torch.device("meta"):
-        model = DualAR(S2_PRO)
-    model = model.to_empty(device=DEVICE).bfloat16()
-    torch.manual_seed(0)
-    for name, parameter in model.named_parameters():
-        if name.endswith("norm.weight"):
-            parameter.data.fill_(1.0)
-        else:
-            parameter.data.normal_(0, 0.02)
-    return model.eval().requires_grad_(False)
-
-
 def floor() -> tuple[float, float]:
     """GB/s of a large read, and the milliseconds that a frame's weights take at that speed."""
     big = torch.randn(2**30, device=DEVICE)
@@ -238,10 +102,10 @@ def floor() -> tuple[float, float]:
     return speed, weights / speed / 1e6
 
 
-def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str, float]:
+def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, float8: bool = False) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None)
+    runner.use_graphs(True, lambda done: None, float8=float8)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -252,16 +116,17 @@ def time_frames(model: DualAR, sizes: tuple[int, ...], context: int) -> dict[str
 
 
 class Heard:
-    """What a listener notes: when the first chunk came and what the last one said."""
+    """What a listener notes of a take: when each chunk came, with how many frames."""
 
     def __init__(self) -> None:
+        self.chunks: list[tuple[float, int]] = []
         self.first = 0.0
         self.last: queue.SimpleQueue[AudioChunk] = queue.SimpleQueue()
 
     def __call__(self, item: Any) -> None:
         if not isinstance(item, AudioChunk):
-            print(f"a take ended early: {item}", flush=True)
             return
+        self.chunks.append((time.perf_counter(), item.frames))
         self.first = self.first or item.timing.now
         if item.finish_reason:
             self.last.put(item)
@@ -269,7 +134,7 @@ class Heard:
 
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
-    runner = Runner(model, rows, 2048, 2**31)
+    runner = Runner(model, rows, 1024, 2**31)
     runner.use_graphs(True, lambda done: None)
     streams = GraphStreams(FusedDecoder(codec, rows, precision), rows)
     started = time.perf_counter()
@@ -286,9 +151,14 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
 
     submit(1, 300, 20).last.get()
     started = time.perf_counter()
-    takes = [heard.last.get() for heard in [submit(i, 300, frames) for i in range(rows)]]
+    takes = [submit(i, 300, frames) for i in range(rows)]
+    for heard in takes:
+        heard.last.get()
     seconds = time.perf_counter() - started
-    total = sum(take.first_frame + take.frames for take in takes)
+    # All rows speak between the last one's first chunk and the first one's last.
+    begin, end = max(heard.chunks[0][0] for heard in takes), min(heard.chunks[-1][0] for heard in takes)
+    spoken = sum(count for heard in takes for at, count in heard.chunks if begin < at <= end)
+    total = sum(count for heard in takes for _, count in heard.chunks)
     first = []
     for _ in range(20):  # the same prompt: all but its last 40 positions are known
         heard = submit(7, 300, 6)
@@ -296,8 +166,8 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
         first.append(heard.first * 1e3)
     loop.stop()
     return {
-        "xrt_with_codec": total * FRAME_SECONDS / seconds,
-        "ms_a_frame_of_all": seconds / (total / rows) * 1e3,
+        "xrt_with_codec": spoken * FRAME_SECONDS / (end - begin),
+        "xrt_with_codec_and_prefill": total * FRAME_SECONDS / seconds,
         "first_audio_ms": statistics.median(first[2:]),
         "codec_capture_s": captured,
     }
@@ -339,7 +209,7 @@ def main() -> None:
         if arguments.out:
             arguments.out.write_text(json.dumps(report, indent=1))
 
-    faulthandler.dump_traceback_later(150)
+    faulthandler.dump_traceback_later(240)
     began = time.perf_counter()
     with torch.inference_mode():
         keep("kernels", check_kernels())
@@ -351,11 +221,15 @@ def main() -> None:
             keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
+        keep("alike", check_alike(model))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)
         keep("codec", time_codec(codec))
-        for rows_, precision in ((1, "float32"), (32, "tf32"), (64, "tf32")):
-            keep(f"stream_{rows_}_{precision}", time_streams(model, codec, rows_, 250, precision))  # type: ignore[arg-type]
+        takes: tuple[tuple[int, Precision], ...] = ((1, "float32"), (64, "float32"), (64, "tf32"), (64, "bfloat16"))
+        for count, precision in takes:
+            keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
+        keep("logits", check_logits(model))
+        keep("frames_fp8", {"frame_ms_b1_fp8": time_frames(random_model(), (1,), 600, float8=True)["frame_ms_b1"]})
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 
 

@@ -42,6 +42,8 @@ class EngineConfig:
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
+    weights: Literal["dtype", "fp8"] = "dtype"
+    """fp8: the slow AR's feed-forward weights in float8 with a scale a row, on CUDA with the attention kernel."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others on CUDA too, bit by bit. Without it one row goes
     through faster kernels than several, and rounding may then tell which. Needs the attention kernel."""

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.cache import KVCache
-from engine.kernels import Spoken, decode_attention, end_frame, linear, rotate, sample
+from engine.kernels import Spoken, decode_attention, end_frame, linear, quantised, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.slots import Slots
@@ -34,14 +34,27 @@ class FusedLayer:
     ffn_norm: Tensor
     gate_up: Tensor
     """(2 · intermediate, dim): w1 over w3"""
+    gate_up_scales: Tensor | None
+    """For float8 weights: a scale a row."""
     down: Tensor
+    down_scales: Tensor | None
 
     @classmethod
-    def of(cls, block: Block) -> FusedLayer:
-        """Take a block's weights; its w1 and w3 become views of the joined tensor, so nothing is held twice."""
+    def of(cls, block: Block, float8: bool) -> FusedLayer:
+        """Take a block's weights, so that nothing is held twice.
+
+        Its w1 and w3 become views of the joined tensor. float8: the feed-forward's weights are halved, and the
+        block has none any more.
+        """
         attention, ffn = block.attention, block.feed_forward
-        gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight])
-        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        gate_up, down = torch.cat([ffn.w1.weight, ffn.w3.weight]), ffn.w2.weight.data
+        gate_up_scales = down_scales = None
+        if float8:
+            for part in (ffn.w1, ffn.w2, ffn.w3):
+                part.weight.data = part.weight.data[:0]
+            (gate_up, gate_up_scales), (down, down_scales) = quantised(gate_up), quantised(down)
+        else:
+            ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
         return cls(
             attention_norm=block.attention_norm.weight,
             qkv=attention.wqkv.weight,
@@ -49,18 +62,20 @@ class FusedLayer:
             output=attention.wo.weight,
             ffn_norm=block.ffn_norm.weight,
             gate_up=gate_up,
-            down=ffn.w2.weight,
+            gate_up_scales=gate_up_scales,
+            down=down,
+            down_scales=down_scales,
         )
 
 
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
-    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool) -> None:
+    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: bool) -> None:
         self._attend, self._alike = attend, alike
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
-        self._layers = [FusedLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
+        self._layers = [FusedLayer.of(block, float8) for block in plain.layers]  # type: ignore[arg-type]
         angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
         self._table = torch.view_as_real(angles).contiguous()
 
@@ -80,8 +95,10 @@ class FusedTransformer:
                 rotate(*how, slots, positions, keys, values)
             y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
             x = linear(y.flatten(1), layer.output, residual=x, alike=self._alike)
-            y = linear(x, layer.gate_up, layer.ffn_norm, eps, gated=True, alike=self._alike)
-            x = linear(y, layer.down, residual=x, alike=self._alike)
+            y = linear(
+                x, layer.gate_up, layer.ffn_norm, eps, gated=True, scales=layer.gate_up_scales, alike=self._alike
+            )
+            x = linear(y, layer.down, residual=x, scales=layer.down_scales, alike=self._alike)
         return x
 
     def norm(self, x: Tensor) -> Tensor:
@@ -97,15 +114,26 @@ class FusedFrame:
     """One frame for the rows in these slots, without a word from the host: codes (rows, codebooks), ended (rows,)."""
 
     def __init__(
-        self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int, kernel_attention: bool, alike: bool
+        self,
+        model: DualAR,
+        cache: KVCache,
+        slots: Slots,
+        rows: int,
+        context: int,
+        kernel_attention: bool,
+        alike: bool = False,
+        float8: bool = False,
     ) -> None:
-        """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed."""
+        """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed.
+
+        float8: the slow AR's feed-forward reads half as many bytes, and draws a little differently.
+        """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
         self._head = model.head().contiguous()
         attend = decode_attention if kernel_attention else masked_attention
-        self.slow = FusedTransformer(model.slow, context, attend, alike)
-        self._fast = FusedTransformer(model.fast, books, attend, alike)
+        self.slow = FusedTransformer(model.slow, context, attend, alike, float8)
+        self._fast = FusedTransformer(model.fast, books, attend, alike, False)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from engine.cache import KVCache
 from engine.codec import Codec, CodecConfig, Precision
@@ -48,14 +47,18 @@ def plan_memory(
     context: int,
     prefix_bytes: int,
     codec_graphs: Precision | None,
+    float8: bool = False,
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
-    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes.
+    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. float8: the slow AR's
+    feed-forward in 8 bits.
     """
     with torch.device("meta"):
         weights = sum(p.numel() for p in DualAR(config).parameters()) * dtype.itemsize
         plain = Codec(codec)
+    if float8:
+        weights -= 3 * config.slow.n_layer * config.slow.dim * config.slow.intermediate_size * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     position = KVCache.bytes_per_position(config.slow, dtype)
     items = [
@@ -71,20 +74,16 @@ def plan_memory(
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
-    """The fused decoder lays its weights out anew, the old ones are let go; codebooks become tables of vectors."""
-    size = {part: sum(p.nbytes for p in part.parameters()) for part in (codec, codec.decoder, *_upper_parts(codec))}
+    """The fused decoder lays weights out anew and lets the old go; codebooks become tables of whole vectors."""
+    whole = sum(p.nbytes for p in codec.parameters())
     if graphs is None:
-        return size[codec]
-    decoder = size[codec.decoder]
-    upper = sum(size[part] for part in _upper_parts(codec))
-    books = codec.config.semantic_codebook_size + codec.config.residual_codebooks * codec.config.residual_codebook_size
-    table = books * codec.config.post_module.dim * 4
-    fused = {"float32": 2 * decoder + upper + table, "tf32": decoder + upper + table}
-    return size[codec] - decoder - upper + fused.get(graphs, (decoder + upper + table) // 2)
-
-
-def _upper_parts(codec: Codec) -> tuple[nn.Module, nn.Module]:
-    return codec.quantizer.post_module, codec.quantizer.upsample
+        return whole
+    config, quantizer = codec.config, codec.quantizer
+    parts = codec.decoder, quantizer.post_module, quantizer.upsample
+    laid_out = sum(p.nbytes for part in parts for p in part.parameters())
+    books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
+    table = books * config.post_module.dim * 4
+    return whole + table - ((laid_out + table) // 2 if graphs == "bfloat16" else 0)
 
 
 def _stream_bytes(codec: Codec) -> int:
@@ -97,6 +96,6 @@ def _stream_bytes(codec: Codec) -> int:
 
 
 def _graph_bytes(codec: CodecConfig) -> int:
-    """What the largest codec graph holds for one row: a few activations of its widest layer, eight frames long."""
+    """What the largest codec graph holds for one row: a layer's two inputs and two results, eight frames long."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
-    return 8 * 8 * codec.frame_samples * widest * 4
+    return 5 * 8 * codec.frame_samples * widest * 4

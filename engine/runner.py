@@ -47,15 +47,20 @@ class Runner:
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
-    def use_graphs(self, kernel_attention: bool, progress: Callable[[float], None], alike: bool = False) -> None:
+    def use_graphs(
+        self, kernel_attention: bool, progress: Callable[[float], None], alike: bool = False, float8: bool = False
+    ) -> None:
         """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
 
-        alike: a row's codes do not depend on what else is in the batch, not even by rounding; needs the kernel.
+        alike: a row's codes do not depend on what else is in the batch, not even by rounding. float8: as
+        FusedFrame says. Both need the kernel.
         """
         from engine.fused import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
         from engine.graphs import FrameGraphs, PrefillGraphs
 
-        step = FusedFrame(self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike)
+        step = FusedFrame(
+            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, float8
+        )
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)
         self.kernel_attention, self.ahead = kernel_attention, True

@@ -15,7 +15,9 @@ Sound after one frame, then ever cheaper chunks, each short enough to be ready b
 played, as long as the engine is faster than real time …"""
 LOW_LEAD = 0.1
 """… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
-is goes out at once."""
+is goes out at once …"""
+HIGH_LEADS = ((4.0, 32), (2.0, 16))
+"""… while one who has so many seconds in hand does not miss a larger chunk, which costs everybody less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,12 @@ class Scheduler:
 
 
 def is_chunk_due(row: Row, frame_seconds: float, now: float) -> bool:
-    """Whether the row's frames should go to the codec now: by the ramp, or because its listener runs dry."""
-    if len(row.frames) >= CHUNK_FRAMES[min(row.chunks, len(CHUNK_FRAMES) - 1)]:
+    """Whether the row's frames should go to the codec now, by what its listener has in hand."""
+    if not row.frames:
+        return False
+    lead = row.sent * frame_seconds - (now - row.first_chunk) if row.chunks else LOW_LEAD
+    if lead < LOW_LEAD:
         return True
-    in_hand = row.sent * frame_seconds - (now - row.first_chunk)
-    return row.chunks > 0 and bool(row.frames) and in_hand < LOW_LEAD
+    if row.chunks < len(CHUNK_FRAMES):
+        return len(row.frames) >= CHUNK_FRAMES[row.chunks]
+    return len(row.frames) >= next((most for seconds, most in HIGH_LEADS if lead >= seconds), CHUNK_FRAMES[-1])

@@ -9,7 +9,7 @@ import torch
 
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint
-from engine.codec import CodecConfig, fingerprint
+from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
 from engine.loop import Loop
@@ -35,17 +35,22 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
+    float8 = config.weights == "fp8"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
-    if config.reproducible and device.type == "cuda" and not kernel:
-        raise ConfigError(f"reproducible takes need the KV-cache attention kernel: {missing or 'it is switched off'}")
+    for wanted, asked in (
+        ("reproducible takes", config.reproducible and device.type == "cuda"),
+        ("fp8 weights", float8),
+    ):
+        if asked and not kernel:
+            raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision)
+    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, float8)
     memory.check(_budget(config, device))
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
@@ -66,17 +71,24 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
     )
+    streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
-    streams: Streams = PlainStreams(codec, config.codec_dtype)
     if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible)
-    if missing is None and codec_device.type == "cuda":
-        from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
-
-        streams = graphs = GraphStreams(FusedDecoder(codec, rows, config.codec_dtype, max(GraphStreams.FRAMES)), rows)
-        codec.forget_decoder()
-        graphs.capture(lambda done: tell("capturing codec graphs", done))
+        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
+    if isinstance(streams, GraphStreams):
+        streams.capture(lambda done: tell("capturing codec graphs", done))
     return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, 1 / info.frame_rate)
+
+
+def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:
+    """The codec's side of the engine. The fused decoder has its own copy of the weights: the plain one's are let go."""
+    if not graphs:
+        return PlainStreams(codec, precision)
+    from engine.codec.fused import FusedDecoder  # only here, for it needs Triton
+
+    decoder = FusedDecoder(codec, rows, precision, max(GraphStreams.FRAMES))
+    codec.forget_decoder()
+    return GraphStreams(decoder, rows)
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:

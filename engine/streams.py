@@ -64,9 +64,14 @@ class BatchDecoder(Protocol):
     def reset(self, slot: int) -> None:
         """Start a new stream in this slot."""
 
+    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
+        """Make calls of these (rows, frames) as quick at first as they are later."""
 
-STREAMS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
-"""Streams decoded together: dense, because the codec computes as much for one that fills a batch up as for another."""
+
+DENSE = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
+"""Streams decoded together in the longest chunks: the codec computes as much for one that only fills a batch up."""
+SPARSE = (1, 2, 4, 8, 16, 32, 64, 128)
+"""The same in shorter chunks, which are those of takes that have just begun."""
 
 
 class GraphStreams:
@@ -81,25 +86,29 @@ class GraphStreams:
         self._decoder, self._count, self._device = decoder, count, decoder.device
         self._free = list(range(count))
         self._slots: dict[Hashable, int] = {}
-        self._sizes = [size for size in STREAMS if size < count] + [count]
+        self._sizes = {
+            frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
+            for frames in self.FRAMES
+        }
         self._graphs: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, Tensor, Tensor, Tensor]] = {}
 
     @torch.inference_mode()
     def capture(self, progress: Callable[[float], None]) -> None:
         """Capture every size, the largest first so that the others fit into its memory pool."""
         with torch.cuda.device(self._device):
-            self._capture(progress)
+            sizes = [(rows, frames) for frames in self.FRAMES for rows in reversed(self._sizes[frames])]
+            self._decoder.prepare(sizes)
+            self._capture(sizes, progress)
 
-    def _capture(self, progress: Callable[[float], None]) -> None:
+    def _capture(self, sizes: list[tuple[int, int]], progress: Callable[[float], None]) -> None:
         pool = None
-        sizes = [(rows, frames) for rows in reversed(self._sizes) for frames in self.FRAMES]
         for done, (rows, frames) in enumerate(sizes, 1):
             slots = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
             codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64, device=self._device)
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
-                self._decoder(codes, slots)  # kernels compile before the capture
+                self._decoder(codes, slots)  # kernels are loaded before the capture
             torch.cuda.current_stream().wait_stream(side)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=pool):
@@ -136,7 +145,7 @@ class GraphStreams:
 
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
-        size = next(size for size in self._sizes if size >= len(slots))
+        size = next(size for size in self._sizes[codes.shape[2]] if size >= len(slots))
         graph, aim, static_codes, pcm = self._graphs[size, codes.shape[2]]
         aim.copy_(torch.tensor(slots + [self._count] * (size - len(slots))))
         static_codes[: len(slots)].copy_(torch.from_numpy(codes.astype(np.int64)))

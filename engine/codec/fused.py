@@ -6,6 +6,7 @@ and every state has a fixed address: a call can be captured as a CUDA graph for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from engine.codec.past import Pasts
 from engine.codec.products import Product, laid_out, product_of, snake_of
 from engine.codec.transformer import Block
 from engine.kernels.conv import Activation, conv
+from engine.kernels.launch import compiling
 from engine.kernels.past import Past
 from engine.layers import RMSNorm
 
@@ -63,7 +65,8 @@ class Layer:
         result: torch.dtype | None = torch.float32,
         snake: PlainSnake | None = None,
     ) -> None:
-        self.weights, self.bias = laid_out(product.weight, kinds.precision), product.bias
+        self.weights = laid_out(product.weight, kinds.precision)
+        self.bias = product.weight.new_zeros(len(product.weight)) if product.bias is None else product.bias
         self.stride, self.dilation = product.stride, product.dilation
         self.number = None
         if product.context:
@@ -75,7 +78,7 @@ class Layer:
         """x (rows, steps, inputs) → the result and its Snake, each (rows, steps · stride, channels) or None."""
         past = None if self.number is None else streams.past(self.number)
         result, active = conv(
-            x, self.weights, past, self.dilation, self.bias, self.norm_eps, self.activation,
+            x, self.weights, self.bias, past, self.dilation, self.norm_eps, self.activation,
             base if self.adds else None, self.result, self.snake,
         )  # fmt: skip
         return self._unfolded(result), self._unfolded(active)
@@ -172,6 +175,14 @@ class FusedDecoder:
         """Start a new stream in this slot."""
         self._pasts.clear(slot)
         self._clock[:, slot].zero_()
+
+    @torch.inference_mode()
+    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
+        """Compile the kernels of these (rows, frames), side by side."""
+        with compiling():
+            for rows, frames in sizes:
+                codes = torch.zeros(rows, self.num_codebooks, frames, dtype=torch.int64, device=self.device)
+                self(codes, codes.new_zeros(rows))
 
     def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
         """The next codes (rows, codebooks, frames) int64 of slots (rows,) → float32 (rows, samples) in [-1, 1]."""

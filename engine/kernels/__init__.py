@@ -5,7 +5,7 @@ from engine.kernels.conv import conv, conv_twin
 from engine.kernels.decode_attention import decode_attention, decode_attention_twin
 from engine.kernels.depthwise import depthwise_norm, depthwise_norm_twin
 from engine.kernels.end_frame import end_frame, end_frame_twin
-from engine.kernels.linear import linear, linear_twin
+from engine.kernels.linear import linear, linear_twin, quantised
 from engine.kernels.rotate import rotate, rotate_twin
 from engine.kernels.sample import Spoken, sample, sample_twin
 from engine.kernels.window_attention import window_attention, window_attention_twin
@@ -13,5 +13,6 @@ from engine.kernels.window_attention import window_attention, window_attention_t
 __all__ = [
     "Spoken", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",
     "depthwise_norm", "depthwise_norm_twin", "end_frame", "end_frame_twin", "linear", "linear_twin", "look_up",
-    "look_up_twin", "rotate", "rotate_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",
+    "look_up_twin", "quantised", "rotate",
+    "rotate_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",
 ]  # fmt: skip

@@ -7,12 +7,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.chain import can_chain, follow
+from engine.kernels.launch import launch
 
 
-@triton.jit
-def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: tl.constexpr, CHAINED: tl.constexpr):
-    follow(CHAINED)
+@triton.jit(do_not_specialize=["books", "frames"])
+def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: tl.constexpr):
     row, frame = tl.program_id(0), tl.program_id(1)
     c = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     inside = c < channels
@@ -34,22 +33,11 @@ def look_up(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) -> Tens
     if len(starts) != books or len(sizes) != books or not codes.is_contiguous():
         raise ValueError(f"codes {tuple(codes.shape)} are not those of {len(starts)} books, contiguous")
     out = torch.empty(rows, frames, channels, device=table.device)
-    chained = can_chain(table.device)
     block = min(256, triton.next_power_of_2(channels))
-    _look_up[(rows, frames, triton.cdiv(channels, block))](
-        codes,
-        table,
-        starts,
-        sizes,
-        out,
-        books,
-        frames,
-        channels,
-        BLOCK=block,
-        CHAINED=chained,
-        launch_pdl=chained,
-        num_warps=2,
-    )
+    launch(
+        _look_up, (rows, frames, triton.cdiv(channels, block)),
+        codes, table, starts, sizes, out, books, frames, channels, BLOCK=block, num_warps=2,
+    )  # fmt: skip
     return out
 
 
@@ -59,9 +47,8 @@ def look_up_twin(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) ->
     return table[entries].float().sum(1)
 
 
-@triton.jit
-def _advance(slots, positions, turns, frames, CHAINED: tl.constexpr):
-    follow(CHAINED)
+@triton.jit(do_not_specialize=["frames"])
+def _advance(slots, positions, turns, frames):
     slot = tl.load(slots + tl.program_id(0))
     position, turn = tl.load(positions + slot), tl.load(turns + slot)
     tl.store(positions + slot, position + frames)
@@ -70,8 +57,7 @@ def _advance(slots, positions, turns, frames, CHAINED: tl.constexpr):
 
 def advance(slots: Tensor, positions: Tensor, turns: Tensor, frames: int) -> None:
     """Move these slots (rows,) on by some frames and one turn; a slot named twice moves somehow."""
-    chained = can_chain(slots.device)
-    _advance[(len(slots),)](slots, positions, turns, frames, CHAINED=chained, launch_pdl=chained, num_warps=1)
+    launch(_advance, (len(slots),), slots, positions, turns, frames, num_warps=1)
 
 
 def advance_twin(slots: Tensor, positions: Tensor, turns: Tensor, frames: int) -> None:

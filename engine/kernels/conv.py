@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.chain import can_chain
+from engine.kernels.launch import launch
 from engine.kernels.past import Past, extend
 from engine.kernels.product import conv_kernel
-from engine.kernels.tiles import Tiles, pick, pick_interpreted
+from engine.kernels.tiles import Tiles, pick, pick_interpreted, shared_memory
 
 Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 
@@ -46,9 +46,9 @@ class Snake:
 def conv(
     x: Tensor,
     weights: Weights,
+    bias: Tensor,
     past: Past | None = None,
     dilation: int = 1,
-    bias: Tensor | None = None,
     norm_eps: float | None = None,
     activation: Activation = "none",
     residual: Tensor | None = None,
@@ -65,8 +65,8 @@ def conv(
     rows, steps, inputs = x.shape
     outputs, taps, depth = weights.high.shape
     context = (taps - 1) * dilation
-    if depth != inputs or not (x.is_contiguous() and weights.high.is_contiguous()):
-        raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weights.high.shape)}, or lies apart")
+    if depth != inputs or len(bias) != outputs or not (x.is_contiguous() and weights.high.is_contiguous()):
+        raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weights.high.shape)} or {len(bias)} biases")
     if (past.context if past else 0) != context or (past and past.columns.shape[3] != inputs):
         raise ValueError(f"{taps} taps at dilation {dilation} need a past of {context} columns of {inputs}")
     if past and (past.columns.dtype != x.dtype or len(past.slots) != rows):
@@ -79,19 +79,17 @@ def conv(
     tiles = tiles or _tiles(x, weights)
     programs = tiles.programs(rows * steps, outputs)
     keepers = past.keepers if past else 0
-    chained = can_chain(x.device)
-    conv_kernel[(programs + keepers,)](
-        x, weights.high, _or(weights.low, x), _or(bias, x), snake[0].alpha if snake else x,
+    launch(
+        conv_kernel, (programs + keepers,), x, weights.high, _or(weights.low, x), bias, snake[0].alpha if snake else x,
         snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
         past.columns if past else x, past.slots if past else x, past.turns if past else x,
         rows, steps, inputs, outputs, taps, dilation, context, past.columns.stride(0) if past else 0,
         programs, keepers, norm_eps or 0.0, weights.scale,
-        HAS_PAST=past is not None, HAS_LOW=weights.low is not None, HAS_BIAS=bias is not None,
+        HAS_PAST=past is not None, HAS_LOW=weights.low is not None,
         HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
         HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
-        ROUNDS=weights.low is None and weights.precision == "tf32" and x.dtype == torch.float32,
+        ROUNDS=weights.high.dtype == torch.float32 and weights.precision == "tf32",
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.outputs, BLOCK_K=tiles.depth,
-        CHAINED=chained, launch_pdl=chained,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return result, active
@@ -105,15 +103,16 @@ def _tiles(x: Tensor, weights: Weights) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     if x.device.type == "cpu":
         return pick_interpreted(rows * steps, outputs, inputs)
-    return pick(rows * steps, outputs, taps, inputs, weights.high.dtype, weights.low is not None)
+    nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
+    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
 
 
 def conv_twin(
     x: Tensor,
     weights: Weights,
+    bias: Tensor,
     past: Past | None = None,
     dilation: int = 1,
-    bias: Tensor | None = None,
     norm_eps: float | None = None,
     activation: Activation = "none",
     residual: Tensor | None = None,
@@ -126,7 +125,7 @@ def conv_twin(
     y = F.conv1d(joined.transpose(1, 2), weight.transpose(1, 2), dilation=dilation).transpose(1, 2)
     if norm_eps is not None:
         y = y * (x.float().square().mean(-1, keepdim=True) + norm_eps).rsqrt()
-    y = y if bias is None else y + bias
+    y = y + bias
     if activation == "silu_gate":
         y = F.silu(y[..., 0::2]) * y[..., 1::2]
     elif activation != "none":

@@ -39,17 +39,63 @@ _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro 
 
 
 @triton.jit
-def _turned(here, there, gains, table, position, dim, scale, HAS_NORM: tl.constexpr, HALF: tl.constexpr):
-    """Norm and rotate: `here` the values at dim, `there` their partners' at dim ^ 1; rounded where the model rounds."""
+def _turned(heads, gains, table, position, dim, eps, mask, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
+    """Heads at `heads` (pointers to their first values, of any shape that goes with dim), normed and rotated."""
+    here = tl.load(heads + dim, mask=mask, other=0.0)
+    there = tl.load(heads + (dim ^ 1), mask=mask, other=0.0)  # the other one of each pair that is rotated
     kind = here.dtype
     a, b = here.to(tl.float32), there.to(tl.float32)
     if HAS_NORM:
+        squares = tl.sum(a * a, 1, keep_dims=True)
+        scale = tl.rsqrt(squares / HEAD_DIM + eps)
         a = (a * scale).to(kind).to(tl.float32) * tl.load(gains + dim).to(tl.float32)
         b = (b * scale).to(kind).to(tl.float32) * tl.load(gains + (dim ^ 1)).to(tl.float32)
         a, b = a.to(kind).to(tl.float32), b.to(kind).to(tl.float32)
-    cos = tl.load(table + (position * HALF + dim // 2) * 2)
-    sin = tl.load(table + (position * HALF + dim // 2) * 2 + 1)
+    cell = table + (position * (HEAD_DIM // 2) + dim // 2) * 2
+    cos, sin = tl.load(cell), tl.load(cell + 1)
     return (a * cos + b * tl.where(dim % 2 == 0, -sin, sin)).to(kind)
+
+
+@triton.jit
+def _over_cache(query, keys, values, start, end, dim, scale, position_stride, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+    """Attention over positions start … end − 1: the largest score, the sum of weights, the weighted values."""
+    best = tl.full((GROUP,), float("-inf"), tl.float32)
+    weight = tl.zeros((GROUP,), tl.float32)
+    total = tl.zeros(query.shape, tl.float32)
+    for block in range(start, end, BLOCK):
+        at = block + tl.arange(0, BLOCK)
+        inside = at < end
+        cell = at.to(tl.int64)[:, None] * position_stride + dim
+        k = tl.load(keys + cell, mask=inside[:, None], other=0.0)
+        v = tl.load(values + cell, mask=inside[:, None], other=0.0)
+        score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale
+        score = tl.where(inside[None, :], score, float("-inf"))
+        new = tl.maximum(best, tl.max(score, 1))
+        p = tl.exp(score - new[:, None])
+        shrink = tl.exp(best - new)
+        weight = weight * shrink + tl.sum(p, 1)
+        total = total * shrink[:, None] + tl.dot(p.to(v.dtype), v, input_precision="ieee")
+        best = new
+    return best, weight, total
+
+
+@triton.jit
+def _all_splits(partial, stats, head, used, dim, count, splits, HEAD_DIM: tl.constexpr):
+    """The parts of `count` splits added up in their order: sum of weights, weighted values."""
+    best = tl.full(head.shape, float("-inf"), tl.float32)
+    weight = tl.zeros(head.shape, tl.float32)
+    total = tl.zeros((head.shape[0], HEAD_DIM), tl.float32)
+    for part in range(count):
+        cell = head * splits + part
+        top = tl.load(stats + cell * 2, mask=used, other=0.0, cache_modifier=".cg")
+        more = tl.load(stats + cell * 2 + 1, mask=used, other=1.0, cache_modifier=".cg")
+        values = tl.load(partial + cell[:, None] * HEAD_DIM + dim, mask=used[:, None], other=0.0, cache_modifier=".cg")
+        new = tl.maximum(best, top)
+        shrink, grow = tl.exp(best - new), tl.exp(top - new)
+        weight = weight * shrink + more * grow
+        total = total * shrink[:, None] + values * grow[:, None]
+        best = new
+    return weight, total
 
 
 @triton.jit
@@ -63,95 +109,51 @@ def _attend(
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
     group = tl.arange(0, GROUP)
-    dim = tl.arange(0, HEAD_DIM)
-    used = (group < each)[:, None]
+    used = group < each
+    dim = tl.arange(0, HEAD_DIM)[None, :]
     position = tl.load(positions + row)
-    length = position + 1
     start = split * SPLIT
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
     if OVERLAP:
         wait_for_the_one_before()
-    if start < length:
+    if start <= position:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
         mine = line + (kv_head * each + group)[:, None] * HEAD_DIM
-        here = tl.load(mine + dim[None, :], mask=used, other=0.0)
-        there = tl.load(mine + (dim ^ 1)[None, :], mask=used, other=0.0)
-        wide = here.to(tl.float32)
-        even = tl.rsqrt(tl.sum(wide * wide, 1) / HEAD_DIM + eps)[:, None]
-        query = _turned(here, there, q_norm, table, position, dim[None, :], even, HAS_NORM, HEAD_DIM // 2)
-        best = tl.full((GROUP,), float("-inf"), tl.float32)
-        weight = tl.zeros((GROUP,), tl.float32)
-        total = tl.zeros((GROUP, HEAD_DIM), tl.float32)
-        end = tl.minimum(length if STORED else position, start + SPLIT)
-        for block in range(start, end, BLOCK):
-            at = block + tl.arange(0, BLOCK)
-            inside = at < end
-            cell = base + at.to(tl.int64)[:, None] * position_stride + dim[None, :]
-            k = tl.load(keys + cell, mask=inside[:, None], other=0.0)
-            v = tl.load(values + cell, mask=inside[:, None], other=0.0)
-            score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale
-            score = tl.where(inside[None, :], score, float("-inf"))
-            new = tl.maximum(best, tl.max(score, 1))
-            p = tl.exp(score - new[:, None])
-            shrink = tl.exp(best - new)
-            weight = weight * shrink + tl.sum(p, 1)
-            total = total * shrink[:, None] + tl.dot(p.to(v.dtype), v, input_precision="ieee")
-            best = new
+        query = _turned(mine, q_norm, table, position, dim, eps, used[:, None], HAS_NORM, HEAD_DIM)
+        end = tl.minimum(position + 1 if STORED else position, start + SPLIT)
+        best, weight, total = _over_cache(
+            query, keys + base, values + base, start, end, dim, scale, position_stride, GROUP, BLOCK
+        )
         if not STORED:
-            if length <= start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
+            if position < start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
                 own = line + (N_HEAD + kv_head) * HEAD_DIM
-                here_key = tl.load(own + dim)
-                there_key = tl.load(own + (dim ^ 1))
-                wide_key = here_key.to(tl.float32)
-                even_key = tl.rsqrt(tl.sum(wide_key * wide_key, 0) / HEAD_DIM + eps)
-                key = _turned(here_key, there_key, k_norm, table, position, dim, even_key, HAS_NORM, HEAD_DIM // 2)
+                key = _turned(own, k_norm, table, position, dim, eps, dim >= 0, HAS_NORM, HEAD_DIM)
                 value = tl.load(own + N_KV * HEAD_DIM + dim)
                 tl.store(keys + base + position * position_stride + dim, key)
                 tl.store(values + base + position * position_stride + dim, value)
-                newest = tl.sum(query.to(tl.float32) * key.to(tl.float32)[None, :], 1) * scale
+                newest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
                 top = tl.maximum(best, newest)
-                shrink_old = tl.exp(best - top)
-                grown = tl.exp(newest - top)
-                weight = weight * shrink_old + grown
-                grown = grown.to(value.dtype).to(tl.float32)
-                total = total * shrink_old[:, None] + grown[:, None] * value.to(tl.float32)[None, :]
+                shrink, grow = tl.exp(best - top), tl.exp(newest - top)
+                weight = weight * shrink + grow
+                total = total * shrink[:, None] + grow.to(value.dtype).to(tl.float32)[:, None] * value.to(tl.float32)
                 best = top
         head = row * N_HEAD + kv_head * each + group
-        count = (length + SPLIT - 1) // SPLIT
+        count = position // SPLIT + 1
         last = count > 0
         if not ONE_SPLIT:
             if count > 1:
-                place = head * splits + split
-                tl.store(partial + place[:, None] * HEAD_DIM + dim[None, :], total, mask=used)
-                tl.store(stats + place * 2, best, mask=group < each)
-                tl.store(stats + place * 2 + 1, weight, mask=group < each)
+                cell = head * splits + split
+                tl.store(partial + cell[:, None] * HEAD_DIM + dim, total, mask=used[:, None])
+                tl.store(stats + cell * 2, best, mask=used)
+                tl.store(stats + cell * 2 + 1, weight, mask=used)
                 tl.debug_barrier()
                 last = tl.atomic_add(arrived + row * N_KV + kv_head, 1, sem="acq_rel") == count - 1
-                if last:  # whoever comes last adds the splits up, in their order
-                    best = tl.full((GROUP,), float("-inf"), tl.float32)
-                    weight = tl.zeros((GROUP,), tl.float32)
-                    total = tl.zeros((GROUP, HEAD_DIM), tl.float32)
-                    for part in range(count):
-                        there_cell = head * splits + part
-                        top = tl.load(stats + there_cell * 2, mask=group < each, other=0.0, cache_modifier=".cg")
-                        there_weight = tl.load(
-                            stats + there_cell * 2 + 1, mask=group < each, other=1.0, cache_modifier=".cg"
-                        )
-                        new = tl.maximum(best, top)
-                        shrink, grow = tl.exp(best - new), tl.exp(top - new)
-                        weight = weight * shrink + there_weight * grow
-                        part_total = tl.load(
-                            partial + there_cell[:, None] * HEAD_DIM + dim[None, :],
-                            mask=used,
-                            other=0.0,
-                            cache_modifier=".cg",
-                        )
-                        total = total * shrink[:, None] + part_total * grow[:, None]
-                        best = new
+                if last:  # whoever comes last adds the splits up
+                    weight, total = _all_splits(partial, stats, head, used, dim, count, splits, HEAD_DIM)
                     tl.store(arrived + row * N_KV + kv_head, 0)
         if last:
             y = (total / weight[:, None]).to(out.dtype.element_ty)
-            tl.store(out + head[:, None] * HEAD_DIM + dim[None, :], y, mask=used)
+            tl.store(out + head[:, None] * HEAD_DIM + dim, y, mask=used[:, None])
 
 
 def decode_attention(

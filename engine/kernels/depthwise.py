@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.chain import can_chain, follow
+from engine.kernels.launch import launch
 from engine.kernels.past import Past, extend, keep_past, old_half
 
 
@@ -16,9 +16,8 @@ from engine.kernels.past import Past, extend, keep_past, old_half
 def _depthwise(
     x, weight, bias, gain, shift, out, past, slots, turns,
     rows, steps, channels, taps, slot_stride, tiles, keepers, eps,
-    BLOCK: tl.constexpr, CHAINED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
-    follow(CHAINED)
     program = tl.program_id(0)
     if program < tiles:
         c = tl.arange(0, BLOCK)
@@ -53,12 +52,12 @@ def depthwise_norm(
     taps = len(weight)
     if past.context != taps - 1 or past.columns.shape[3] != channels or past.columns.dtype != x.dtype:
         raise ValueError(f"the past {tuple(past.columns.shape)} is not of {taps - 1} columns of {channels}")
-    chained = can_chain(x.device)
     result = torch.empty(rows, steps, channels, device=x.device, dtype=out)
-    _depthwise[(rows * steps + past.keepers,)](
+    launch(
+        _depthwise, (rows * steps + past.keepers,),
         x, weight, bias, gain, shift, result, past.columns, past.slots, past.turns,
         rows, steps, channels, taps, past.columns.stride(0), rows * steps, past.keepers, eps,
-        BLOCK=triton.next_power_of_2(channels), CHAINED=chained, launch_pdl=chained, num_warps=4,
+        BLOCK=triton.next_power_of_2(channels), num_warps=4,
     )  # fmt: skip
     return result
 

@@ -39,8 +39,8 @@ MANY, MANY_RESIDUAL = 64, 32
 
 @triton.jit
 def _one(
-    x, weight, norm, residual, out, columns, depth, eps,
-    HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+    x, weight, scales, norm, residual, out, columns, depth, eps,
+    SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):  # fmt: skip
@@ -67,11 +67,15 @@ def _one(
         if GATED:
             total_up += ups.to(tl.float32) * wide[None, :]
     y = tl.sum(total, 1)
+    if SCALED:
+        y *= tl.load(scales + column, mask=column < columns, other=0.0)
     if HAS_NORM:
         scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
         y *= scale
     if GATED:
         u = tl.sum(total_up, 1)
+        if SCALED:
+            u *= tl.load(scales + columns + column, mask=column < columns, other=0.0)
         if HAS_NORM:
             u *= scale
         y = y * tl.sigmoid(y) * u
@@ -83,8 +87,8 @@ def _one(
 
 @triton.jit
 def _many(
-    x, weight, residual, out, partial, arrived, rows, columns, depth, share,
-    GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
+    x, weight, scales, residual, out, partial, arrived, rows, columns, depth, share,
+    SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     # Columns of the result go down the tensor cores' tile, which has at least 64 of them, and rows across it.
@@ -106,10 +110,10 @@ def _many(
         inside = (k < end - start)[None, :]
         xs = tl.load(x_at + start, mask=inside, other=0.0)
         ws = tl.load(w_at + start, mask=inside, other=0.0)
-        total = tl.dot(ws, tl.trans(xs), total, input_precision="ieee")
+        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
         if GATED:
             ups = tl.load(w_at + up + start, mask=inside, other=0.0)
-            total_up = tl.dot(ups, tl.trans(xs), total_up, input_precision="ieee")
+            total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
     last = block >= 0
@@ -124,7 +128,11 @@ def _many(
                 total += tl.load(partial + part * size + cell, mask=mask, other=0.0, cache_modifier=".cg")
             tl.store(place, 0)
     if last:
+        if SCALED:
+            total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
         if GATED:
+            if SCALED:
+                total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
             total = total * tl.sigmoid(total) * total_up
         if HAS_RESIDUAL:
             total = total.to(out.dtype.element_ty).to(tl.float32)
@@ -151,13 +159,14 @@ def linear(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
+    scales: Tensor | None = None,
     alike: bool = False,
 ) -> Tensor:
     """x (rows, depth) times weight (columns, depth) transposed → (rows, columns).
 
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
-    overwritten by the result.
+    overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
     alike: a row's result shall not depend on how many rows there are, at the price of speed for one row and for many.
     """
     rows, depth = x.shape
@@ -168,13 +177,15 @@ def linear(
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, columns)}")
     if not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
+    if (scales is None) != (weight.dtype == x.dtype) or (scales is not None and scales.shape != weight.shape[:1]):
+        raise ValueError(f"weight {weight.dtype} for x {x.dtype} needs {'a scale a row' if scales is None else 'none'}")
     if rows == 1 and not alike:
-        return _through_one(x, weight, norm, eps, gated, residual)
+        return _through_one(x, weight, scales, norm, eps, gated, residual)
     if norm is not None:
         x = rms_norm(x, norm, eps)
-    if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike:
+    if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike and scales is None:
         return _through_cublas(x, weight, gated, residual)
-    return _through_many(x, weight, gated, residual)
+    return _through_many(x, weight, scales, gated, residual)
 
 
 def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
@@ -190,6 +201,7 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
 def _through_one(
     x: Tensor,
     weight: Tensor,
+    scales: Tensor | None,
     norm: Tensor | None,
     eps: float,
     gated: bool,
@@ -203,8 +215,9 @@ def _through_one(
     # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
     overlap = overlaps(x.device) and not gated
     _one[(triton.cdiv(columns, tiles.block_n),)](
-        x, weight, x if norm is None else norm, x if residual is None else residual, out, columns, depth, eps,
-        HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
+        x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
+        out, columns, depth, eps,
+        SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
         BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
         OVERLAP=overlap, num_warps=tiles.num_warps, **(early(x.device) if overlap else {}),
     )  # fmt: skip
@@ -212,7 +225,12 @@ def _through_one(
 
 
 def _through_many(
-    x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None, tiles: Tiles | None = None
+    x: Tensor,
+    weight: Tensor,
+    scales: Tensor | None,
+    gated: bool,
+    residual: Tensor | None,
+    tiles: Tiles | None = None,
 ) -> Tensor:
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -224,12 +242,20 @@ def _through_many(
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
     block_m = min(64, max(16, triton.next_power_of_2(rows)))
     _many[(triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m))](
-        x, weight, x if residual is None else residual, out, partial, _arrivals(x.device), rows, columns, depth, share,
-        GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
+        x, weight, x if scales is None else scales, x if residual is None else residual,
+        out, partial, _arrivals(x.device), rows, columns, depth, share,
+        SCALED=scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
         BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(x.device),
     )  # fmt: skip
     return out
+
+
+def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """weight (rows, depth) as float8 (e4m3) and a float32 scale for each row, so that the largest entry is kept."""
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    scales = weight.float().abs().amax(1).clamp(min=1e-12) / largest
+    return (weight.float() / scales[:, None]).to(torch.float8_e4m3fn), scales
 
 
 def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> Tensor:
@@ -268,12 +294,13 @@ def linear_twin(
     eps: float = 0.0,
     gated: bool = False,
     residual: Tensor | None = None,
+    scales: Tensor | None = None,
     alike: bool = False,
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:
         x = F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * norm
-    y = F.linear(x, weight)
+    y = F.linear(x, weight if scales is None else (weight.float() * scales[:, None]).to(x.dtype))
     if gated:
         gates, ups = y.chunk(2, -1)
         y = F.silu(gates) * ups

@@ -5,7 +5,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from engine.kernels.chain import follow
 from engine.kernels.past import keep_past, old_half
 
 
@@ -145,13 +144,12 @@ def _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, H
 def conv_kernel(
     x, weight, low, bias, alpha, inverse, residual, out, active, past, slots, turns,
     rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps, scale,
-    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_NORM: tl.constexpr,
+    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
     PRECISION: tl.constexpr, ROUNDS: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, CHAINED: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
-    follow(CHAINED)
     program = tl.program_id(0)
     total = rows * steps
     if program < tiles:
@@ -162,9 +160,7 @@ def conv_kernel(
             slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, PRECISION, EVEN,
             BLOCK_M, BLOCK_N, BLOCK_K,
         )  # fmt: skip
-        acc *= scale
-        if HAS_BIAS:
-            acc += tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
+        acc = acc * scale + tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
         if ACTIVATION == "silu_gate":
             _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M, BLOCK_N // 2)
         else:

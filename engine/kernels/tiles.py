@@ -6,10 +6,14 @@ multiprocessors stay idle. `benchmarks/codec_gpu.py` measures them again.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import torch
 import triton
+
+_SMS = 132
+"""Multiprocessors of the GPU that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,44 +29,57 @@ class Tiles:
     def programs(self, total: int, outputs: int) -> int:
         return int(triton.cdiv(total, self.steps) * triton.cdiv(outputs, self.outputs))
 
-
-_SMS = 132
-"""Multiprocessors of the GPU that was measured."""
-
-
-def pick(total: int, outputs: int, taps: int, inputs: int, weights: torch.dtype, halves: bool) -> Tiles:
-    """Tiles for `total` steps by `outputs`; halves: three products of float16 instead of one."""
-    tiles = _large(total, outputs, taps, halves) if total >= 64 else _few(total, outputs)
-    if weights.itemsize == 2 and not halves and tiles.steps >= 64:
-        tiles = replace(tiles, depth=2 * tiles.depth)  # as many bytes
-    while inputs % tiles.depth and tiles.depth > 16:
-        tiles = replace(tiles, depth=tiles.depth // 2)
-    return tiles
+    def shared(self, input_bytes: int, weight_bytes: int) -> int:
+        """Bytes of shared memory, by those of an input and of a weight."""
+        return self.stages * self.depth * (self.steps * input_bytes + self.outputs * weight_bytes)
 
 
-def _large(total: int, outputs: int, taps: int, halves: bool) -> Tiles:
+_SCRATCH = 4096
+"""Bytes of shared memory that the compiler may want beside the loads."""
+_SPARING = Tiles(128, 64, 32, 4, 3)
+"""For GPUs with less shared memory than the one that was measured."""
+
+
+def pick(total: int, outputs: int, taps: int, inputs: int, nbytes: tuple[int, int], halves: bool, limit: int) -> Tiles:
+    """Tiles for `total` steps by `outputs`.
+
+    nbytes: of an input and of a weight; halves: three products of float16 instead of one; limit: bytes of shared
+    memory that a program may take.
+    """
+    *large, small = ((_fitted(tiles, inputs, nbytes), least) for tiles, least in _choices(total, outputs, taps, halves))
+    possible = [(tiles, least) for tiles, least in large if tiles.shared(*nbytes) + _SCRATCH <= limit]
+    if large and not possible:
+        possible = [(_fitted(_SPARING, inputs, nbytes), _SMS)]
+    return next((tiles for tiles, least in possible if tiles.programs(total, outputs) >= least), small[0])
+
+
+@functools.cache
+def shared_memory(device: torch.device) -> int:
+    """Bytes of shared memory that a program may take on this GPU."""
+    return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
+
+
+def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[Tiles, int]]:
+    """From large to small, with the number of programs from which on each is worth its size."""
+    if total < 64:  # bound by reading the weights: many programs, deep loads
+        return [(Tiles(16, 32, 128, 4, 4), 48), (Tiles(16, 16, 128, 4, 4), 0)]
     if outputs <= 16:
-        return Tiles(128, 16, 32, 4, 4)
+        return [(Tiles(128, 16, 32, 4, 4), 0)]
+    small = (Tiles(64, 32, 32, 4, 6), 0)
     wide = 64 if 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
     if taps == 1:  # bound by its reads and writes
-        choices = [Tiles(64, wide, 32, 4, 3)]
-    elif wide == 64 or halves:
-        choices = [Tiles(128, wide, 32, 4, 3)]
-    else:
-        choices = [Tiles(256, 128, 32, 8, 3), Tiles(128, 128, 32, 8, 4)]
-    for tiles in choices:
-        if tiles.programs(total, outputs) >= 3 * _SMS:
-            return tiles
-    for tiles in (choices[-1], Tiles(64, 64, 32, 4, 3)):
-        if tiles.programs(total, outputs) >= _SMS:
-            return tiles
-    return Tiles(64, 32, 64, 4, 3)
+        return [(Tiles(64, wide, 32, 4, 3), _SMS), small]
+    if wide == 64 or halves:
+        return [(Tiles(128, wide, 32, 4, 3), _SMS), small]
+    return [(Tiles(256, 128, 32, 8, 3), 3 * _SMS), (Tiles(128, 128, 32, 8, 4), _SMS), small]
 
 
-def _few(total: int, outputs: int) -> Tiles:
-    """Bound by reading the weights: many programs, deep loads."""
-    tiles = Tiles(16, 32, 128, 4, 4)
-    return tiles if tiles.programs(total, outputs) >= 48 else replace(tiles, outputs=16)
+def _fitted(tiles: Tiles, inputs: int, nbytes: tuple[int, int]) -> Tiles:
+    """As many bytes whatever the type, and a depth that divides the inputs where it can."""
+    depth = 2 * tiles.depth if nbytes == (2, 2) and tiles.steps >= 64 else tiles.depth
+    while inputs % depth and depth > 16:
+        depth //= 2
+    return replace(tiles, depth=depth)
 
 
 def pick_interpreted(total: int, outputs: int, inputs: int) -> Tiles:

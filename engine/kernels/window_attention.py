@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.chain import can_chain, follow
+from engine.kernels.launch import launch
 from engine.kernels.product import to_bfloat16
 
 
@@ -30,9 +30,8 @@ def _table(positions, frequencies):
 @triton.jit(do_not_specialize=["steps"])
 def _attend(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
-    STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr, CHAINED: tl.constexpr,
+    STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr,
 ):  # fmt: skip
-    follow(CHAINED)
     row, head = tl.program_id(0), tl.program_id(1)
     t, p, d = tl.arange(0, STEPS), tl.arange(0, WINDOW), tl.arange(0, HALF)
     width = heads * 2 * half
@@ -90,13 +89,12 @@ def window_attention(
         raise ValueError(f"a ring of {ring} is too small for {steps} steps and a window of {window}")
     if keys.shape[2:] != (heads, head_dim) or keys.stride() != values.stride() or not qkv.is_contiguous():
         raise ValueError(f"keys {tuple(keys.shape)} and values do not fit qkv {tuple(qkv.shape)}")
-    chained = can_chain(qkv.device)
     out = torch.empty(rows, steps, heads * head_dim, device=qkv.device, dtype=qkv.dtype)
-    _attend[(rows, heads)](
-        qkv, frequencies, keys, values, slots, positions, out,
+    launch(
+        _attend, (rows, heads), qkv, frequencies, keys, values, slots, positions, out,
         steps, heads, ring, window, head_dim // 2, head_dim**-0.5, keys.stride(0),
         STEPS=triton.next_power_of_2(steps), WINDOW=triton.next_power_of_2(window),
-        HALF=triton.next_power_of_2(head_dim // 2), CHAINED=chained, launch_pdl=chained, num_warps=8,
+        HALF=triton.next_power_of_2(head_dim // 2), num_warps=8,
     )  # fmt: skip
     return out
 

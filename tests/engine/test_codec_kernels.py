@@ -39,9 +39,10 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
     snake = conv.Snake(alpha, alpha.reciprocal()), torch.float32
     mine = past(rows, (taps - 1) * dilation, inputs)
     plain = copy_of(mine)
-    more = {"dilation": dilation, "bias": random(outputs, seed=5), "residual": residual, "out": torch.float32}
-    got = kernels.conv(x, weights, mine, snake=snake, **more)
-    expected = kernels.conv_twin(x, weights, plain, snake=snake, **more)
+    bias = random(outputs, seed=5)
+    more = {"dilation": dilation, "residual": residual, "out": torch.float32}
+    got = kernels.conv(x, weights, bias, mine, snake=snake, **more)
+    expected = kernels.conv_twin(x, weights, bias, plain, snake=snake, **more)
     assert all(close(a, b) for a, b in zip(got, expected, strict=True))
     assert torch.equal(mine.columns, plain.columns)
 
@@ -51,14 +52,15 @@ def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: st
     x = random(2, 5, 48, seed=1)
     weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2), precision="ieee")
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
-    assert close(kernels.conv(x, weights, **how)[0], kernels.conv_twin(x, weights, **how)[0])
+    bias = random(50, seed=3)
+    assert close(kernels.conv(x, weights, bias, **how)[0], kernels.conv_twin(x, weights, bias, **how)[0])
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
 def test_snake_keeps_its_accuracy_for_small_and_for_large_inputs(size: float) -> None:
     x, one = random(1, 64, 16, scale=size), torch.ones(16, device=DEVICE)
     weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None], precision="ieee")
-    _, got = kernels.conv(x, weights, snake=(conv.Snake(one, one), torch.float32))
+    _, got = kernels.conv(x, weights, 0 * one, snake=(conv.Snake(one, one), torch.float32))
     assert (got.double() - (x.double() + x.double().sin().square())).abs().max() <= 4e-7 * max(1.0, size)
 
 
@@ -101,13 +103,13 @@ def test_codes_become_sums_of_entries_and_clocks_go_on() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    x, weights = random(2, 5, 8), conv.Weights(random(4, 7, 8))
+    x, weights, bias = random(2, 5, 8), conv.Weights(random(4, 7, 8)), random(4)
     with pytest.raises(ValueError, match="need a past of 6 columns of 8"):
-        kernels.conv(x, weights)
+        kernels.conv(x, weights, bias)
     with pytest.raises(ValueError, match="does not fit weights"):
-        kernels.conv(x, conv.Weights(random(4, 1, 9)))
+        kernels.conv(x, conv.Weights(random(4, 1, 9)), bias)
     with pytest.raises(ValueError, match="residual"):
-        kernels.conv(x, conv.Weights(random(4, 1, 8)), residual=random(2, 5, 8))
+        kernels.conv(x, conv.Weights(random(4, 1, 8)), bias, residual=random(2, 5, 8))
     with pytest.raises(ValueError, match="ring of 6 is too small"):
         kernels.window_attention(
             random(1, 3, 3, 2, 8), random(4), random(5, 6, 2, 8), random(5, 6, 2, 8),

@@ -48,6 +48,22 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+@torch.inference_mode()
+def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(rows: int) -> None:
+    x, weight, residual = random(rows, 96, seed=1), random(80, 96, seed=2), random(rows, 40, seed=3)
+    float8, scales = kernels.quantised(weight)
+    assert (float8.float() * scales[:, None] - weight).norm() <= 0.04 * weight.norm()
+    gains = 1 + random(96, scale=0.1, seed=4)
+    how = x, float8, gains, 1e-6, True
+    assert close(kernels.linear(*how, scales=scales), kernels.linear_twin(*how, scales=scales))
+    half, its = float8[:40].contiguous(), scales[:40].contiguous()
+    plain = kernels.linear_twin(x, half, residual=residual, scales=its)
+    assert close(kernels.linear(x, half, residual=residual, scales=its), plain)
+    with pytest.raises(ValueError, match="scale"):
+        kernels.linear(x, float8)
+
+
 def test_a_product_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="residual"):
         kernels.linear(random(2, 8), random(4, 8), residual=random(1, 4))

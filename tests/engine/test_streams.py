@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +40,16 @@ class PlainBatches:
     def reset(self, slot: int) -> None:
         self._states.pop(slot, None)
 
+    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
+        """Nothing to do."""
+
 
 class EagerStreams(GraphStreams):
     """GraphStreams without graphs: the same cutting up and filling up, decoded on the spot."""
 
     @torch.inference_mode()
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
-        size = next(size for size in self._sizes if size >= len(slots))
+        size = next(size for size in self._sizes[codes.shape[2]] if size >= len(slots))
         padded = torch.zeros(size, *codes.shape[1:], dtype=torch.int64)
         padded[: len(slots)] = torch.from_numpy(codes.astype(np.int64))
         aim = torch.tensor(slots + [self._count] * (size - len(slots)))

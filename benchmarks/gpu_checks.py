@@ -1,0 +1,142 @@
+"""What must be right on the GPU before anything is timed: kernels, drawn frames, the codec's sound, logits, company."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.gpu_model import DEVICE, S2_PRO, error, join, row
+from engine import kernels
+from engine.cache import KVCache
+from engine.checkpoint import load
+from engine.codec.fused import FusedDecoder
+from engine.fused import FusedTransformer
+from engine.layers import rope_angles
+from engine.model import Causal, DualAR
+from engine.runner import Runner
+from engine.streams import GraphStreams, PlainStreams
+from engine.types import Sampling
+
+
+def check_kernels() -> dict[str, float]:
+    """bf16 kernels against their twins in float64-ish float32: relative errors."""
+    torch.manual_seed(0)
+    out = {}
+    for rows_, (columns, depth) in itertools.product((1, 5, 16), ((6144, 2560), (2560, 9728))):
+        x = torch.randn(rows_, depth, device=DEVICE).bfloat16()
+        w = (torch.randn(columns, depth, device=DEVICE) / depth**0.5).bfloat16()
+        g = (1 + 0.1 * torch.randn(depth, device=DEVICE)).bfloat16()
+        r = torch.randn(rows_, columns, device=DEVICE).bfloat16()
+        f = [t.float() for t in (x, w, g, r)]
+        key = f"linear {rows_}x{columns}x{depth}"
+        out[key] = error(kernels.linear(x, w), kernels.linear_twin(f[0], f[1]))
+        out[key + " norm"] = error(kernels.linear(x, w, g, 1e-6), kernels.linear_twin(f[0], f[1], f[2], 1e-6))
+        out[key + " residual"] = error(kernels.linear(x, w, residual=r), kernels.linear_twin(f[0], f[1], residual=f[3]))
+        gated = kernels.linear(x, w, g, 1e-6, gated=True)
+        out[key + " gated"] = error(gated, kernels.linear_twin(f[0], f[1], f[2], 1e-6, gated=True))
+    keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
+    slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
+    table = torch.view_as_real(rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)).contiguous()
+    qkv = torch.randn(3, 48 * 128, device=DEVICE).bfloat16()
+    gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
+    norms = (gains[0], gains[1])
+    k2, v2 = keys.clone(), values.clone()
+    q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
+    out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
+    out["rotate keys"] = error(keys, k2)
+    how = qkv, norms, 1e-6, table
+    y = kernels.decode_attention(*how, keys, values, slots, positions)
+    out["attention"] = error(y, kernels.decode_attention_twin(*how, k2, v2, slots, positions))
+    out["attention keys"] = error(keys, k2)
+    logits = torch.randn(64, 4097, device=DEVICE) * 3
+    drawing = (
+        torch.randperm(64, device=DEVICE),
+        torch.rand(64, device=DEVICE) * 1.5,
+        torch.rand(64, device=DEVICE),
+        torch.randint(1, 200, (64,), device=DEVICE),
+        torch.randint(0, 2**62, (64,), device=DEVICE),
+        torch.randint(0, 2000, (64,), device=DEVICE),
+    )
+    recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
+    out["sample mismatches of 64"] = float(
+        (kernels.sample(logits, *drawing, 3) != kernels.sample_twin(logits, *drawing, 3)).sum()
+    )
+    mine, twin = (f(logits, *drawing, 0, recent) for f in (kernels.sample, kernels.sample_twin))
+    out["semantic mismatches of 64"] = float((mine != twin).sum())
+    return out
+
+
+def check_small(folder: Path) -> dict[str, Any]:
+    """On a small checkpoint in float32: the graph path draws what plain torch draws, and decodes the same sound."""
+    small = load(folder, DEVICE, DEVICE, torch.float32)
+    texts = (Sampling(temperature=0.0), Sampling(seed=7), Sampling(temperature=1.1, top_p=0.95, top_k=60, seed=9))
+    frames: list[np.ndarray] = []
+    for graphs in (False, True):
+        runner = Runner(small.model, 4, 1024)
+        if graphs:
+            runner.use_graphs(True, lambda done: None)
+        prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
+        for each in prompts:
+            each.prompt.ids[:] %= 256
+        rows = join(runner, prompts)
+        frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
+    codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
+    plain, graph = PlainStreams(small.codec), GraphStreams(FusedDecoder(small.codec, 4), 4)
+    graph.capture(lambda done: None)
+    worst = 0.0
+    cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
+    for a, b in itertools.pairwise(cuts):
+        pieces = [(i, codes[i, :, a:b]) for i in range(3)]
+        for streams in (plain, graph):
+            for name, _ in pieces:
+                streams.open(name)
+        for x, y in zip(plain.decode(pieces), graph.decode(pieces), strict=True):
+            worst = max(worst, float(np.abs(x - y).max()))
+    return {
+        "frames_equal": int((frames[0] == frames[1]).all((1, 2)).sum()),
+        "of_frames": len(frames[0]),
+        "codec_worst": worst,
+    }
+
+
+def check_logits(model: DualAR) -> dict[str, float]:
+    """Relative errors of logits against float32: plain torch in bfloat16, the kernels in bfloat16, and with fp8."""
+    torch.manual_seed(1)
+    steps = 48
+    x = model.embed(torch.randint(0, 9999, (1, steps), device=DEVICE), torch.zeros(1, 10, steps, device=DEVICE).long())
+    positions, slots = torch.arange(steps, device=DEVICE), torch.zeros(steps, dtype=torch.int64, device=DEVICE)
+    head = model.head().contiguous()
+    plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], head)
+    wide = copy.deepcopy(model.slow).float()
+    oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], head.float())
+    del wide
+    out = {"plain bfloat16": error(plain, oracle)}
+    for name, float8 in (("kernels bfloat16", False), ("kernels fp8", True)):  # fp8 last: it takes the weights away
+        fused = FusedTransformer(model.slow, 1024, kernels.decode_attention, alike=False, float8=float8)
+        cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+        hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
+        out[name] = error(fused.head(hidden, head), oracle)
+        if not float8:
+            cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+            alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
+            out["kernels bfloat16, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+    return out
+
+
+def check_alike(model: DualAR) -> dict[str, int]:
+    """Frames of a seeded row that are the same alone and among 63 others, in the reproducible mode and without it."""
+    equal = {}
+    for alike in (True, False):
+        runner = Runner(model, 64, 1024)
+        runner.use_graphs(True, lambda done: None, alike)
+        drawn = []
+        for company in (1, 64):
+            rows = join(runner, tuple(row(i, 100 + i, 300 + i, S2_PRO) for i in range(company)))
+            drawn.append(np.stack([next(iter(runner.launch(rows).read()))[1].copy() for _ in range(40)]))
+        equal["reproducible" if alike else "usual"] = int((drawn[0] == drawn[1]).all(1).sum())
+    return equal | {"of_frames": 40}

@@ -1,0 +1,66 @@
+"""A full-size model of random weights on the GPU, and rows that speak with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig, TransformerSizes
+from engine.model import DualAR
+from engine.prompt import Prompt
+from engine.row import Row
+from engine.runner import Runner
+from engine.types import Sampling
+
+DEVICE = torch.device("cuda")
+SLOW = TransformerSizes(155776, 36, 2560, 32, 8, 128, 9728, True, 1e6, 1e-6)
+S2_PRO = ModelConfig(
+    slow=SLOW,
+    fast=replace(SLOW, vocab_size=4096, n_layer=4, qk_norm=False),
+    num_codebooks=10,
+    codebook_size=4096,
+    max_context=32768,
+    tie_word_embeddings=True,
+    eos_token=151645,
+    semantic_start=151678,
+    semantic_end=155773,
+)
+FRAME_SECONDS = 2048 / 44100
+
+
+def row(slot: int, seed: int, steps: int, config: ModelConfig, sampling: Sampling | None = None) -> Row:
+    """A row whose prompt is random text and frames."""
+    random = np.random.default_rng(seed)
+    ids = random.integers(0, config.eos_token, steps)
+    codes = np.zeros((config.num_codebooks, steps), np.int64)
+    made = Row(Prompt(ids, codes, max(0, steps - 40)), sampling or Sampling(seed=seed), 100_000, lambda item: None)
+    made.slot = slot
+    return made
+
+
+def join(runner: Runner, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    for each in rows:
+        while not runner.prefill([each]):
+            pass
+    return rows
+
+
+def error(a: Tensor, b: Tensor) -> float:
+    return float((a.double() - b.double()).norm() / b.double().norm())
+
+
+def random_model() -> DualAR:
+    with torch.device("meta"):
+        model = DualAR(S2_PRO)
+    model = model.to_empty(device=DEVICE).bfloat16()
+    torch.manual_seed(0)
+    for name, parameter in model.named_parameters():
+        if name.endswith("norm.weight"):
+            parameter.data.fill_(1.0)
+        else:
+            parameter.data.normal_(0, 0.02)
+    model.slow.embeddings.weight.data[S2_PRO.eos_token] = 0  # else a frame in 4,097 would end a take
+    return model.eval().requires_grad_(False)

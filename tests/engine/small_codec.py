@@ -1,0 +1,39 @@
+"""A codec of random weights, smaller than the tiny checkpoint's: Triton's interpreter is slow."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.codec import Codec, CodecConfig, TransformerConfig
+
+
+def transformer(**sizes: int) -> TransformerConfig:
+    plain = {"input_dim": 24, "dim": 24, "n_layer": 2, "n_head": 3, "head_dim": 8, "intermediate_size": 20, "window": 5}
+    return TransformerConfig(**plain | sizes)  # type: ignore[arg-type]  # all of them are int
+
+
+def random_codec(post: TransformerConfig) -> Codec:
+    """No size is a power of two, every gain and period differs from its neighbour's."""
+    torch.manual_seed(0)
+    codec = Codec(
+        CodecConfig(
+            encoder_dim=4,
+            encoder_rates=(2, 3),
+            encoder_transformer_layers=(0, 0),
+            decoder_dim=20,
+            decoder_rates=(3, 2),
+            latent_dim=24,
+            semantic_codebook_size=16,
+            residual_codebooks=2,
+            residual_codebook_size=8,
+            codebook_dim=4,
+            downsample_factor=(2,),
+            downsample_dims=(24,),
+            pre_module=transformer(),
+            post_module=post,
+        )
+    )
+    for name, parameter in codec.named_parameters():
+        if name.endswith(("alpha", "gamma", "norm.weight")):
+            parameter.data.uniform_(0.3, 2.0)
+    return codec.eval().requires_grad_(False)
