@@ -17,7 +17,7 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small
+from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small, check_stops
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
@@ -214,6 +214,7 @@ def main() -> None:
     with torch.inference_mode():
         keep("kernels", check_kernels())
         keep("small", check_small(arguments.small))
+        keep("stops", check_stops(arguments.small))
         speed, ms = floor()
         keep("read_gb_s", speed)
         keep("floor_ms", ms)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import itertools
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 import torch
 
 from benchmarks.gpu_model import DEVICE, S2_PRO, error, join, row
-from engine import kernels
+from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.cache import KVCache
 from engine.checkpoint import load
 from engine.codec.fused import FusedDecoder
@@ -20,7 +22,6 @@ from engine.layers import rope_angles
 from engine.model import Causal, DualAR
 from engine.runner import Runner
 from engine.streams import GraphStreams, PlainStreams
-from engine.types import Sampling
 
 
 def check_kernels() -> dict[str, float]:
@@ -140,3 +141,38 @@ def check_alike(model: DualAR) -> dict[str, int]:
             drawn.append(np.stack([next(iter(runner.launch(rows).read()))[1].copy() for _ in range(40)]))
         equal["reproducible" if alike else "usual"] = int((drawn[0] == drawn[1]).all(1).sum())
     return equal | {"of_frames": 40}
+
+
+def check_stops(folder: Path, count: int = 200) -> dict[str, int]:
+    """Takes of a checkpoint that speaks: on which lengths and frames plain torch and the graphs agree."""
+    with wave.open(str(next((folder / "voices").glob("*.wav")))) as sound:
+        rate = sound.getframerate()
+        clip = np.frombuffer(sound.readframes(sound.getnframes()), np.int16).astype(np.float32) / 2**15
+    words = next((folder / "voices").glob("*.txt")).read_text().strip()
+    heard = [asyncio.run(_hear(folder, clip, rate, words, count, graphs)) for graphs in (False, True)]
+    pairs = list(zip(*heard, strict=True))
+    return {
+        "takes": count,
+        "same_length": sum(a.shape == b.shape for a, b in pairs),
+        "same_frames": sum(np.array_equal(a, b) for a, b in pairs),
+        "ended_by_themselves": sum(a.shape[1] < STOP_BY for a, _ in pairs),
+    }
+
+
+STOP_BY = 150
+"""Frames after which a take is cut: about twice what its words need."""
+
+
+async def _hear(folder: Path, clip: np.ndarray, rate: int, words: str, count: int, graphs: bool) -> list[np.ndarray]:
+    """The codes of so many takes of a known voice, each of other words with a seed of its own."""
+    engine = Engine.start(EngineConfig(str(folder), dtype="float32", graphs=graphs, max_rows=16, max_waiting=count))
+    reference = await engine.encode_reference(clip, rate, words)
+
+    async def take(number: int) -> np.ndarray:
+        text = f"This is sentence number {number}, and it ends here."
+        utterance = Utterance(text, (reference,), Sampling(seed=number), max_frames=STOP_BY)
+        return np.concatenate([chunk.codes async for chunk in engine.speak(utterance)], 1)
+
+    codes = await asyncio.gather(*(take(number) for number in range(count)))
+    engine.stop()
+    return list(codes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,19 @@ Step = Callable[[Tensor], tuple[Tensor, Tensor]]
 """slots (rows,) int64 → codes (rows, codebooks), ended (rows,); every other state lives in slot tensors."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
 """tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Collect no garbage meanwhile: another engine's graph that is let go during a capture would break it."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,7 +56,7 @@ class Captured:
                 work(inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
+        with undisturbed(), torch.cuda.graph(graph, pool=pool):
             outputs = work(inputs)
         return cls(graph, inputs, outputs)
 

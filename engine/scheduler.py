@@ -15,9 +15,8 @@ Sound after one frame, then ever cheaper chunks, each short enough to be ready b
 played, as long as the engine is faster than real time …"""
 LOW_LEAD = 0.1
 """… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
-is goes out at once …"""
-HIGH_LEADS = ((4.0, 32), (2.0, 16))
-"""… while one who has so many seconds in hand does not miss a larger chunk, which costs everybody less."""
+is goes out at once. (Larger chunks for listeners with seconds in hand made bursts: 64 streams over HTTP fell from 210
+to 169 times real time.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,4 @@ def is_chunk_due(row: Row, frame_seconds: float, now: float) -> bool:
     lead = row.sent * frame_seconds - (now - row.first_chunk) if row.chunks else LOW_LEAD
     if lead < LOW_LEAD:
         return True
-    if row.chunks < len(CHUNK_FRAMES):
-        return len(row.frames) >= CHUNK_FRAMES[row.chunks]
-    return len(row.frames) >= next((most for seconds, most in HIGH_LEADS if lead >= seconds), CHUNK_FRAMES[-1])
+    return len(row.frames) >= CHUNK_FRAMES[min(row.chunks, len(CHUNK_FRAMES) - 1)]

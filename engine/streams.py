@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
+from engine.graphs import undisturbed
 
 Piece = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -111,7 +112,7 @@ class GraphStreams:
                 self._decoder(codes, slots)  # kernels are loaded before the capture
             torch.cuda.current_stream().wait_stream(side)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=pool):
+            with undisturbed(), torch.cuda.graph(graph, pool=pool):
                 pcm = self._decoder(codes, slots)
             pool = pool or graph.pool()
             self._graphs[rows, frames] = graph, slots, codes, pcm

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import sys
 from functools import partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -27,6 +28,7 @@ def _stand_in(name: str, **names: Any) -> None:
     if name in sys.modules or importlib.util.find_spec(name.partition(".")[0]) is not None:
         return
     module = ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None)  # other libraries ask for it
     module.__dict__.update(names)
     sys.modules[name] = module
 

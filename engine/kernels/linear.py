@@ -211,7 +211,7 @@ def _through_one(
     depth = x.shape[1]
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
-    tiles = tiles or _tiles_of_one(columns, depth, gated)
+    tiles = tiles or _tiles_of_one(columns, depth, gated, weight.element_size())
     # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
     overlap = overlaps(x.device) and not gated
     _one[(triton.cdiv(columns, tiles.block_n),)](
@@ -265,10 +265,10 @@ def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | N
     return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
 
 
-def _tiles_of_one(columns: int, depth: int, gated: bool) -> Tiles:
+def _tiles_of_one(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     """The best measured on an H200 for one row."""
     if gated:
-        return Tiles(4, 256, 2, 3)
+        return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 4)
     return Tiles(8, 256, 2, 4) if columns > depth else Tiles(4, 512, 2, 4)
 
 

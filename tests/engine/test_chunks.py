@@ -30,10 +30,3 @@ def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
     assert is_chunk_due(a_row(1, 5, sent=23), FRAME, 100.0 + 23 * FRAME - 0.05)
     assert not is_chunk_due(a_row(0, 5, sent=23), FRAME, 100.0 + 23 * FRAME)
     assert not is_chunk_due(a_row(7, 5, sent=23), FRAME, 100.0 + 23 * FRAME - 0.5)
-
-
-@pytest.mark.parametrize(("in_hand", "frames"), [(1.0, 8), (2.5, 16), (9.0, 32)])
-def test_a_listener_with_much_in_hand_gets_larger_chunks(in_hand: float, frames: int) -> None:
-    now = 100.0 + 400 * FRAME - in_hand
-    assert not is_chunk_due(a_row(frames - 1, 9, sent=400), FRAME, now)
-    assert is_chunk_due(a_row(frames, 9, sent=400), FRAME, now)
