@@ -29,8 +29,9 @@ class Loop:
         codec_device: torch.device,
         slots: int,
         max_waiting: int,
-        frame_seconds: float,
+        frame_seconds: float | None,
     ) -> None:
+        """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
         self._runner = runner
         self._vocoder = Vocoder(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
