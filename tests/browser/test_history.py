@@ -114,7 +114,7 @@ def test_filters_leave_what_is_asked_for(served: Served, open_page: Open) -> Non
     screen.page.locator("#area-history").get_by_label("Voice", exact=True).select_option("bert")
     expect(rows).to_have_count(1)
     screen.page.locator("#area-history").get_by_label("Voice", exact=True).select_option("")
-    screen.page.get_by_label("From").fill("2999-01-01")
+    screen.page.locator("#area-history").get_by_label("From").fill("2999-01-01")
     expect(rows).to_have_count(0)
     expect(screen.page.locator("#area-history")).to_contain_text("No take is like that.")
 
