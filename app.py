@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+if os.environ.get("SPACES_ZERO_GPU"):
+    import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
 import uvicorn
 from fastapi import FastAPI
 
-from engine import Engine, EngineConfig, EngineError
+from engine import DirectEngine, Engine, EngineConfig, EngineError
 from studio.api import install_api
 from studio.bundled import import_bundled
 from studio.errors import InvalidClip
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
-from studio.library import Library
+from studio.library import Backup, Library
 from studio.limits import Limits
+from studio.producer import Producer
+from studio.projects import ProjectDesk
 from studio.recogniser import Transcriber
+from studio.recorder import Retention
 from studio.settings import Settings, SettingsError
 from studio.speech import SpeechService
 from studio.terminal import Terminal
@@ -39,16 +48,9 @@ GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
 
 
-def create_app(
-    settings: Settings,
-    start_engine: StartEngine = Engine.start,
-    reporter: Reporter | None = None,
-) -> FastAPI:
-    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
-
-    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
-    """
-    config = EngineConfig(
+def engine_config(settings: Settings) -> EngineConfig:
+    """What the settings say to the engine."""
+    return EngineConfig(
         model=settings.model,
         device=settings.device,
         codec_device=settings.codec_device,
@@ -65,32 +67,69 @@ def create_app(
         weights=settings.weights,  # type: ignore[arg-type]
         reproducible=settings.reproducible,
     )
-    host = EngineHost(config, start_engine, reporter)
+
+
+def create_app(
+    settings: Settings,
+    start_engine: StartEngine = Engine.start,
+    reporter: Reporter | None = None,
+) -> FastAPI:
+    """The whole studio as one ASGI app; its lifespan starts the engine in the background and stops it.
+
+    ``start_engine`` makes the engine, ``reporter`` hears how that goes.
+    In the profile zero the page is not on it: Gradio launches that itself.
+    """
+    host = EngineHost(engine_config(settings), start_engine, reporter)
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    library = Library(Path(settings.studio_home))
+    library = _open_library(settings)
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
-    import_bundled(library, Path(settings.voices))
-    service = SpeechService(host, VoiceShelf(library), limits, settings.keep_takes, fetcher, transcriber)
+    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
+    producer = Producer(service, settings.project_rows)
+    desk = ProjectDesk(library, producer)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
-        warming = asyncio.create_task(_warm(service))
+        if library.backup:
+            library.backup.start()
+        is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
+        work = [asyncio.create_task(each) for each in ((_warm(service), _produce(producer)) if is_full else ())]
         try:
             yield
         finally:
-            warming.cancel()
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
+            await asyncio.to_thread(service.close)
+            if library.backup:
+                await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service = service
-    install_api(app, service, settings)
-    if settings.page:
+    app.state.service, app.state.desk = service, desk
+    install_api(app, service, settings, desk)
+    if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
-        mount_page(app, service, settings)
+        mount_page(app, service, settings, desk)
     return app
+
+
+def _open_library(settings: Settings) -> Library:
+    """The library, brought back from its copy where it is gone, with the bundled voices in it."""
+    home = Path(settings.studio_home)
+    backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
+    if backup:
+        try:
+            backup.restore()
+        except OSError as error:  # to go on would be to take an empty library for the real one
+            raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
+    library = Library(home)
+    library.backup = backup
+    import_bundled(library, Path(settings.voices))
+    return library
 
 
 async def _warm(service: SpeechService) -> None:
@@ -100,18 +139,31 @@ async def _warm(service: SpeechService) -> None:
         log.warning("the bundled voices could not be made ready: %s", error)
 
 
+async def _produce(producer: Producer) -> None:
+    try:
+        await producer.run()
+    except (EngineError, OSError, RuntimeError) as error:
+        log.warning("projects are not spoken: %s", error)
+
+
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
+    names = ", ".join(each.name.upper() for each in fields(Settings))
+    told = f"Settings are environment variables, README has what they mean: {names}."
+    argparse.ArgumentParser(description=__doc__, epilog=told).parse_args()
     try:
         settings = Settings.from_environment()
+        logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+        terminal = Terminal(settings)
+        if settings.profile == "zero":
+            return _serve_zero(settings, terminal)
+        app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1
-    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    terminal = Terminal(settings)
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(settings, reporter=terminal),
+            app,
             host=settings.host,
             port=settings.port,
             log_level=settings.log_level,
@@ -128,6 +180,38 @@ def main() -> int:
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
     return 1 if terminal.has_failed or not server.started else 0
+
+
+def _serve_zero(settings: Settings, terminal: Terminal) -> int:
+    """Serve on a host that lends a GPU to Gradio's requests, for one call each; Gradio launches the page itself."""
+    import spaces
+
+    def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+        return spaces.GPU(duration=seconds)(task)
+
+    try:
+        # In this thread: the host's stand-in for CUDA is there for the one that imported it.
+        engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)
+    except (EngineError, OSError, RuntimeError, MemoryError) as error:
+        terminal.failed(str(error))
+        return 1
+    app = create_app(settings, lambda config, progress: engine, terminal)
+    asyncio.run(_launch_until_stopped(app, settings))
+    return 0
+
+
+async def _launch_until_stopped(app: FastAPI, settings: Settings) -> None:
+    from studio.ui.launched import launch_page  # Gradio takes seconds to import
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with app.router.lifespan_context(app):
+        service = app.state.service
+        await service.host.ready()
+        page = launch_page(app, service, settings, app.state.desk)
+        await stopped.wait()
+        page.close(verbose=False)
 
 
 if __name__ == "__main__":

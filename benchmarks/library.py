@@ -25,9 +25,10 @@ from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import read_clip
 from studio.host import EngineHost
 from studio.intake import take_in
-from studio.library import Library, NewSample, StoredTake, Voice, VoiceChanges, VoiceDraft
+from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
-from studio.speech import SpeechRequest, SpeechService
+from studio.request import SpeechRequest
+from studio.speech import SpeechService
 from studio.voices import VoiceShelf
 
 REPEATS = 21
@@ -86,10 +87,10 @@ def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
         "codes of a voice": lambda: library.codes.get(some.samples[0].cut_key, "codec"),
         "list 50 takes": lambda: library.takes.page(),
         "list 50 takes after 500": lambda: library.takes.page(after=middle),
-        "search takes: a part of many words": lambda: library.takes.page("tion"),
-        "search takes: one in all": lambda: library.takes.page(last.text),
-        "search takes: none": lambda: library.takes.page("zzzz"),
-        "search takes: two letters, none": lambda: library.takes.page("zz"),
+        "search takes: a part of many words": lambda: library.takes.page(TakeFilter("tion")),
+        "search takes: one in all": lambda: library.takes.page(TakeFilter(last.text)),
+        "search takes: none": lambda: library.takes.page(TakeFilter("zzzz")),
+        "search takes: two letters, none": lambda: library.takes.page(TakeFilter("zz")),
         "open a take": lambda: library.takes.get(last.id),
     }
     return figures | {name: median(call) for name, call in calls.items()}

@@ -1,6 +1,7 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
 from engine.config import EngineConfig
+from engine.direct import DirectEngine
 from engine.engine import Engine
 from engine.errors import (
     CheckpointError,
@@ -18,6 +19,7 @@ __all__ = [
     "AudioChunk",
     "CheckpointError",
     "ConfigError",
+    "DirectEngine",
     "Engine",
     "EngineConfig",
     "EngineError",

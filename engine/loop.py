@@ -29,8 +29,9 @@ class Loop:
         codec_device: torch.device,
         slots: int,
         max_waiting: int,
-        frame_seconds: float,
+        frame_seconds: float | None,
     ) -> None:
+        """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
         self._runner = runner
         self._vocoder = Vocoder(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
@@ -94,6 +95,13 @@ class Loop:
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
         self._vocoder.stop()
+
+    def work(self) -> None:
+        """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
+        while not self._commands.empty():
+            self._commands.get()()
+        self._turn(self._scheduler.plan())
+        self._vocoder.work()
 
     def _run(self) -> None:
         try:

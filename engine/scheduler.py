@@ -69,11 +69,13 @@ class Scheduler:
         return [*self._running, *self._waiting]
 
 
-def is_chunk_due(row: Row, frame_seconds: float, now: float) -> bool:
-    """Whether the row's frames should go to the codec now, by what its listener has in hand."""
+def is_chunk_due(row: Row, frame_seconds: float | None, now: float) -> bool:
+    """Whether the row's frames should go to the codec now, by what its listener has in hand.
+
+    Without ``frame_seconds`` by the ramp alone: what the clock cuts is rounded otherwise each time, in its last bit.
+    """
     if not row.frames:
         return False
-    lead = row.sent * frame_seconds - (now - row.first_chunk) if row.chunks else LOW_LEAD
-    if lead < LOW_LEAD:
+    if row.chunks and frame_seconds is not None and row.sent * frame_seconds - (now - row.first_chunk) < LOW_LEAD:
         return True
     return len(row.frames) >= CHUNK_FRAMES[min(row.chunks, len(CHUNK_FRAMES) - 1)]

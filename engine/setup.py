@@ -77,7 +77,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
-    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, 1 / info.frame_rate)
+    is_exact = config.reproducible or device.type == "cpu"
+    frame_seconds = None if is_exact else 1 / info.frame_rate
+    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:

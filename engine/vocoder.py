@@ -58,6 +58,15 @@ class Vocoder:
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
 
+    def work(self) -> None:
+        """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
+        waiting = []
+        while not self._jobs.empty():
+            if job := self._jobs.get():
+                waiting.append(job)
+        for left in self._work(waiting):
+            self._jobs.put(left)
+
     def _run(self) -> None:
         waiting: list[Job] = []
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -19,6 +20,15 @@ PICTURES = {
 }
 
 
+STORY = """# The lighthouse
+
+The keeper climbed the stairs before dusk. Nobody had lit the lamp for years.
+
+# The morning after
+
+In the morning, the ships were back."""
+
+
 def main() -> None:
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if len(sys.argv) != 2 or program is None:
@@ -27,16 +37,19 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for name, look in PICTURES.items():
             take_picture(browser, sys.argv[1], FOLDER / f"{name}.png", look)
+        for area, show in {
+            "new-voice": new_voice,
+            "longform": longform,
+            "compare": compare,
+            "history": history,
+        }.items():
+            picture_area(browser, sys.argv[1], area, show)
         browser.close()
 
 
 def take_picture(browser: Browser, address: str, file: Path, look: dict[str, object]) -> None:
     """Open the page, speak two takes, and picture it while the first plays again."""
-    page: Page = browser.new_page(**look)  # type: ignore[arg-type]
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(address)
-    page.wait_for_selector("body[data-studio=ready]")
-    page.wait_for_selector("#pill[data-status=ready]")
+    page = open_page(browser, address, look)
     for number in (1, 2):
         page.click("#speak")
         page.wait_for_selector(f"#takes li[data-take='{number}']")
@@ -46,6 +59,46 @@ def take_picture(browser: Browser, address: str, file: Path, look: dict[str, obj
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
     page.screenshot(path=str(file))
     page.close()
+
+
+def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page], None]) -> None:
+    page = open_page(browser, address, PICTURES["screenshot"])
+    page.click(f"#tab-{area}")
+    show(page)
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    page.screenshot(path=str(FOLDER / f"screenshot-{area}.png"))
+    page.close()
+
+
+def new_voice(page: Page) -> None:
+    page.get_by_role("button", name="Record", exact=True).wait_for()
+
+
+def longform(page: Page) -> None:
+    page.get_by_text("Or paste a text").click()
+    page.get_by_label("Text of the project").fill(STORY)
+    page.get_by_role("button", name="Make a project").click()
+    page.get_by_role("button", name="Speak what is missing").click()
+    page.get_by_role("button", name="Play the whole").wait_for()
+
+
+def compare(page: Page) -> None:
+    page.click("#tab-studio")
+    page.get_by_role("button", name="Compare voices on this script").click()
+    page.get_by_text("All are spoken").wait_for()
+
+
+def history(page: Page) -> None:
+    page.locator("#area-history li").first.wait_for()
+
+
+def open_page(browser: Browser, address: str, look: dict[str, object]) -> Page:
+    page: Page = browser.new_page(**look)  # type: ignore[arg-type]
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(address)
+    page.wait_for_selector("body[data-studio=ready]")
+    page.wait_for_selector("#pill[data-status=ready]")
+    return page
 
 
 if __name__ == "__main__":

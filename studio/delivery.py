@@ -20,10 +20,10 @@ from studio.audio.formats import open_encoder
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.performance import Sound
-from studio.takes import Take, Takes
+from studio.recorder import Recording
+from studio.takes import Take, Takes, TurnTime
 
 Result = TypeVar("Result")
-Keep = Callable[[Take, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,12 @@ class DeliveredAs:
 class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
-    def __init__(self, take: Take, takes: Takes, on_end: Callable[[Take], None], keep: Keep | None = None) -> None:
+    def __init__(
+        self, take: Take, takes: Takes, on_end: Callable[[Take], None], recording: Recording | None = None
+    ) -> None:
         """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
 
-        ``keep`` then gets the take and its file, if any of it was heard; it may block.
+        ``recording`` gets the take's sound, and is closed then.
         """
         self._started = time.perf_counter()
         self._takes = takes
@@ -52,11 +54,11 @@ class Delivery:
         self._first = b""
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
+        self._speed = 1.0
         self._cancelled = asyncio.get_running_loop().create_future()
         self._closed = False
         self._take = take
-        self._keep = keep
-        self._heard: list[bytes] = []
+        self._recording = recording
         takes.put(take)
 
     @property
@@ -67,6 +69,10 @@ class Delivery:
         """End the take from outside: whoever waits for it gets Cancelled."""
         if not self._cancelled.done():
             self._cancelled.set_result(None)
+
+    def forget(self) -> None:
+        """Keep nothing of this take in the library."""
+        self._recording = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first."""
@@ -87,7 +93,7 @@ class Delivery:
 
         Raises Cancelled, and what the source raises.
         """
-        self._source, self._source_rate = source, source_rate
+        self._source, self._source_rate, self._speed = source, source_rate, delivered.speed
         while not self._first:
             sound = await self._pull()
             if self._encoder is None:
@@ -107,15 +113,12 @@ class Delivery:
         """The file's bytes while they are made; leaving the iteration cancels the take."""
         try:
             if self._first:
-                self._hear(self._first)
                 yield self._first
             while (sound := await self._pull()) is not None:
                 self._account(sound)
                 if piece := await self._encode(sound.pcm):
-                    self._hear(piece)
                     yield piece
             if piece := await self._encode(None):
-                self._hear(piece)
                 yield piece
             self._record(replace(self._take, state="finished"))
         except BaseException as error:
@@ -136,14 +139,8 @@ class Delivery:
         elif not self._take.ended:
             self._record(replace(self._take, state="cancelled"))
         self._on_end(self._take)
-        if self._keep is not None and self._heard:
-            keep, file, self._heard = self._keep, b"".join(self._heard), []
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(keep, self._take, file)
-
-    def _hear(self, piece: bytes) -> None:
-        if self._keep is not None:
-            self._heard.append(piece)
+        if self._recording is not None:
+            self._recording.close(self._take, self._source_rate)
 
     async def _pull(self) -> Sound | None:
         assert self._source is not None
@@ -159,8 +156,13 @@ class Delivery:
         encoder, tempo = self._encoder, self._tempo
         assert encoder is not None, "open() comes first"
         if pcm is not None:
-            return encoder.write(tempo.write(pcm) if tempo else pcm)
-        return (encoder.write(tempo.finish()) if tempo else b"") + encoder.finish()
+            return encoder.write(self._record_sound(tempo.write(pcm) if tempo else pcm))
+        return (encoder.write(self._record_sound(tempo.finish())) if tempo else b"") + encoder.finish()
+
+    def _record_sound(self, pcm: np.ndarray) -> np.ndarray:
+        if self._recording is not None:
+            self._recording.write(pcm)
+        return pcm
 
     def _account(self, sound: Sound) -> None:
         self._samples += len(sound.pcm)
@@ -172,8 +174,12 @@ class Delivery:
                 audio_s=self._samples / self._source_rate,
                 frames=self._take.frames + sound.frames,
                 finish_reason=sound.finish_reason,
+                turns=tuple(self._as_heard(turn) for turn in sound.turns),
             )
         )
+
+    def _as_heard(self, turn: TurnTime) -> TurnTime:
+        return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)
 
     def _record(self, take: Take) -> None:
         self._take = take

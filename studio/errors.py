@@ -4,10 +4,12 @@ StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
 │   ├── NameTaken        another voice has that name
+│   ├── NotFinished      parts of a project are still to be spoken
 │   ├── InvalidClip      a reference clip that cannot be used
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
+├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
 ├── LineFull             every row speaks and the line is full; try again in `retry_after` seconds
 ├── TooManyRequests      this caller has had its share for now; try again in `retry_after` seconds
@@ -54,8 +56,16 @@ class NameTaken(InvalidRequest):
     code = "voice_exists"
 
 
+class NotFinished(InvalidRequest):
+    code = "project_not_finished"
+
+
 class Changed(StudioError):
     code = "changed"
+
+
+class UnderWay(StudioError):
+    code = "take_under_way"
 
 
 class Cancelled(StudioError):

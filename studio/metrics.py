@@ -22,6 +22,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineFigures(host))
         self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
+        kept = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
+        self._kept = Counter("studio_takes_kept", kept, ["outcome"], registry=self._registry)
         self._audio = Counter("studio_audio_seconds", "Sound made, in seconds.", registry=self._registry)
         self._first = Histogram(
             "studio_first_audio_seconds",
@@ -33,6 +35,10 @@ class Metrics:
         self._rtf = Histogram(
             "studio_rtf", "Seconds of work for a second of sound.", buckets=RATIOS, registry=self._registry
         )
+
+    def recorded(self, outcome: str) -> None:
+        """Count a take by what the library kept of it. Any thread may call it."""
+        self._kept.labels(outcome).inc()
 
     def ended(self, take: Take) -> None:
         """Count a take that has come to its end, whatever end."""

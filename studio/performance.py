@@ -13,6 +13,7 @@ import numpy as np
 from engine import AudioChunk, Engine, EngineFull, Reference, Utterance
 from studio.errors import DegenerateSpeech
 from studio.guard import Guard
+from studio.takes import TurnTime
 from studio.text import Pause, Script, Words
 
 MOST_TURNS = 64
@@ -36,6 +37,8 @@ class Sound:
     """Made by the engine since the line, all parts together."""
     finish_reason: str | None = None
     """On the last piece: stop, or length when a limit cut something off."""
+    turns: tuple[TurnTime, ...] = ()
+    """Of a conversation: those that have begun."""
 
 
 class Performance:

@@ -160,3 +160,92 @@ def m006_audit(db: Database) -> None:
         db.execute(
             f"create trigger audit_no_{verb} before {verb} on audit begin select raise(abort, 'audit only grows'); end"
         )
+
+
+@MIGRATIONS()
+def m007_takes_history(db: Database) -> None:
+    """Takes belong to a caller, can be starred, and can be brought back after their deletion."""
+    table = db.table("takes")
+    table.add_column("caller", str, not_null_default="")
+    table.add_column("starred", int, not_null_default=0)
+    table.add_column("deleted", float)
+    table.add_column("sample_rate", int, not_null_default=0)
+    # What the retention counts and adds up after every take.
+    db.execute("create index takes_kept on takes (n, size) where starred = 0 and deleted is null")
+    db.execute("create index takes_starred on takes (n) where starred = 1")
+    db.execute("create index takes_deleted on takes (deleted) where deleted is not null")
+
+
+@MIGRATIONS()
+def m008_projects(db: Database) -> None:
+    """Long texts on their way to speech: projects and their parts, in order."""
+    db.table("projects").create(
+        {
+            "n": int,
+            "id": str,
+            "owner": str,
+            "title": str,
+            "kind": str,
+            "settings": str,
+            "paused": int,
+            "served": float,
+            "created": float,
+            "changed": float,
+        },
+        pk="n",
+        not_null=("id", "owner", "title", "settings", "paused", "served", "created", "changed"),
+    )
+    db.table("projects").create_index(["id"], unique=True)
+    db.table("projects").create_index(["owner", "n"])
+    db.table("parts").create(
+        {
+            "n": int,
+            "id": str,
+            "project_id": str,
+            "position": int,
+            "chapter": str,
+            "text": str,
+            "voice": str,
+            "pause": float,
+            "start": float,
+            "end": float,
+            "state": str,
+            "attempts": int,
+            "error": str,
+            "chosen": str,
+        },
+        pk="n",
+        not_null=("id", "project_id", "position", "chapter", "text", "state", "attempts"),
+        foreign_keys=[("project_id", "projects", "id")],
+    )
+    db.table("parts").create_index(["id"], unique=True)
+    db.table("parts").create_index(["project_id", "position"])
+    db.execute("create index parts_queued on parts (project_id, position) where state = 'queued'")
+
+
+@MIGRATIONS()
+def m009_part_takes(db: Database) -> None:
+    """What was spoken of each part."""
+    db.table("part_takes").create(
+        {
+            "n": int,
+            "id": str,
+            "part_id": str,
+            "created": float,
+            "recipe": str,
+            "voice": str,
+            "seed": int,
+            "finish_reason": str,
+            "audio": str,
+            "samples": int,
+            "sample_rate": int,
+            "characters": int,
+            "work_s": float,
+        },
+        pk="n",
+        not_null=("id", "part_id", "created", "recipe", "voice", "seed", "audio", "samples", "sample_rate"),
+        foreign_keys=[("part_id", "parts", "id")],
+    )
+    db.table("part_takes").create_index(["id"], unique=True)
+    db.table("part_takes").create_index(["part_id"])
+    db.table("part_takes").create_index(["audio"])

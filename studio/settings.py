@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import ipaddress
 import os
 import re
@@ -30,6 +31,15 @@ def default_home(environment: Mapping[str, str] | None = None) -> Path:
     return base / "fish-voice-studio"
 
 
+SPACE_DATA = Path("/data")
+"""Where a Space has its bucket, if it has one; what is elsewhere is gone after a restart."""
+
+
+def on_space(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether this is a Hugging Face Space."""
+    return bool((os.environ if environment is None else environment).get("SPACE_ID"))
+
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -50,6 +60,8 @@ class Settings:
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
     """The folder of the voice library: voices, takes and their audio."""
+    backup_dir: str | None = None
+    """A folder on another disk for copies of the library; unset: /data/studio on a Space with a bucket there."""
     ref_folder: str | None = None
     """A folder whose files requests may name as file: addresses in ref_audio; unset: none."""
     ref_networks: tuple[Network, ...] = ()
@@ -57,7 +69,9 @@ class Settings:
     transcriber: str | None = None
     """What writes down the words of clips, such as faster-whisper:base (a model's name or folder); unset: nothing."""
     keep_takes: int = 1000
-    """So many takes stay in the library with their audio, the newest; 0 keeps none."""
+    """So many takes stay in the library with their audio, the newest, and all that are starred; 0 keeps none."""
+    keep_takes_mb: int = 4096
+    """MiB that the audio of takes may fill; starred ones do not count."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
@@ -104,8 +118,12 @@ class Settings:
     """Speech requests that one key, or one address where no keys are set, may have at a time; unset: no limit."""
     requests_per_minute: int | None = None
     """Speech requests that one caller may begin in a minute; unset: no limit."""
+    project_rows: int | None = None
+    """Parts of projects spoken at the same time at most; 0: none; unset: half of max_rows."""
     send_timeout: int = 60
     """Seconds after which a listener who takes no more bytes is let go."""
+    profile: str = "full"
+    """full: engine, page and API for many at once; zero: for ZeroGPU, where a GPU is lent for one call."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -114,8 +132,13 @@ class Settings:
         known = {each.name.upper(): each.name for each in fields(cls)}
         _refuse_mistyped(environment, known)
         values: dict[str, object] = {}
-        if environment.get("SPACE_ID"):
+        if on_space(environment):
             values["host"] = "0.0.0.0"
+            values["keep_takes"] = 0  # without keys all visitors are one person, and would hear each other's takes
+            if os.access(SPACE_DATA, os.W_OK):
+                values["backup_dir"] = str(SPACE_DATA / "studio")
+        if environment.get("SPACES_ZERO_GPU"):
+            values["profile"] = "zero"
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
             if not text:
@@ -125,6 +148,8 @@ class Settings:
             except ValueError as error:
                 shown = "…" if name == "api_keys" else text
                 raise SettingsError(f"{variable}={shown!r} cannot be used: {error}") from None
+        if values.get("profile") == "zero" and values.get("page") is False:
+            raise SettingsError("PAGE=0 cannot be used with PROFILE=zero, which serves the page alone")
         return cls(**values)  # type: ignore[arg-type]
 
     @property
@@ -203,6 +228,13 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
+def _profile(text: str) -> str:
+    profile = str(_one_of("full", "zero")(text))
+    if profile == "zero" and importlib.util.find_spec("spaces") is None:
+        raise ValueError("it needs the package spaces, which is not installed: pip install spaces")
+    return profile
+
+
 def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -242,10 +274,12 @@ _READERS: dict[str, Reader] = {
     "page": _switch,
     "model": _text,
     "studio_home": _writable,
+    "backup_dir": _writable,
     "ref_folder": _folder,
     "ref_networks": _networks,
     "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
+    "keep_takes_mb": _whole(1, 100_000_000),
     "voices": _folder,
     "device": _device,
     "codec_device": _device,
@@ -254,7 +288,7 @@ _READERS: dict[str, Reader] = {
     "memory_budget": _whole(1, 100_000),
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
-    "max_context": _whole(64, 1_000_000),
+    "max_context": _whole(256, 1_000_000),
     "threads": _whole(1, 1024),
     "prefix_cache_mb": _whole(0, 1_000_000),
     "graphs": _switch,
@@ -268,7 +302,9 @@ _READERS: dict[str, Reader] = {
     "public_listing": _truth,
     "max_per_caller": _whole(1, 100_000),
     "requests_per_minute": _whole(1, 1_000_000),
+    "project_rows": _whole(0, 1024),
     "send_timeout": _whole(1, 86_400),
+    "profile": _profile,
 }
 
 

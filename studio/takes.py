@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from studio.errors import NotFound
 
 TakeState = Literal["waiting", "speaking", "finished", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTime:
+    """One turn of a dialogue, and when it is heard in the file, in seconds."""
+
+    speaker: str
+    voice: str
+    seed: int
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,8 @@ class Take:
     audio_s: float = 0.0
     frames: int = 0
     error: str | None = None
+    turns: tuple[TurnTime, ...] = ()
+    """Of a dialogue."""
 
     @property
     def ended(self) -> bool:
@@ -62,7 +75,7 @@ class Take:
             "rtf": _round(self.rtf, 4),
             "frames": self.frames,
             "error": self.error,
-        }
+        } | ({"turns": [_turn(turn) for turn in self.turns]} if self.turns else {})
 
 
 class Takes:
@@ -85,9 +98,17 @@ class Takes:
             raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
         return take
 
+    def drop(self, take_id: str) -> None:
+        """Forget a take, if it is known."""
+        self._takes.pop(take_id, None)
+
     def list(self, caller: str | None = None) -> list[Take]:
         """The recent takes of a caller (None: of everybody), newest first."""
         return [take for take in reversed(self._takes.values()) if caller is None or take.caller == caller]
+
+
+def _turn(turn: TurnTime) -> dict[str, object]:
+    return asdict(turn) | {"start_s": round(turn.start_s, 3), "end_s": round(turn.end_s, 3)}
 
 
 def _round(value: float | None, digits: int) -> float | None:

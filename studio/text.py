@@ -57,7 +57,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
     speaker = ""
     at = 0
     for mark in (*_PAUSE.finditer(text), None):
-        for part in _parts(text[at : mark.start() if mark else len(text)], part_bytes):
+        for part in split_text(text[at : mark.start() if mark else len(text)], part_bytes):
             tags = _SPEAKER.findall(part)
             steps.append(Words(part if not speaker or _SPEAKER.match(part) else speaker + part))
             speaker = tags[-1] if tags else speaker
@@ -87,8 +87,8 @@ def _seconds(mark: re.Match[str]) -> float:
     return seconds
 
 
-def _parts(text: str, limit: int) -> list[str]:
-    """Whole sentences, as many as fit; a sentence that alone is too long is cut further."""
+def split_text(text: str, limit: int) -> list[str]:
+    """Pieces of at most ``limit`` bytes: whole sentences, as many as fit; one that alone is too long is cut further."""
     parts: list[str] = []
     held = ""
     for sentence in _cut(text, _sentence_ends(text)):

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import av
@@ -16,7 +17,9 @@ from app import create_app
 from engine import Engine
 from studio.settings import Settings
 from studio.terminal import curl_line
+from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
+from tests.studio.sounds import tone, wav
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -75,5 +78,20 @@ def test_the_curl_line_is_the_one_that_the_studio_prints_and_it_speaks(tiny_chec
     with serve(settings, Engine.start) as served:
         command = shlex.split(line.replace(settings.address, served.url))
         subprocess.run([*command, "--no-progress-meter", "--fail"], cwd=tmp_path, check=True, timeout=120)
+    with av.open(str(tmp_path / "hello.mp3")) as file:
+        assert sum(frame.samples for frame in file.decode(audio=0)) > 44_100
+
+
+def test_the_python_programs_of_readme_run_and_speak(tmp_path: Path) -> None:
+    (tmp_path / "anna.wav").write_bytes(wav(tone(1.5)))
+    (tmp_path / "anna.txt").write_text("My name is Anna.")
+    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(programs) == 2
+    settings = Settings(model="test/model", voices=str(tmp_path))
+    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+        for program in programs:
+            assert Settings().address in program
+            text = program.replace(Settings().address, served.url)
+            subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, timeout=120)
     with av.open(str(tmp_path / "hello.mp3")) as file:
         assert sum(frame.samples for frame in file.decode(audio=0)) > 44_100

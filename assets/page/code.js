@@ -1,6 +1,6 @@
 // The dialog that shows a request as a program and copies it.
 
-import { address } from "./door.js";
+import { address, needsKey } from "./door.js";
 import { SNIPPETS } from "./snippets.js";
 
 export class CodeDialog {
@@ -17,12 +17,12 @@ export class CodeDialog {
     element.addEventListener("click", ({ target }) => target === element && element.close());
   }
 
-  /** Show what a request would be in a program; note is one more sentence, or nothing. */
-  open(title, request, note = "") {
+  /** Show what a request would be in a program; note is one more sentence, or nothing; kind: the tab, else the last one. */
+  open(title, request, note = "", kind = this.#kind) {
     this.#request = request;
     this.part("title").textContent = title;
     this.part("note").textContent = request.ref_audio === undefined ? note : `${note} Put your recording beside the program as clip.wav.`;
-    this.#show(this.#kind);
+    this.#show(kind);
     this.element.showModal();
   }
 
@@ -41,7 +41,7 @@ export class CodeDialog {
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
     }
-    this.part("text").textContent = SNIPPETS[kind](this.#request, address(""));
+    this.part("text").textContent = SNIPPETS[kind](this.#request, address(""), needsKey);
     this.part("copy").textContent = "Copy";
   }
 

@@ -56,6 +56,10 @@ export class Dock extends EventTarget {
     this.parts.play.disabled = state === "empty";
   }
 
+  set volume(value) {
+    this.parts.volume.value = value;
+  }
+
   /** Any of bars, seconds (what has come), expected (a guess of the whole), position (seconds). */
   show(view) {
     Object.assign(this.#view, view);

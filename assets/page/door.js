@@ -7,6 +7,12 @@ export function address(path) {
   return `${window.location.origin}${url.pathname.replace(/\/$/, "")}${path}`;
 }
 
+/** Whether requests need a key; the page's own are signed in. */
+export const needsKey = document.querySelector("meta[name=studio-keys]")?.content === "needed";
+
+/** Whether a GPU is lent to Gradio's requests alone: then speech goes that way, and only as WAV. */
+export const isLent = document.querySelector("meta[name=studio-profile]")?.content === "zero";
+
 /** A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the card. */
 export class Refusal extends Error {
   constructor({ what, why, advice, status = 0, retryAfter = null }) {
@@ -26,7 +32,7 @@ const ADVICE_BY_FIELD = {
 };
 
 const BY_STATUS = {
-  401: ["This studio asks for a key.", "Open the page again and sign in."],
+  401: ["This studio asks for a key.", "Load the page again and sign in."],
   404: ["That was not found.", "Choose another voice, then press Speak again."],
   413: ["Your clip is too large.", "Use a shorter clip: 10 to 30 seconds is best."],
   429: ["Everyone is speaking at once.", "Wait a few seconds and press Speak again."],
@@ -62,6 +68,7 @@ export function lostConnection() {
 
 /** POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort(). */
 export async function askForSpeech(request, signal) {
+  if (isLent) return (await import("./lent.js")).speakThroughGradio(request, signal);
   let response;
   try {
     response = await fetch(address("/v1/audio/speech"), {
@@ -117,4 +124,15 @@ export async function recentTakes() {
 /** End a request that waits or speaks; one that has ended meanwhile is no error. */
 export function cancelRequest(id) {
   return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+/** What this studio is: settings in force, versions, storage; null when it does not answer so. */
+export function studioFacts() {
+  return readJson("/v1/settings", { cache: "no-store" });
+}
+
+/** Forget the key that this browser was signed in with, and ask for one. */
+export async function signOut() {
+  await fetch(address("/sign-out"), { method: "POST", redirect: "manual" });
+  location.reload();
 }

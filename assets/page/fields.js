@@ -85,9 +85,9 @@ export class Fields extends EventTarget {
     this.#choices = this.voices.map(({ id, name }) => [name, id]);
   }
 
-  /** Bring back what this browser kept. */
-  restore() {
-    return this.offerVoices(readStore());
+  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. */
+  restore(voice) {
+    return this.offerVoices({ ...readStore(), ...(voice ? { voice } : {}) });
   }
 }
 

@@ -15,7 +15,8 @@ async function fetched(path, options = {}) {
   return response;
 }
 
-async function ask(path, options) {
+/** The JSON of such an answer. Raises Refusal. */
+export async function ask(path, options) {
   return (await fetched(path, options)).json();
 }
 

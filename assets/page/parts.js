@@ -20,3 +20,11 @@ export function labelled(button, label) {
   button.title = label;
   return button;
 }
+
+/** Hours, minutes and seconds, as short as they can be said. */
+export function duration(seconds) {
+  const whole = Math.max(1, Math.round(seconds));
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  if (hours) return `${hours} h ${minutes} min`;
+  return whole >= 60 ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+}

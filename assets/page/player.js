@@ -17,6 +17,7 @@ export class Player extends EventTarget {
   #preparing = null;
   #take = 0;
   #wait = USUAL_WAIT;
+  fixedWait = null; // seconds, in the place of what was learnt
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -57,7 +58,7 @@ export class Player extends EventTarget {
     await this.prepare(sampleRate);
     this.wake();
     const port = this.#node.port;
-    port.postMessage({ order: "open", take, prebuffer: Math.round(this.#wait * sampleRate) });
+    port.postMessage({ order: "open", take, prebuffer: Math.round((this.fixedWait ?? this.#wait) * sampleRate) });
     return new Sound(port, take, sampleRate);
   }
 

@@ -43,6 +43,7 @@ export function insertTag(area, tag) {
 
 export class ScriptTools {
   #cutAfter = 0;
+  #note = "";
 
   constructor(area, element) {
     this.area = area;
@@ -77,8 +78,15 @@ export class ScriptTools {
     this.say();
   }
 
+  /** One more thing to say of the script, grave if it is not blank. */
+  set note(words) {
+    this.#note = words;
+    this.say();
+  }
+
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter);
+    if (this.#note) notes.unshift({ words: this.#note, grave: true });
     const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
     this.line.replaceChildren(
       ...parts.filter(Boolean).map((words, i) => {

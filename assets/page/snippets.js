@@ -1,5 +1,6 @@
-// A request as a program of one's own: curl, Python with the OpenAI SDK, JavaScript, gradio_client. It only writes text.
+// A request as a program of one's own, and as the settings of others' programs. It only writes text.
 
+const KEY = "YOUR_KEY"; // stands where a studio with keys wants one
 const CLIP = "clip.wav"; // a recording cannot stand in a listing: the program reads it from a file
 
 const indent = (text, by) => text.replaceAll("\n", `\n${" ".repeat(by)}`);
@@ -9,11 +10,12 @@ function parts(request) {
   return { hasClip: clip !== undefined, rest };
 }
 
-/** request: the body of POST /v1/audio/speech; base: the studio's address without a slash at the end. */
-function curl(request, base) {
+/** request: the body of POST /v1/audio/speech; base: the studio's address without a slash at the end; keyed: whether it needs a key. */
+function curl(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const head = `curl ${base}/v1/audio/speech \\\n  -H 'Content-Type: application/json' -o take.wav`;
+  const key = keyed ? `-H 'Authorization: Bearer ${KEY}' ` : "";
+  const head = `curl ${base}/v1/audio/speech \\\n  ${key}-H 'Content-Type: application/json' -o take.wav`;
   const json = JSON.stringify(rest, null, 2);
   if (!hasClip) return `${head} -d ${quoted(json)}`;
   const opening = `${json.slice(0, -2)},\n  "ref_audio": "data:audio/wav;base64,`;
@@ -21,7 +23,7 @@ function curl(request, base) {
 }
 
 /** JSON strings and numbers are Python's too. */
-function python(request, base) {
+function python(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const { input, voice, response_format: format, ...more } = rest;
   const extras = Object.entries(more).map(([name, value]) => `"${name}": ${JSON.stringify(value)},`);
@@ -29,7 +31,7 @@ function python(request, base) {
   const reading = hasClip ? `clip = base64.b64encode(open("${CLIP}", "rb").read()).decode()\n` : "";
   return `${hasClip ? "import base64\n\n" : ""}from openai import OpenAI
 
-client = OpenAI(base_url="${base}/v1", api_key="none")
+client = OpenAI(base_url="${base}/v1", api_key="${keyed ? KEY : "none"}")
 ${reading}with client.audio.speech.with_streaming_response.create(
     model="tts-1",
     voice=${JSON.stringify(voice ?? "clip")},
@@ -43,13 +45,13 @@ ${reading}with client.audio.speech.with_streaming_response.create(
 `;
 }
 
-function javascript(request, base) {
+function javascript(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const json = JSON.stringify(rest, null, 2);
   const body = hasClip ? `${json.slice(0, -2)},\n  "ref_audio": clip // a data: URL of your recording\n}` : json;
   return `const answer = await fetch("${base}/v1/audio/speech", {
   method: "POST",
-  headers: { "Content-Type": "application/json" },
+  headers: { ${keyed ? `Authorization: "Bearer ${KEY}", ` : ""}"Content-Type": "application/json" },
   body: JSON.stringify(${indent(body, 2)}),
 });
 if (!answer.ok) throw new Error((await answer.json()).error.message);
@@ -57,21 +59,76 @@ const take = await answer.blob(); // answer.body streams while it is made
 `;
 }
 
-function gradioClient(request, base) {
+function gradioClient(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const { input, response_format: _always, ...more } = rest;
-  const given = Object.entries({ text: input, ...more }).map(([name, value]) => `${name}=${JSON.stringify(value)},`);
+  const words = request.cast ? { script: input } : { text: input };
+  const given = Object.entries({ ...words, ...more }).map(([name, value]) => `${name}=${JSON.stringify(value)},`);
   if (hasClip) given.push(`ref_audio=handle_file("${CLIP}"),`);
   return `from gradio_client import Client${hasClip ? ", handle_file" : ""}
 
-client = Client("${base}/")
+client = Client("${base}/"${keyed ? `, headers={"Authorization": "Bearer ${KEY}"}` : ""})
 file, take = client.predict(
     ${given.join("\n    ")}
-    api_name="/synthesize",
+    api_name="${request.cast ? "/dialogue" : "/synthesize"}",
 )
 print(file, take)
 `;
 }
 
+/** JSON strings are YAML's too. */
+function homeAssistant(request, base, keyed) {
+  const { voice, input, speed, seed, temperature, top_p, top_k } = request;
+  const extra = JSON.stringify({ temperature, top_p, top_k, ...(seed === undefined ? {} : { seed }) });
+  return `# Once: add the integration "OpenAI TTS" (openai_tts, from HACS) with
+#   API key: ${keyed ? KEY : "none"}
+#   endpoint: ${base}/v1/audio/speech
+#   model: tts-1, voice: ${voice ?? "alloy"}
+#   extra payload: ${extra}
+# It gives an entity such as tts.openai_tts. Then, in configuration.yaml:
+script:
+  say_with_the_studio:
+    sequence:
+      - action: tts.speak
+        target:
+          entity_id: tts.openai_tts
+        data:
+          media_player_entity_id: media_player.living_room
+          message: ${JSON.stringify(input)}
+          options:
+            voice: ${JSON.stringify(voice ?? "alloy")}
+            speed: ${speed ?? 1}
+`;
+}
+
+function openWebui(request, base, keyed) {
+  return `# Admin Panel > Settings > Audio > Text-to-Speech, or these variables of its container:
+AUDIO_TTS_ENGINE=openai
+AUDIO_TTS_OPENAI_API_BASE_URL=${base}/v1
+AUDIO_TTS_OPENAI_API_KEY=${keyed ? KEY : "none"}
+AUDIO_TTS_MODEL=tts-1
+AUDIO_TTS_VOICE=${request.voice ?? "alloy"}
+# Under Docker, localhost is the container itself: name the studio's machine instead.
+`;
+}
+
+function sillyTavern(request, base, keyed) {
+  return `1. Extensions > TTS > Select TTS Provider: OpenAI Compatible
+2. Provider Endpoint: ${base}/v1/audio/speech
+3. API Key: ${keyed ? KEY : "leave empty"}
+4. Model: tts-1
+5. Available Voices: ${request.voice ?? "alloy"}   (ids, separated by commas)
+6. Press Reload, then give each character its voice in the voice map.
+`;
+}
+
 /** Label to writer, in the order of the dialog's tabs. */
-export const SNIPPETS = { curl, "Python, OpenAI SDK": python, JavaScript: javascript, gradio_client: gradioClient };
+export const SNIPPETS = {
+  curl,
+  "Python, OpenAI SDK": python,
+  JavaScript: javascript,
+  gradio_client: gradioClient,
+  "Home Assistant": homeAssistant,
+  "Open WebUI": openWebui,
+  SillyTavern: sillyTavern,
+};

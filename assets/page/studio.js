@@ -2,17 +2,24 @@
 
 import { Api } from "./api.js";
 import { Areas } from "./areas.js";
+import { Cast } from "./cast.js";
 import { CodeDialog } from "./code.js";
+import { Compare } from "./compare.js";
 import { clock, Dock } from "./dock.js";
-import { askForSpeech, Refusal, voices } from "./door.js";
+import { askForSpeech, isLent, Refusal } from "./door.js";
 import { Fields } from "./fields.js";
 import { Health } from "./health.js";
+import { History } from "./history.js";
+import { soundAddress } from "./kept.js";
+import { LongForm } from "./longform.js";
 import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
+import { Preferences } from "./preferences.js";
 import { offerPresets } from "./presets.js";
 import { Queue } from "./queue.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
+import { Settings } from "./settings.js";
 import { Take } from "./take.js";
 import { TakeList } from "./takes.js";
 import { openVoiceAreas } from "./voice-areas.js";
@@ -33,15 +40,14 @@ function drawn(selector) {
   });
 }
 
-function saveFile(blob, name) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it after the press
+function saveFile(href, name) {
+  Object.assign(document.createElement("a"), { href, download: name }).click();
 }
 
 class Studio {
   player = new Player();
   fields = new Fields();
+  preferences = new Preferences();
   takes = 0;
   current = null; // the take in the player
   sound = null; // the player's hold on it
@@ -55,26 +61,32 @@ class Studio {
     document.addEventListener("keydown", (event) => this.#key(event));
     this.player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     this.#listenToDock(new Dock(await drawn("#dock")));
-    this.#listenToTakes(new TakeList(await drawn("#takes")));
+    this.list = new TakeList(await drawn("#takes"), () => (isLent ? null : this.preferences.values.format));
+    this.#listenToTakes(this.list);
     this.health = new Health(await drawn("#pill"));
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
     this.card = await drawn("#card");
     this.card.querySelector("[data-part=close]").addEventListener("click", () => (this.card.hidden = true));
     const sampling = await drawn("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    for (const button of ["#speak", "#speak-four", "#every-voice"]) {
+    for (const button of ["#speak", "#speak-four"]) {
       (await drawn(button)).addEventListener("click", (event) => this.#press(event, button === "#speak-four" ? 4 : 1), true);
     }
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
+    this.cast = new Cast(await drawn("#cast"), script.area);
+    this.cast.addEventListener("change", () => (script.note = this.cast.note));
+    this.cast.refresh();
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
+      this.cast.read(detail.values.text);
       document.body.dataset.source = detail.values.source;
     });
     await this.#fillAreas();
+    await this.#try(async () => (this.takes = await this.list.refill()));
     await drawn("#refill");
-    await this.fields.restore();
+    await this.fields.restore(this.preferences.values.voice);
     document.body.dataset.studio = "ready";
   }
 
@@ -83,8 +95,17 @@ class Studio {
     const areas = (this.areas = new Areas(await drawn("#areas")));
     const { newVoice, voices: library, ownClip } = await openVoiceAreas({ fields: this.fields, health: this.health, areas, drawn });
     this.ownClip = ownClip;
-    const shown = { "new-voice": newVoice, voices: library, queue: new Queue(await drawn("#area-queue")) };
-    new Api(await drawn("#area-api")).addEventListener("present", () => this.#showCode());
+    library.addEventListener("changed", () => this.cast.refresh());
+    newVoice.addEventListener("saved", () => this.cast.refresh());
+    const longform = new LongForm(await drawn("#area-longform"));
+    longform.addEventListener("heard", () => this.sound?.pause());
+    this.history = new History(await drawn("#area-history"));
+    this.#listenToTakes(this.history);
+    const shown = { "new-voice": newVoice, voices: library, longform, history: this.history, queue: new Queue(await drawn("#area-queue")) };
+    shown.compare = this.#listenToCompare(new Compare(await drawn("#area-compare"), this.fields, this.health));
+    shown.settings = new Settings(await drawn("#area-settings"), this.preferences);
+    const request = async () => this.cast.dress(await buildRequest(this.fields.values, this.health.frameRate));
+    new Api(await drawn("#area-api"), request).addEventListener("present", ({ detail }) => this.#showCode(request, detail.kind));
     let left = null;
     areas.addEventListener("show", ({ detail }) => {
       left?.close();
@@ -98,18 +119,69 @@ class Studio {
     this.dock = dock;
     dock.addEventListener("press", () => this.#playOrPause());
     dock.addEventListener("seek", ({ detail }) => this.sound?.seek(detail.seconds));
-    dock.addEventListener("volume", ({ detail }) => (this.player.volume = detail.value));
+    dock.addEventListener("volume", ({ detail }) => this.preferences.set({ volume: detail.value }));
+    const follow = () => {
+      dock.volume = this.player.volume = this.preferences.values.volume;
+      this.player.fixedWait = this.preferences.wait;
+    };
+    this.preferences.addEventListener("change", follow);
+    follow();
   }
 
+  /** Its takes are heard in the player like all others, from their first sound on. */
+  #listenToCompare(compare) {
+    const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
+    on("play", ({ take, others }) => this.#replay(take, others.includes(this.current) && this.dock.element.dataset.state !== "over" ? this.position : 0));
+    on("grown", ({ take }) => this.#grow(take));
+    on("made", ({ take }) => this.current === take && this.#showMade(take));
+    on("told", ({ take }) => this.current === take && this.#showMade(take));
+    on("use", ({ changes }) => {
+      this.fields.fill(changes);
+      this.areas.show("studio");
+    });
+    return (this.compare = compare);
+  }
+
+  /** Takes of this browser's list and of the history are used in the same ways. */
   #listenToTakes(list) {
-    this.list = list;
-    const on = (type, does) => list.addEventListener(type, ({ detail }) => does(detail.take));
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.#try(() => does(detail.take)));
     on("play", (take) => this.#replay(take));
     on("switch", (take) => this.#replay(take, this.current?.file ? this.position : 0));
-    on("reuse", (take) => this.fields.fill(take.settings));
+    on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
-    on("mp3", (take) => this.#saveAsMp3(take));
-    on("code", (take) => this.code.open(`Take ${take.number} as a program`, take.repeat));
+    on("again", (take) => this.#speakAgain(take));
+    on("convert", (take) => this.#convert(take));
+    on("code", (take) => this.#showTakesCode(take));
+    list.addEventListener("fail", ({ detail }) => this.#fail(detail.problem));
+  }
+
+  async #try(work) {
+    try {
+      await work();
+    } catch (problem) {
+      this.#fail(problem);
+    }
+  }
+
+  /** Put a take's script and settings back into the fields. */
+  async #reuse(take) {
+    await take.whole();
+    this.areas.show("studio");
+    this.cast.take(take.request);
+    await this.fields.offerVoices(take.settings);
+  }
+
+  /** Make a take of the server anew, as it was. */
+  async #speakAgain(take) {
+    await take.whole();
+    this.areas.show("studio");
+    const { voiceName, settings, repeat } = take;
+    await this.#speakAll({ ...this.fields.values, ...settings }, async () => [{ request: repeat, voiceName, settings }]);
+  }
+
+  async #showTakesCode(take) {
+    await take.whole();
+    this.code.open(`${take.name} as a program`, take.repeat);
   }
 
   /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
@@ -130,19 +202,17 @@ class Studio {
     return this.#speakAll(fields, async (request) =>
       Array.from({ length: count }, (_, i) => {
         const isKept = request.seed !== undefined; // the first one's; the others' follow it
-        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName, settings: { ...fields } };
+        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName: request.cast ? "Dialogue" : voiceName, settings: { ...fields } };
       }),
     );
   }
 
-  /** Called by Gradio with the present values of the fields: the script in every bundled voice at once. */
-  audition(values) {
-    const fields = this.fields.named(values);
-    return this.#speakAll(fields, async (request) =>
-      (await voices())
-        .filter((voice) => voice.bundled)
-        .map(({ id, name }) => ({ request: { ...request, voice: id }, voiceName: name, settings: { ...fields, voice: id } })),
-    );
+  /** Called by Gradio with the present values of the fields: the script in several voices, in the area for that. */
+  compareVoices(values) {
+    this.stop();
+    this.fields.changed(...values);
+    this.areas.show("compare");
+    return this.compare.speakScript();
   }
 
   /** Make what `plan(request)` wants, at once; the first take is heard, all are kept. */
@@ -240,7 +310,7 @@ class Studio {
     this.sound = null;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
-    this.list.select(take);
+    for (const list of [this.list, this.history]) list.select(take);
     this.dock.offer(take.url, take.fileName);
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
     this.dock.show({ bars: take.outline?.bars ?? [], seconds: take.seconds, expected, position: 0 });
@@ -254,6 +324,7 @@ class Studio {
   }
 
   #showFigures(take) {
+    if (take.isBlind) return this.dock.figures([]);
     const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
     this.dock.figures([
       ["Waited", take.queueMs >= 1 ? inMs(take.queueMs) : null, "Time in the line before the engine took it, by the server's clock"],
@@ -280,9 +351,9 @@ class Studio {
     if (firstSampleAt !== undefined || more) this.#showFigures(take);
     this.dock.show({ position: this.position });
     const words = {
-      playing: take.file ? `Playing take ${take.number}` : "Speaking …",
+      playing: take.file ? `Playing ${take.name}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",
-      over: take.ending === "length" ? take.endingWords : `Take ${take.number}: ${take.endingWords.toLowerCase()}`,
+      over: take.ending === "length" ? take.endingWords : `${take.name}: ${take.endingWords.toLowerCase()}`,
     };
     this.dock.say(state, words[state]);
   }
@@ -299,36 +370,58 @@ class Studio {
     }
   }
 
-  /** Play a finished take from a second on. */
+  /** Play a take from a second on; one that is still being made goes on as it grows. */
   async #replay(take, from = 0) {
     this.stop();
+    await take.load();
     take.isLive = false;
     this.#show(take);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();
-    sound.append(floats(await take.pcm()));
-    sound.complete();
-    sound.seek(from < take.seconds ? from : 0);
+    if (take.file) {
+      sound.append(floats(await take.pcm()));
+      sound.complete();
+      sound.seek(from < take.seconds ? from : 0);
+    } else {
+      for (const piece of take.pieces) sound.append(floats(piece)); // without a pause until it is the player's: none may be missed
+      sound.seek(Math.min(from, take.seconds));
+    }
     sound.play();
     if (this.current === take) this.sound = sound;
   }
 
-  /** The same seed gives the same speech: ask for it once more, as MP3. */
-  async #saveAsMp3(take) {
-    try {
-      const response = await askForSpeech({ ...take.repeat, response_format: "mp3" });
-      saveFile(await response.blob(), take.fileName.replace(/wav$/, "mp3"));
-    } catch (problem) {
-      this.#fail(problem);
-    }
+  /** A take that somebody else makes has one piece more. */
+  #grow(take) {
+    if (this.current !== take) return;
+    this.sound?.append(floats(take.pieces.at(-1)));
+    this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
+  }
+
+  /** The take in the player, made by somebody else, is complete, or may be named now. */
+  #showMade(take) {
+    this.sound?.complete();
+    this.dock.show({ expected: 0 });
+    this.dock.offer(take.url, take.fileName);
+    this.#showFigures(take);
+  }
+
+  /** The server converts what it keeps; else the same seed gives the same speech once more. */
+  async #convert(take) {
+    const { format } = this.preferences.values;
+    const name = take.fileName.replace(/wav$/, format);
+    if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
+    const response = await askForSpeech({ ...take.repeat, response_format: format });
+    const url = URL.createObjectURL(await response.blob());
+    saveFile(url, name);
+    setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser reads it after the press
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */
-  async #showCode() {
+  async #showCode(request, kind) {
     try {
-      const request = await buildRequest(this.fields.values, this.health.frameRate);
-      this.code.open("This page's speech from your own program", request, "Without a seed, each run draws another.");
+      this.code.open("This page's speech from your own program", await request(), "Without a seed, each run draws another.", kind);
     } catch (problem) {
+      this.areas.show("studio"); // where the script is, and the card
       this.#fail(problem);
     }
   }
@@ -344,7 +437,7 @@ class Studio {
       event.preventDefault();
       this.#playOrPause();
     } else if (event.key.toLowerCase() === "x" && !writing && !event.ctrlKey && !event.metaKey) {
-      this.list.other(this.current);
+      (this.areas.shown === "history" ? this.history : this.list).other(this.current);
     }
   }
 

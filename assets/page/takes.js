@@ -1,41 +1,67 @@
 // The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
 
 import { clock } from "./dock.js";
+import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "./kept.js";
+import { Pair } from "./pair.js";
 import { element, icon, labelled } from "./parts.js";
+import { BIN, PLAY, STAR } from "./pictures.js";
+import { remember, remembered } from "./remembered.js";
+import { Take } from "./take.js";
 
 const KEPT = 30; // beside the starred ones
-const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
-const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
-const BIN = '<path d="M5 7h14M10 7V4.800h4V7m3 0-.8 12.200H7.800L7 7m3.300 3.600v5.200m3.400-5.200v5.200"/>';
+const SOON = 500; // ms
+const MOST = 200; // that are asked of the server after a reload
 
-/** Fires "play", "reuse", "keepSeed", "code", "mp3" and "switch" (play the other one, at the same place), each with {take}. */
+/**
+ * Fires "play", "reuse", "keepSeed", "again", "code", "convert" and "switch" (play the other one, at the same place), each
+ * with {take}, and "fail" with {problem} when the server refuses.
+ */
 export class TakeList extends EventTarget {
+  keeps = false; // whether the server keeps takes
   #takes = [];
-  #compared = [];
   #deleted = null;
 
-  constructor(root) {
+  /** format: gives the format besides WAV in which takes can be saved, or null. */
+  constructor(root, format) {
     super();
-    this.root = root;
+    Object.assign(this, { root, format });
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
-    this.part("done").addEventListener("click", () => this.#compare([]));
+    this.pair = new Pair(this.part("compare"));
+    this.pair.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
+    this.pair.addEventListener("change", () => this.#markPair());
     this.part("undo").addEventListener("click", () => this.#undo());
   }
 
+  /** Show again what this browser had on its list, so far as the server keeps it; the highest number of all. */
+  async refill() {
+    const before = remembered();
+    const ids = before.slice(-MOST).map(({ id }) => id);
+    const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 });
+    this.keeps = retention !== null;
+    if (this.keeps) this.part("about").replaceChildren("of this browser; every take is in the ", element("a", { href: "#history", textContent: "History" }));
+    for (const known of before) {
+      const record = data.find(({ id, stored }) => stored && id === known.id);
+      if (record) this.#insert(Take.of(record, known));
+    }
+    remember(this.#takes);
+    return Math.max(0, ...this.#takes.map(({ number }) => number));
+  }
+
   add(take) {
-    this.#takes.unshift(take);
-    take.row = this.#row(take);
-    this.part("list").prepend(take.row);
-    this.root.hidden = false;
+    this.#insert(take);
     for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
+    remember(this.#takes);
   }
 
   /** Mark the take that the player holds. */
   select(take) {
     for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
-    for (const button of this.part("pair").children) {
-      button.setAttribute("aria-pressed", String(button.dataset.take === String(take.number)));
-    }
+    this.pair.mark(take);
+  }
+
+  /** Go to the other one of two compared takes. */
+  other(take) {
+    this.pair.other(take);
   }
 
   /** Show what became known of a take since it was added. */
@@ -43,14 +69,26 @@ export class TakeList extends EventTarget {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
   }
 
-  /** Go to the other one of two compared takes. */
-  other(take) {
-    const other = this.#compared.find((each) => each !== take);
-    if (this.#compared.length === 2) this.#tell("switch", other);
+  #insert(take) {
+    this.#takes.unshift(take);
+    take.row = this.#row(take);
+    this.part("list").prepend(take.row);
+    this.root.hidden = false;
   }
 
   #tell(type, take) {
     this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
+  }
+
+  /** Tell the server, if it keeps takes: soon, if it is still busy with the take; what it does not know needs no telling. */
+  async #tellServer(work) {
+    if (!this.keeps) return;
+    try {
+      await work();
+    } catch (problem) {
+      if (problem.status === 409) setTimeout(() => this.#tellServer(work), SOON);
+      else if (problem.status !== 404) this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
+    }
   }
 
   #forget(take) {
@@ -62,12 +100,14 @@ export class TakeList extends EventTarget {
   #delete(take) {
     this.#deleted?.drop();
     this.#deleted = take;
-    this.#compare(this.#compared.filter((each) => each !== take));
+    this.pair.drop(take);
     this.#takes = this.#takes.filter((each) => each !== take);
     take.row.remove();
+    remember(this.#takes);
     this.part("deleted").hidden = false;
-    this.part("deleted-words").textContent = `Take ${take.number} deleted.`;
+    this.part("deleted-words").textContent = `${take.name} deleted.`;
     this.part("undo").focus();
+    this.#tellServer(() => deleteTake(take.id));
   }
 
   #undo() {
@@ -78,23 +118,19 @@ export class TakeList extends EventTarget {
     this.#takes.sort((a, b) => b.number - a.number);
     const next = this.#takes[this.#takes.indexOf(take) + 1];
     this.part("list").insertBefore(take.row, next?.row ?? null);
+    remember(this.#takes);
     take.row.querySelector(".take-play").focus();
+    this.#tellServer(() => restoreTakes([take.id]));
   }
 
-  #compare(takes) {
-    this.#compared = takes.slice(-2);
-    for (const each of this.#takes) {
-      each.row.querySelector(".take-compare").setAttribute("aria-pressed", String(this.#compared.includes(each)));
-    }
-    this.part("compare").hidden = this.#compared.length < 2;
-    this.part("pair").replaceChildren(...this.#compared.map((take) => this.#side(take)));
+  #star(take, star) {
+    take.isStarred = !take.isStarred;
+    star.setAttribute("aria-pressed", String(take.isStarred));
+    this.#tellServer(() => starTake(take.id, take.isStarred));
   }
 
-  #side(take) {
-    const side = element("button", { type: "button", textContent: `Take ${take.number}`, onclick: () => this.#tell("switch", take) });
-    side.dataset.take = take.number;
-    side.setAttribute("aria-pressed", "false");
-    return side;
+  #markPair() {
+    for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.pair.has(take)));
   }
 
   #facts(take) {
@@ -111,35 +147,35 @@ export class TakeList extends EventTarget {
       element("p", { className: "take-facts" }, this.#facts(take)),
     ]);
     const play = element("button", { type: "button", className: "take-play", onclick: () => this.#tell("play", take) }, [icon(PLAY)]);
+    play.disabled = !take.hasSound;
     const row = element("li", {}, [labelled(play, `Play take ${take.number}`), words, this.#actions(take)]);
     row.dataset.take = take.number;
+    row.toggleAttribute("data-silent", !take.hasSound);
     return row;
   }
 
   #actions(take) {
     const does = (textContent, title, onclick) => element("button", { type: "button", textContent, title, onclick });
     const star = element("button", { type: "button", className: "take-star" }, [icon(STAR)]);
-    star.setAttribute("aria-pressed", "false");
-    star.onclick = () => {
-      take.isStarred = !take.isStarred;
-      star.setAttribute("aria-pressed", String(take.isStarred));
-    };
-    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => {
-      const chosen = this.#compared.includes(take);
-      this.#compare(chosen ? this.#compared.filter((each) => each !== take) : [...this.#compared, take]);
-    });
+    star.setAttribute("aria-pressed", String(take.isStarred));
+    star.onclick = () => this.#star(take, star);
+    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => this.pair.toggle(take));
     chooses.className = "take-compare";
     chooses.setAttribute("aria-pressed", "false");
-    const save = element("a", { href: take.url, download: take.fileName, textContent: "Save" });
+    const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: "Save" });
     save.setAttribute("aria-label", `Save take ${take.number} as WAV`);
     const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
+    const code = does("Code", "Show this take as a program", () => this.#tell("code", take));
+    const again = does("Speak again", "Its sound is not there any more: make it anew, with the same seed", () => this.#tell("again", take));
+    const isWhole = ["stop", "length"].includes(take.ending);
     return element("div", { className: "take-actions" }, [
+      ...(take.hasSound || !take.isRepeatable ? [] : [again]),
       does("Reuse", "Put this take's script and settings back on the page", () => this.#tell("reuse", take)),
       does("Keep seed", "Use this take's seed for the next ones too", () => this.#tell("keepSeed", take)),
-      chooses,
-      does("Code", "Show this take as a program", () => this.#tell("code", take)),
-      save,
-      ...(["stop", "length"].includes(take.ending) ? [does("MP3", "Speak it again with the same seed, into an MP3 file", () => this.#tell("mp3", take))] : []),
+      ...(take.hasSound ? [chooses] : []),
+      ...(take.record && !take.isRepeatable ? [] : [code]),
+      ...(take.hasSound ? [save] : []),
+      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save as a file of this format", () => this.#tell("convert", take))] : []),
       labelled(star, `Star take ${take.number}: keep it however many follow`),
       labelled(bin, `Delete take ${take.number}`),
     ]);

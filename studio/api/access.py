@@ -1,4 +1,4 @@
-"""Who may come in: one layer before page and API; a key as bearer token, or as a browser's password."""
+"""Who may come in: one layer before page and API; a key as bearer token, a browser's password, or a sign-in."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.api.errors import ApiError, error_response
+from studio.api.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.settings import Settings
 
-OPEN = frozenset({"/health", "/ready"})
+OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
+"""The last one tells nothing: Gradio, where it launches the page itself, knocks there."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
 class Access:
-    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set.
+    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set;
+    and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
 
     Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
     """
@@ -30,6 +33,7 @@ class Access:
         self._digests = settings.api_keys
         self._public_listing = settings.public_listing
         self._origins = settings.cors_origins
+        self._sign_in = SignIn(settings.root_path, self._knows)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -41,11 +45,15 @@ class Access:
             )
             await error_response(told)(scope, receive, send)
             return
+        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT):
+            await self._sign_in(scope, receive, send)
+            return
         caller = self._caller(scope)
         if caller is None:
-            await _refuse(scope, receive, send)
+            await self._refuse(scope, receive, send)
             return
-        scope.setdefault("state", {})["caller"] = caller
+        # Without keys everything here is one person's.
+        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
         await self._app(scope, receive, send)
 
     def _is_forged(self, scope: Scope) -> bool:
@@ -62,13 +70,31 @@ class Access:
         address = (scope.get("client") or ("unknown", 0))[0]
         if not self._digests:
             return f"address {address}"
-        digest = hashlib.sha256(_token(scope)).digest()
-        matches = [hmac.compare_digest(digest, known) for known in self._digests]
-        if any(matches):
-            return f"key {digest.hex()[:12]}"
+        key = _token(scope) or self._sign_in.key_of(scope)
+        if self._knows(key):
+            return f"key {hashlib.sha256(key).hexdigest()[:12]}"
         path = scope["path"]
         listing = scope.get("method") == "GET" and path.startswith(LISTINGS) and self._public_listing
         return f"address {address}" if path in OPEN or listing else None
+
+    def _knows(self, key: bytes) -> bool:
+        digest = hashlib.sha256(key).digest()
+        matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
+        return any(matches)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
+        elif scope["path"].startswith("/v1"):
+            message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
+            headers = {"WWW-Authenticate": "Bearer"}
+            await error_response(ApiError(401, message, None, "invalid_api_key", headers))(scope, receive, send)
+        elif wants_page(scope):
+            await self._sign_in.page(401)(scope, receive, send)
+        else:
+            # Programs that know only passwords send one when asked so.
+            headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
+            await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)
 
 
 def _token(scope: Scope) -> bytes:
@@ -84,16 +110,3 @@ def _token(scope: Scope) -> bytes:
                 except (binascii.Error, ValueError):
                     return b""
     return b""
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
-    elif scope["path"].startswith("/v1"):
-        message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
-        headers = {"WWW-Authenticate": "Bearer"}
-        await error_response(ApiError(401, message, None, "invalid_api_key", headers))(scope, receive, send)
-    else:
-        # A browser asks for it once and then sends it with everything that the page fetches from here.
-        headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
-        await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)

@@ -21,7 +21,8 @@ from studio.api.hangup import until_hangup
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import BatchBody, SpeechBody
 from studio.errors import StudioError
-from studio.speech import Origin, SpeechService
+from studio.request import Origin
+from studio.speech import SpeechService
 
 BATCH_DOC = body_doc(BatchBody, "application/json", "application/x-ndjson")
 

@@ -29,12 +29,14 @@ from studio.errors import (
     InvalidRequest,
     LineFull,
     NameTaken,
+    NotFinished,
     NotFound,
     NotOffered,
     NotReady,
     StudioError,
     TooManyRequests,
     Unavailable,
+    UnderWay,
 )
 
 log = logging.getLogger(__name__)
@@ -65,8 +67,10 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     EngineError: (500, None),
     InvalidRequest: (400, None),
     NotFound: (404, None),
+    NotFinished: (409, None),
     Changed: (412, None),
     NameTaken: (409, None),
+    UnderWay: (409, None),
     Cancelled: (410, None),
     DegenerateSpeech: (500, None),
     LineFull: (429, None),

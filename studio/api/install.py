@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 
+from studio.api.about import about_routes
 from studio.api.access import Access
 from studio.api.batch import batch_routes
 from studio.api.document import install_document
@@ -17,18 +18,22 @@ from studio.api.errors import ApiError, install_errors
 from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
 from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.project_files import ProjectFiles
+from studio.api.projects import ProjectRoutes
 from studio.api.requests import request_routes
 from studio.api.socket import socket_routes
 from studio.api.speech import speech_routes
 from studio.api.system import system_routes
+from studio.api.takes import TakeRoutes
 from studio.api.voices import AudioVoices
+from studio.projects import ProjectDesk
 from studio.settings import Settings
 from studio.speech import SpeechService
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
-def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> None:
+def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
     install_document(app)
@@ -37,10 +42,14 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings) -> Non
         batch_routes(service),
         socket_routes(service, settings),
         request_routes(service),
+        TakeRoutes(service).router(),
         listing_routes(service),
         AudioVoices(service).router(),
         LibraryRoutes(service).router(),
+        ProjectRoutes(desk).router(),
+        ProjectFiles(desk).router(),
         system_routes(service),
+        about_routes(service, settings),
     ]
     for router in routers:
         app.include_router(router)

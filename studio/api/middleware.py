@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.speech import new_request_id
+from studio.request import new_request_id
 
 EXPOSED = (
     "etag",

@@ -1,4 +1,4 @@
-"""Requests under way and those that have ended: GET /v1/queue, /v1/takes, /v1/takes/{id}, DELETE /v1/requests/{id}."""
+"""Requests under way: GET /v1/queue, DELETE /v1/requests/{id}."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from studio.speech import SpeechService
 
 
 def request_routes(service: SpeechService) -> APIRouter:
-    """The routes about requests. Lists show the caller's own; an id cannot be guessed, so who has it may use it."""
+    """The routes about requests. The list shows the caller's own; an id cannot be guessed, so who has it may use it."""
     routes = APIRouter(tags=["requests"])
 
     @routes.get("/v1/queue")
@@ -33,16 +33,5 @@ def request_routes(service: SpeechService) -> APIRouter:
         """End a request that waits or speaks; its listener's stream breaks off, and its row is free."""
         service.cancel(request_id)
         return JSONResponse({"id": request_id, "object": "request", "cancelled": True})
-
-    @routes.get("/v1/takes")
-    async def list_takes(request: Request) -> JSONResponse:
-        """The caller's recent requests, newest first."""
-        takes = service.takes.list(request.state.caller)
-        return JSONResponse({"object": "list", "data": [take.as_json() for take in takes], "has_more": False})
-
-    @routes.get("/v1/takes/{request_id}")
-    async def get_take(request_id: str) -> JSONResponse:
-        """What became of a recent request, by the x-request-id of its answer."""
-        return JSONResponse(service.takes.get(request_id).as_json())
 
     return routes

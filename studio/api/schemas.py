@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.numbers import Number, Whole
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.speech import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
+from studio.dialogue import MAX_GAP, TURN_GAP
+from studio.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.text import PART_BYTES
 
 MAX_ITEMS = 32
@@ -76,11 +78,15 @@ class SpeechOptions(BaseModel):
         f"after the other in one conversation; default {PART_BYTES}.",
     )
 
+    store: bool | None = Field(
+        None, description="false: the take is not kept in the library, and GET /v1/takes has its figures alone."
+    )
+
     @property
     def wants_events(self) -> bool:
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
 
-    def request_for(self, text: str) -> SpeechRequest:
+    def request_for(self, text: str, cast: dict[str, str] | None = None) -> SpeechRequest:
         """Raises InvalidRequest."""
         voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
         chosen = {
@@ -93,9 +99,11 @@ class SpeechOptions(BaseModel):
             "chunk_length": self.chunk_length,
             "format": self.response_format,
             "sample_rate": self.sample_rate,
+            "store": self.store,
         }
         return SpeechRequest(
             text=text,
+            cast=cast,
             voice=None if self.ref_audio is not None else voice,
             clip_url=self.ref_audio,
             clip_text=self.ref_text,
@@ -106,13 +114,24 @@ class SpeechOptions(BaseModel):
 class SpeechBody(SpeechOptions):
     """One text and how to speak it."""
 
+    cast: dict[str, str] | None = Field(
+        None,
+        description="Makes the input a dialogue: a line that begins with a name and a colon is spoken in the voice "
+        "that the cast gives the name, or in the voice of that name; {} is a cast too. What stands before the first "
+        "name is spoken in `voice`.",
+    )
+    turn_gap: Annotated[Number, Field(ge=0, le=MAX_GAP)] | None = Field(
+        None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
+    )
+
     input: str = Field(
         description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
     )
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest, InvalidClip."""
-        return self.request_for(self.input)
+        request = self.request_for(self.input, self.cast)
+        return request if self.turn_gap is None else replace(request, turn_gap=self.turn_gap)
 
 
 class BatchBody(SpeechOptions):

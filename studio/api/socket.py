@@ -29,8 +29,9 @@ from studio.api.fields import in_our_words
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import SpeechOptions
 from studio.errors import Cancelled, InvalidRequest, StudioError
+from studio.request import MAX_INPUT, Origin, new_request_id
 from studio.settings import Settings
-from studio.speech import MAX_INPUT, Origin, Speech, SpeechService, new_request_id
+from studio.speech import Speech, SpeechService
 from studio.text import take_sentences
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
 from fastapi import APIRouter, Request
@@ -10,6 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from engine import EngineError
+from studio.api import sse
 from studio.api.body import as_model, read_json
 from studio.api.document import body_doc
 from studio.api.fields import in_our_words
@@ -17,36 +20,26 @@ from studio.api.hangup import until_hangup
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import SpeechBody
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
-from studio.api.sse import events
+from studio.api.sse import events, late_events
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
+from studio.request import Origin
 from studio.settings import Settings
-from studio.speech import Origin, Speech, SpeechService
+from studio.speech import Speech, SpeechService
 
 log = logging.getLogger(__name__)
+
+Close = Callable[[], Awaitable[None]]
 
 SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):
-    """Streams a Speech, as a file or as events; however the exchange ends, the take is closed with it."""
+    """Streams speech, as a file or as events; however the exchange ends, what makes it is closed with it."""
 
-    def __init__(self, speech: Speech, as_events: bool, characters: int, send_timeout: float) -> None:
-        headers = {
-            "X-Seed": str(speech.seed),
-            "X-Voice": speech.voice,
-            "X-Queue-Ms": f"{speech.queue_ms:.1f}",
-            "X-First-Audio-Ms": f"{speech.first_audio_ms:.1f}",
-            "X-Sample-Rate": str(speech.sample_rate),
-            "X-Accel-Buffering": "no",
-        }
-        if speech.revision is not None:
-            headers["X-Voice-Revision"] = str(speech.revision)
-        if as_events:
-            super().__init__(events(speech, characters), headers=headers, media_type=SSE_TYPE)
-        else:
-            super().__init__(speech.body, headers=headers, media_type=speech.media_type)
-        self._speech = speech
+    def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close, send_timeout: float) -> None:
+        super().__init__(body, headers={"X-Accel-Buffering": "no"}, media_type=media_type)
+        self._close = close
         self._send_timeout = send_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,9 +52,25 @@ class SpeechResponse(StreamingResponse):
             await super().__call__(scope, receive, send_in_time)
         except (EngineError, StudioError, TimeoutError) as error:
             # The body is left without its end, and the server closes the connection: so the listener can tell.
-            log.warning("request %s broke off: %s", self._speech.request_id, str(error) or "the listener took nothing")
+            request_id = scope["state"]["request_id"]
+            log.warning("request %s broke off: %s", request_id, str(error) or "the listener took nothing")
         finally:
-            await self._speech.aclose()
+            await self._close()
+
+
+def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResponse:
+    """The answer to a speech that has begun, with what is known of it in the headers."""
+    content = events(speech, len(body.input)) if body.wants_events else speech.body
+    media_type = SSE_TYPE if body.wants_events else speech.media_type
+    answer = SpeechResponse(content, media_type, speech.aclose, send_timeout)
+    answer.headers["X-Seed"] = str(speech.seed)
+    answer.headers["X-Voice"] = speech.voice
+    if speech.revision is not None:
+        answer.headers["X-Voice-Revision"] = str(speech.revision)
+    answer.headers["X-Queue-Ms"] = f"{speech.queue_ms:.1f}"
+    answer.headers["X-First-Audio-Ms"] = f"{speech.first_audio_ms:.1f}"
+    answer.headers["X-Sample-Rate"] = str(speech.sample_rate)
+    return answer
 
 
 def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
@@ -74,7 +83,15 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
         body = with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
-        speech = await until_hangup(request, work)
-        return SpeechResponse(speech, body.wants_events, len(body.input), settings.send_timeout)
+        speaking = asyncio.ensure_future(until_hangup(request, work))
+        try:
+            await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
+        except asyncio.CancelledError:
+            speaking.cancel()
+            raise
+        if speaking.done():
+            return _answer(speaking.result(), body, settings.send_timeout)
+        late = late_events(speaking, len(body.input))
+        return SpeechResponse(late, SSE_TYPE, late.aclose, settings.send_timeout)
 
     return routes

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncGenerator
+
+from starlette.requests import ClientDisconnect
 
 from engine import EngineError
 from studio.api.errors import describe, envelope
@@ -12,6 +15,11 @@ from studio.errors import StudioError
 from studio.speech import Speech
 
 MEDIA_TYPE = "text/event-stream; charset=utf-8"
+
+PING_SECONDS = 15.0
+"""A request that waits longer gets its answer begun, so that no proxy on the way takes silence for an end."""
+PING = b": waiting\n\n"
+"""A comment, which clients leave out."""
 
 
 async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]:
@@ -29,6 +37,26 @@ async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]
     frames = speech.take.frames
     usage = {"input_tokens": characters, "output_tokens": frames, "total_tokens": characters + frames}
     yield event("speech.audio.done", {"usage": usage})
+
+
+async def late_events(speaking: asyncio.Future[Speech], characters: int) -> AsyncGenerator[bytes, None]:
+    """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well."""
+    speech: Speech | None = None
+    try:
+        while not speaking.done():
+            yield PING
+            await asyncio.wait({speaking}, timeout=PING_SECONDS)
+        speech = speaking.result()
+        async for each in events(speech, characters):
+            yield each
+    except (EngineError, StudioError) as error:
+        yield event("error", envelope(describe(error)))
+    except ClientDisconnect:
+        return
+    finally:
+        speaking.cancel()
+        if speech:
+            await speech.aclose()
 
 
 def event(name: str, fields: dict[str, object]) -> bytes:

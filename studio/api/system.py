@@ -32,14 +32,12 @@ def system_routes(service: SpeechService) -> APIRouter:
             )
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
-        return JSONResponse(
-            {
-                "status": "ready",
-                "engine": info,
-                "load": asdict(engine.stats()),
-                "transcriber": service.transcriber.name,
-            }
-        )
+        answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
+        answer["transcriber"] = service.transcriber.name
+        if (backup := service.voices.library.backup) is not None:
+            now = backup.status
+            answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None}
+        return JSONResponse(answer)
 
     @routes.get("/ready")
     async def ready() -> JSONResponse:

@@ -26,6 +26,8 @@ class Form:
 
     fields: dict[str, str]
     files: dict[str, bytes] = field(repr=False)
+    names: dict[str, str] = field(default_factory=dict)
+    """What the sender calls the files."""
 
     def text(self, *names: str) -> str:
         """The first of these fields that is there and not blank, else blank."""
@@ -78,13 +80,13 @@ async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _contents(form: FormData) -> Form:
-    fields, files = {}, {}
+    fields, files, names = {}, {}, {}
     try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                files[name] = await value.read()
+                files[name], names[name] = await value.read(), value.filename or ""
             else:
                 fields[name] = value
     finally:
         await form.close()
-    return Form(fields, files)
+    return Form(fields, files, names)

@@ -1,13 +1,16 @@
-"""The voice library: voices, samples, codes, takes, consents and an audit trail, in one folder with SQLite."""
+"""The library: voices, samples, codes, takes, projects, consents and an audit trail, in one folder with SQLite."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from studio.library.audit import Audit
+from studio.library.backup import Backup
 from studio.library.codes import Codes
 from studio.library.consents import Consents
 from studio.library.database import Store
+from studio.library.project_work import ProjectWork
+from studio.library.projects import Projects
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -16,6 +19,7 @@ from studio.library.records import (
     NewSample,
     Sample,
     StoredTake,
+    TakeFilter,
     Voice,
     VoiceDraft,
 )
@@ -24,6 +28,7 @@ from studio.library.voices import VoiceChanges, Voices
 
 __all__ = [
     "AuditEntry",
+    "Backup",
     "Consent",
     "Cut",
     "Library",
@@ -31,13 +36,14 @@ __all__ = [
     "NewSample",
     "Sample",
     "StoredTake",
+    "TakeFilter",
     "Voice",
     "VoiceChanges",
     "VoiceDraft",
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice can be brought back."""
+"""How long a deleted voice or take can be brought back."""
 
 
 class Library:
@@ -47,10 +53,15 @@ class Library:
         """Open or make the library in ``home``, complete what a crash interrupted. Blocking: milliseconds."""
         self.store = store = Store(home)
         self.home = home
+        self.backup: Backup | None = None
+        """Whoever keeps copies of it, for saying how that goes."""
         self.files = store.files
         self.voices = Voices(store, undo_seconds)
         self.codes = Codes(store)
-        self.takes = Takes(store)
+        self.takes = Takes(store, undo_seconds)
         self.consents = Consents(store)
+        self.projects = Projects(store)
+        self.project_work = ProjectWork(store)
         self.audit = Audit(store)
         self.voices.purge()
+        self.takes.purge()

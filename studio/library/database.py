@@ -15,10 +15,15 @@ from studio.schema import MIGRATIONS
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
 
-_REFERRED = (
-    "select clip from samples where clip = :d union all select audio from takes where audio = :d "
-    "union all select recording from consents where recording = :d limit 1"
-)
+_NAMING = (("samples", "clip"), ("takes", "audio"), ("consents", "recording"), ("part_takes", "audio"))
+"""Tables and their columns with the digests of audio files; what none of them names is cleared away, and not copied."""
+_NAMED = " union ".join(f"select {column} from {table}" for table, column in _NAMING)
+_REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _NAMING) + " limit 1"
+
+
+def named_files(connection: sqlite3.Connection) -> set[str]:
+    """The digests of all audio files that a library names."""
+    return {row[0] for row in connection.execute(_NAMED) if row[0]}
 
 
 class Store:
@@ -62,8 +67,7 @@ class Store:
                     self.files.remove(digest)
 
     def _clear_orphans(self, db: Database) -> None:
-        named = "select clip from samples union select audio from takes union select recording from consents"
-        known = {row[0] for row in db.execute(named).fetchall()}
+        known = named_files(db.conn)
         for name, path in self.files.everything():
             if name not in known:
                 path.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import Any
 
 Scalar = str | int | float | bool | None
 
@@ -173,17 +174,57 @@ class StoredTake:
     voice: str
     """slug@revision, or what else was spoken with."""
     seed: int
-    parameters: dict[str, Scalar]
+    parameters: dict[str, Any]
+    """Fields of the request that says it again."""
     state: str
     finish_reason: str | None
     error: str | None
-    timings: dict[str, float | None]
+    timings: dict[str, Any]
+    """Figures, and of a dialogue its turns."""
     frames: int
     seconds: float
     audio: str | None = None
     """SHA-256 of the audio file, its name in the library's audio."""
     media_type: str = ""
     size: int = 0
+    """Bytes of the audio file."""
+    sample_rate: int = 0
+    """Hz, of the audio file."""
+    caller: str = field(default="", repr=False)
+    """Whose take it is; never shown."""
+    starred: bool = False
+    """Stays however many follow."""
+    deleted: float | None = None
+    """Unix time of its deletion, while it can still be undone."""
+
+    @property
+    def label(self) -> str:
+        """The voice without its revision."""
+        return self.voice.rpartition("@")[0] or self.voice
+
+    @property
+    def revision(self) -> int | None:
+        """Of the voice; None for a clip and for the random voice."""
+        number = self.voice.rpartition("@")[2]
+        return int(number) if number != self.voice and number.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeFilter:
+    """Which takes; None and blank leave a question open."""
+
+    query: str = ""
+    """A part of the text, whatever its case."""
+    voice: str | None = None
+    """The id or slug of a voice, or what else was spoken with, in any revision."""
+    starred: bool | None = None
+    since: float | None = None
+    """Unix time: begun then or later."""
+    until: float | None = None
+    """Unix time: begun before."""
+    ids: tuple[str, ...] | None = None
+    caller: str | None = None
+    """Whose; None is everybody's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,43 @@
-"""Takes: what was spoken, by whom and how, with its audio; searched by any part of its text."""
+"""Takes: what was spoken, by whom and how, with its audio; searched, starred, deleted, brought back, and let go."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import time
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.database import Store
-from studio.library.records import StoredTake
+from studio.library.records import StoredTake, TakeFilter
 
 MAX_PAGE = 500
+MOST_AT_ONCE = 1000
+"""Takes that one call deletes or brings back at most."""
+EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
 """Characters of a query that the index is asked for; the rest is looked for in the texts that it finds.
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms so."""
+_PASSING = "starred = 0 and deleted is null"
+"""Takes that the retention may let go."""
 
 
 class Takes:
-    """The history of a library."""
+    """The history of a library. Calls block for milliseconds; any thread and any process may make them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, undo_seconds: float) -> None:
         self._store = store
+        self.undo_seconds = undo_seconds
 
     def add(self, take: StoredTake, audio: bytes | None = None) -> StoredTake:
         """Keep a take, and its audio file if there is one; returns it as kept."""
         row = asdict(take) | {
             "parameters": json.dumps(take.parameters, sort_keys=True),
             "timings": json.dumps(take.timings, sort_keys=True),
+            "starred": int(take.starred),
         }
         with self._store.writing() as db:
             if audio:
@@ -35,69 +45,164 @@ class Takes:
             db.table("takes").insert(row)
         return _take(row)
 
-    def get(self, take_id: str) -> StoredTake:
-        """Raises NotFound."""
-        with self._store.reading() as db:
-            for row in db.table("takes").rows_where("id = ?", [take_id]):
-                return _take(row)
-        raise NotFound(f"there is no take {take_id[:80]!r}", "take")
+    def get(self, take_id: str, caller: str | None = None) -> StoredTake:
+        """Raises NotFound when there is none of this caller (None: of anybody)."""
+        found = self.page(TakeFilter(ids=(take_id,), caller=caller), 1)
+        if not found:
+            raise _unknown(take_id)
+        return found[0]
 
-    def page(
-        self, query: str = "", *, voice_id: str | None = None, limit: int = 50, after: str | None = None
-    ) -> list[StoredTake]:
-        """Takes, newest first, whose text contains the query, whatever its case.
+    def page(self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None) -> list[StoredTake]:
+        """Takes, newest first. ``after`` is the id of the last one of the page before.
 
-        ``after`` is the id of the last take of the page before. Raises NotFound when it is gone.
+        Raises NotFound when that is gone for good.
         """
-        source, where, values = "takes", ["1"], list[Any]()
-        query = query.strip()
-        if len(query) >= _TRIGRAM:  # the index walks backwards, so a word in every take costs no more than a rare one
-            source = "takes_text join takes on takes.n = takes_text.rowid"
-            where.append("takes_text match ?")
-            values.append('"' + query[:_LOOKED_UP].replace('"', '""') + '"')
-            if len(query) > _LOOKED_UP:
-                where.append("holds_query(takes.text)")
-        elif query:
-            where.append("takes.text like ? escape '!'")
-            values.append("%" + query.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%")
-        order = "takes_text.rowid" if len(query) >= _TRIGRAM else "takes.n"
-        if voice_id is not None:
-            where.append("voice_id = ?")
-            values.append(voice_id)
-        sought = query.lower()
+        search = _Search(wanted)
         with self._store.reading() as db:
-            db.register_function(lambda text: sought in text.lower(), name="holds_query")
             if after is not None:
                 found = db.execute("select n from takes where id = ?", [after]).fetchone()
                 if found is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                where.append(f"{order} < ?")
-                values.append(found[0])
-            values.append(min(max(limit, 1), MAX_PAGE))
-            query = f"select takes.* from {source} where {' and '.join(where)} order by {order} desc limit ?"
-            return [_take(row) for row in db.query(query, values)]
+                search.ask(f"{search.order} < ?", found[0])
+            return [_take(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
-    def delete(self, take_id: str) -> None:
-        """Remove a take and its audio. Raises NotFound."""
-        take = self.get(take_id)
-        with self._store.writing() as db:
-            db.table("takes").delete_where("id = ?", [take_id])
-        if take.audio:
-            self._store.drop_unreferred([take.audio])
+    def known(self, ids: list[str]) -> set[str]:
+        """Those of the ids that are in the library, deleted ones too."""
+        with self._store.reading() as db:
+            query = "select id from takes where id in (select value from json_each(?))"
+            return {row[0] for row in db.execute(query, [json.dumps(ids)]).fetchall()}
 
-    def keep_newest(self, count: int) -> int:
-        """Remove all takes but the newest ``count``; how many went."""
+    def star(self, take_id: str, starred: bool, caller: str | None = None) -> StoredTake:
+        """Star a take, or no longer. Raises NotFound."""
+        self.get(take_id, caller)
         with self._store.writing() as db:
-            edge = db.execute("select n from takes order by n desc limit 1 offset ?", [count]).fetchone()
-            if edge is None:
-                return 0
-            old = list(db.query("select audio from takes where n <= ?", [edge[0]]))
-            db.table("takes").delete_where("n <= ?", [edge[0]])
-        self._store.drop_unreferred({row["audio"] for row in old if row["audio"]})
-        return len(old)
+            db.execute("update takes set starred = ? where id = ?", [int(starred), take_id])
+        return self.get(take_id, caller)
+
+    def count(self, wanted: TakeFilter) -> int:
+        with self._store.reading() as db:
+            return _Search(wanted).count(db)
+
+    def delete(self, wanted: TakeFilter) -> list[str]:
+        """Take the newest MOST_AT_ONCE of these away; for `undo_seconds` `restore` brings them back. Their ids."""
+        self.purge()
+        with self._store.writing() as db:
+            ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
+            _mark(db, ids, time.time())
+        return ids
+
+    def restore(self, ids: list[str], caller: str | None = None) -> list[str]:
+        """Undo deletions; the ids of those for which it was not too late."""
+        with self._store.writing() as db:
+            search = _Search(TakeFilter(ids=tuple(ids), caller=caller), "deleted > ?", self._undo_until())
+            found = [row["id"] for row in search.rows(db, MOST_AT_ONCE)]
+            _mark(db, found, None)
+        return found
+
+    def purge(self, everything: bool = False) -> int:
+        """Remove for good what was deleted too long ago (or at all), with its audio; how many."""
+        until = time.time() + 1 if everything else self._undo_until()
+        return self._remove("deleted <= ?", until)
+
+    def keep_newest(self, count: int, most_bytes: int | None = None) -> int:
+        """Remove all takes but the starred and the newest ``count``, as many as fit into ``most_bytes``; how many."""
+        with self._store.reading() as db:
+            edge = db.execute(f"select n from takes where {_PASSING} order by n desc limit 1 offset ?", [count])
+            edges = [found[0] for found in edge.fetchall()]
+            if most_bytes is not None:
+                edges += _beyond(db, most_bytes)
+        return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0
+
+    def _remove(self, where: str, value: float) -> int:
+        with self._store.writing() as db:
+            gone = list(db.query(f"select audio from takes where {where}", [value]))
+            db.table("takes").delete_where(where, [value])
+        digests = {row["audio"] for row in gone if row["audio"]}
+        if digests:
+            self._store.drop_unreferred(digests)
+        return len(gone)
+
+    def _undo_until(self) -> float:
+        return time.time() - self.undo_seconds
+
+
+@dataclass(slots=True)
+class _Search:
+    """A filter as SQL: conditions and their values, joined by and."""
+
+    wanted: TakeFilter
+    state: str = "deleted is null"
+    value: float | None = None
+    where: list[str] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        wanted, query = self.wanted, self.wanted.query.strip()
+        self.ask(self.state, *([] if self.value is None else [self.value]))
+        if len(query) >= _TRIGRAM:  # the index walks backwards, so a word in every take costs no more than a rare one
+            self.ask("takes_text match ?", '"' + query[:_LOOKED_UP].replace('"', '""') + '"')
+            if len(query) > _LOOKED_UP:
+                self.ask("holds_query(takes.text)")
+        elif query:
+            escaped = query.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+            self.ask("takes.text like ? escape '!'", f"%{escaped}%")
+        if wanted.voice is not None:
+            self.ask("? in (voice_id, voice, rtrim(rtrim(voice, '0123456789'), '@'))", wanted.voice)
+        if wanted.ids is not None:
+            self.ask("id in (select value from json_each(?))", json.dumps(wanted.ids))
+        for condition, value in (
+            ("starred = ?", None if wanted.starred is None else int(wanted.starred)),
+            ("created >= ?", wanted.since),
+            ("created < ?", wanted.until),
+            ("caller = ?", wanted.caller),
+        ):
+            if value is not None:
+                self.ask(condition, value)
+
+    def ask(self, condition: str, *values: Any) -> None:
+        self.where.append(condition)
+        self.values += values
+
+    @property
+    def by_index(self) -> bool:
+        return len(self.wanted.query.strip()) >= _TRIGRAM
+
+    @property
+    def order(self) -> str:
+        return "takes_text.rowid" if self.by_index else "takes.n"
+
+    def rows(self, db: Database, limit: int) -> list[dict[str, Any]]:
+        """Newest first."""
+        query = f"select takes.* {self._from(db)} order by {self.order} desc limit ?"
+        return list(db.query(query, [*self.values, limit]))
+
+    def count(self, db: Database) -> int:
+        return int(db.execute(f"select count(*) {self._from(db)}", self.values).fetchone()[0])
+
+    def _from(self, db: Database) -> str:
+        sought = self.wanted.query.strip().lower()
+        db.register_function(lambda text: sought in text.lower(), name="holds_query")
+        source = "takes_text join takes on takes.n = takes_text.rowid" if self.by_index else "takes"
+        return f"from {source} where {' and '.join(self.where)}"
+
+
+def _mark(db: Database, ids: list[str], deleted: float | None) -> None:
+    db.execute("update takes set deleted = ? where id in (select value from json_each(?))", [deleted, json.dumps(ids)])
+
+
+def _beyond(db: Database, most_bytes: int) -> list[int]:
+    """The number of the newest take that has no room any more, if there is one."""
+    if (db.execute(f"select sum(size) from takes where {_PASSING}").fetchone()[0] or 0) <= most_bytes:
+        return []
+    running = f"select n, sum(size) over (order by n desc) as total from takes where {_PASSING}"
+    return [db.execute(f"select max(n) from ({running}) where total > ?", [most_bytes]).fetchone()[0]]
+
+
+def _unknown(take_id: str) -> NotFound:
+    return NotFound(f"there is no take {take_id[:80]!r}", "take_id")
 
 
 def _take(row: dict[str, Any]) -> StoredTake:
     fields = {name: value for name, value in row.items() if name != "n"}
     parsed = {name: json.loads(row[name]) for name in ("parameters", "timings")}
-    return StoredTake(**fields | parsed)
+    return StoredTake(**fields | parsed | {"starred": bool(row["starred"])})

@@ -13,8 +13,10 @@ import gradio as gr
 from anyio import to_thread
 
 from engine import EngineError, Sampling
-from studio.errors import StudioError
-from studio.speech import Speech, SpeechRequest, SpeechService
+from studio.dialogue import TURN_GAP
+from studio.errors import InvalidRequest, StudioError
+from studio.request import Origin, SpeechRequest
+from studio.speech import Speech, SpeechService
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -33,6 +35,7 @@ class SpeechDoors:
 
     async def synthesize(
         self,
+        caller: gr.Request,
         text: str = "",
         voice: str = "default",
         ref_audio: str | None = None,
@@ -43,12 +46,13 @@ class SpeechDoors:
         top_k: float = USUAL.top_k,
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
+        store: bool = True,
     ) -> tuple[str, dict[str, object]]:
         """Speak a text and return a WAV file and what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "wav"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "wav"
         )
-        speech = await self._speak(request)
+        speech = await self._speak(request, caller)
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
         file = await to_thread.run_sync(_write_wav, wav)
@@ -56,6 +60,7 @@ class SpeechDoors:
 
     async def synthesize_stream(
         self,
+        caller: gr.Request,
         text: str = "",
         voice: str = "default",
         ref_audio: str | None = None,
@@ -66,12 +71,13 @@ class SpeechDoors:
         top_k: float = USUAL.top_k,
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
+        store: bool = True,
     ) -> AsyncIterator[dict[str, object]]:
         """Speak a text in pieces while it is made; the last item has no sound but what is known of the take."""
         request = await _request(
-            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, "pcm"
+            text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "pcm"
         )
-        speech = await self._speak(request)
+        speech = await self._speak(request, caller)
         number = 0
         async with aclosing(speech):
             async for piece in speech.body:
@@ -80,9 +86,48 @@ class SpeechDoors:
                     "sample_rate": speech.sample_rate,
                     "pcm": base64.b64encode(piece).decode("ascii"),
                     "done": False,
+                    "request_id": speech.request_id,
+                    "seed": speech.seed,
                 }
                 number += 1
         yield {"number": number, "sample_rate": speech.sample_rate, "pcm": "", "done": True} | _facts(speech)
+
+    async def dialogue(
+        self,
+        caller: gr.Request,
+        script: str = "",
+        cast: dict[str, str] | None = None,
+        voice: str = "default",
+        turn_gap: float = TURN_GAP,
+        ref_audio: str | None = None,
+        ref_text: str = "",
+        seed: float = RANDOM_SEED,
+        temperature: float = USUAL.temperature,
+        top_p: float = USUAL.top_p,
+        top_k: float = USUAL.top_k,
+        max_new_tokens: float = WHEN_ALL_IS_SAID,
+        speed: float = 1.0,
+        store: bool = True,
+    ) -> tuple[str, dict[str, object]]:
+        """Speak a script whose lines name their speakers; returns a WAV file and the take with its turns' times."""
+        told = (
+            script,
+            voice,
+            ref_audio,
+            ref_text,
+            seed,
+            temperature,
+            top_p,
+            top_k,
+            max_new_tokens,
+            speed,
+            store,
+            "wav",
+        )
+        speech = await self._speak(await _request(*told, _checked_cast(cast), turn_gap), caller)
+        async with aclosing(speech):
+            wav = b"".join([piece async for piece in speech.body])
+        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
 
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
@@ -96,9 +141,9 @@ class SpeechDoors:
             return status
         return status | {"load": asdict(self._service.stats())}
 
-    async def _speak(self, request: SpeechRequest) -> Speech:
+    async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
-            return await self._service.speak(request)
+            return await self._service.speak(request, Origin(caller=caller.state.caller))
         except (StudioError, EngineError) as error:
             raise _refusal(error) from error
 
@@ -118,6 +163,7 @@ def add_client_doors(service: SpeechService) -> None:
             gr.Number(USUAL.top_k, label="top_k", precision=0),
             gr.Number(WHEN_ALL_IS_SAID, label="max_new_tokens", precision=0),
             gr.Number(1.0, label="speed"),
+            gr.Checkbox(True, label="store"),
         ]
         file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
         trigger = gr.Button()
@@ -137,6 +183,21 @@ def add_client_doors(service: SpeechService) -> None:
         api_description="Speak a text in pieces while it is made: base64 of 24 kHz 16-bit mono PCM in `pcm`.",
         concurrency_limit=ALL_AT_ONCE,
     )
+    with gr.Column(visible=False):
+        script = [
+            gr.Textbox("", label="script"),
+            gr.JSON({}, label="cast"),
+            gr.Textbox("default", label="voice"),
+            gr.Number(TURN_GAP, label="turn_gap"),
+        ]
+    trigger.click(
+        doors.dialogue,
+        [*script, *inputs[2:]],
+        [file, facts],
+        api_name="dialogue",
+        api_description="Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name.",
+        concurrency_limit=ALL_AT_ONCE,
+    )
     trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
     trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
 
@@ -152,7 +213,10 @@ async def _request(
     top_k: float,
     max_new_tokens: float,
     speed: float,
+    store: bool,
     format_name: str,
+    cast: dict[str, str] | None = None,
+    turn_gap: float = TURN_GAP,
 ) -> SpeechRequest:
     clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
     try:
@@ -168,9 +232,19 @@ async def _request(
             top_k=int(top_k),
             max_frames=int(max_new_tokens) or None,
             speed=speed,
+            store=store,
+            cast=cast,
+            turn_gap=turn_gap,
         )
     except StudioError as error:
         raise _refusal(error) from error
+
+
+def _checked_cast(cast: object) -> dict[str, str]:
+    named = {} if cast is None else cast
+    if not isinstance(named, dict) or not all(isinstance(each, str) for pair in named.items() for each in pair):
+        raise _refusal(InvalidRequest("cast must be an object of names and voices", "cast"))
+    return named
 
 
 def _refusal(error: Exception) -> gr.Error:

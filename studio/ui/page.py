@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from studio.settings import Settings
+from studio.projects import ProjectDesk
+from studio.settings import Settings, on_space
 from studio.speech import SpeechService
 from studio.ui import words
+from studio.ui.batch_doors import add_batch_doors
 from studio.ui.doors import add_client_doors
+from studio.ui.slash import TrailingSlash
+from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
 from studio.ui.voice_doors import add_voice_doors
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
+
+AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
+"""Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
+
+STYLES = ("studio", "cast", "new-voice", "voices", "longform", "compare", "history", "api", "settings")
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -54,29 +64,45 @@ class Fields:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def mount_page(app: FastAPI, speech: SpeechService, settings: Settings) -> None:
+def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
+    serve_files(app, settings)
+    gr.mount_gradio_app(app, page_of(speech, settings, desk), path="/", **look_of(settings))
+
+
+def serve_files(app: FastAPI, settings: Settings) -> None:
+    """The page's own scripts and styles, at "/page"."""
     app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
-    gr.mount_gradio_app(
-        app,
-        build_page(speech),
-        path="/",
-        root_path=settings.root_path or None,
-        theme=page_theme(),
-        head=_head(settings.root_path),
-        favicon_path=str(PAGE_FILES / "icon.svg"),
-        footer_links=[],
-        run_history=False,
-        ssr_mode=False,
-        show_error=True,
-        max_file_size=LARGEST_UPLOAD,
-    )
+    if settings.root_path:
+        app.add_middleware(TrailingSlash, root_path=settings.root_path)
 
 
-def build_page(speech: SpeechService) -> gr.Blocks:
-    """The page alone, unmounted."""
+def look_of(settings: Settings) -> dict[str, Any]:
+    """What Gradio wants to know beside the page, however it is served."""
+    return {
+        "root_path": settings.root_path or None,
+        "theme": page_theme(),
+        "head": _head(settings),
+        "favicon_path": str(PAGE_FILES / "icon.svg"),
+        "footer_links": [],
+        "run_history": False,
+        "ssr_mode": False,
+        "show_error": True,
+        "max_file_size": LARGEST_UPLOAD,
+    }
+
+
+def page_of(speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
+    """The page of a studio with these settings."""
+    return build_page(speech, desk, is_temporary=on_space() and not settings.backup_dir)
+
+
+def build_page(speech: SpeechService, desk: ProjectDesk, is_temporary: bool = False) -> gr.Blocks:
+    """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
+        if is_temporary:
+            _html(words.TEMPORARY)
         with gr.Column(elem_id="area-studio", elem_classes="area"):
             with gr.Row(elem_id="desk", equal_height=False):
                 with gr.Column(scale=8, min_width=320):
@@ -90,6 +116,7 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                         autofocus=True,
                     )
                     _html(_part("script"))
+                    _html(_part("cast"))
                     with gr.Row(elem_id="actions"):
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")
                         stop = gr.Button("Stop", variant="stop", elem_id="stop")
@@ -97,18 +124,20 @@ def build_page(speech: SpeechService) -> gr.Blocks:
                         _html(words.HINTS)
                     _html(_part("card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip, clip_text, every = _voice_fields(speech)
+                    source, voice, clip, clip_text, compare = _voice_fields(speech)
                     sampling = _sampling_fields()
             _html(_part("takes"))
-        for area in ("new-voice", "voices", "queue", "api"):
+        for area in AREAS:
             _html(_part(area))
         _html(_part("dock"))
         _html(_part("code"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
-        _wire(fields, {1: speak, 4: four}, every, stop, refill)
+        _wire(fields, {1: speak, 4: four}, compare, stop, refill)
         add_client_doors(speech)
         add_voice_doors(speech)
+        add_take_doors(speech.history)
+        add_batch_doors(desk)
     return page
 
 
@@ -123,7 +152,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
-    every = gr.Button("Hear the script in every voice", elem_id="every-voice")
+    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -141,7 +170,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("own-clip"))
-    return source, voice, clip, clip_text, every
+    return source, voice, clip, clip_text, compare
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
@@ -165,7 +194,7 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
     return gr.Slider(low, high, value=value, step=step, label=label, info=info)
 
 
-def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
+def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
     """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
     for count, button in speak.items():
         button.click(
@@ -174,10 +203,10 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], every: gr.Button, stop: g
             js=f"(...values) => {{ window.studio.speak(values, {count}); }}",
             api_visibility="private",
         )
-    every.click(
+    compare.click(
         None,
         fields.all,
-        js="(...values) => { window.studio.audition(values); }",
+        js="(...values) => { window.studio.compareVoices(values); }",
         api_visibility="private",
     )
     stop.click(None, js="() => { window.studio.stop(); }", api_visibility="private")
@@ -206,11 +235,12 @@ def _part(name: str) -> str:
     return (PAGE_FILES / f"{name}.html").read_text("utf-8")
 
 
-def _head(root_path: str) -> str:
+def _head(settings: Settings) -> str:
+    root = settings.root_path
+    styles = (f'<link rel="stylesheet" href="{root}/page/{name}.css">' for name in STYLES)
+    keys = "needed" if settings.api_keys else "none"
     return (
-        f'<link rel="stylesheet" href="{root_path}/page/studio.css">'
-        f'<link rel="stylesheet" href="{root_path}/page/new-voice.css">'
-        f'<link rel="stylesheet" href="{root_path}/page/voices.css">'
-        f"{RAW_MICROPHONE}"
-        f'<script type="module" src="{root_path}/page/studio.js"></script>'
+        f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
+        f"{''.join(styles)}{RAW_MICROPHONE}"
+        f'<script type="module" src="{root}/page/studio.js"></script>'
     )

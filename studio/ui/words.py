@@ -6,6 +6,11 @@ SAMPLE = (
     "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
 
+TEMPORARY = (
+    '<p id="temporary" role="note"><strong>Voices on this Space are temporary.</strong> They are gone when it '
+    "restarts: export those you need. Whoever owns the Space can keep them by mounting a storage bucket at /data.</p>"
+)
+
 SCRIPT = "Script"
 SCRIPT_PLACEHOLDER = "Write what shall be said. A tag such as [whispering] sets the tone of what follows."
 

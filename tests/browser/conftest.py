@@ -115,23 +115,33 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(chromium: Browser) -> Iterator[Callable[..., Screen]]:
-    """Opens a studio's page in a context of its own, made with any further arguments; its errors fail the test."""
+def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Makes an empty page in a context of its own, made with any further arguments; its errors fail the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
     def listen(page: Page) -> None:
         page.on("pageerror", lambda error: problems.append(str(error)))
 
-    def make(studio: Served, **options: object) -> Screen:
+    def make(**options: object) -> Page:
         context = chromium.new_context(**{"viewport": {"width": 1280, "height": 860}} | options)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         listen(page)
-        return Screen(page, studio)
+        return page
 
     yield make
     for context in contexts:
         context.close()
     assert not problems, f"errors on the page: {problems}"
+
+
+@pytest.fixture
+def open_page(new_page: Callable[..., Page]) -> Callable[..., Screen]:
+    """Opens a studio's page in a context of its own."""
+
+    def make(studio: Served, **options: object) -> Screen:
+        return Screen(new_page(**options), studio)
+
+    return make

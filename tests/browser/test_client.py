@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +88,33 @@ def test_a_refusal_reaches_the_caller_in_words(client: Client) -> None:
         client.predict(text=" ", api_name="/synthesize")
 
 
+def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Client) -> None:
+    file, take = client.predict(text="Kept in the history.", seed=9, max_new_tokens=FRAMES, api_name="/synthesize")
+    _, secret = client.predict(text="Not kept.", store=False, max_new_tokens=FRAMES, api_name="/synthesize")
+    listed = client.predict(query="in the history", api_name="/history_list")
+    assert [each["id"] for each in listed["data"]] == [take["request_id"]] and not listed["has_more"]
+    assert client.predict(starred=True, api_name="/history_list")["data"] == []
+    kept, facts = client.predict(take["request_id"], api_name="/take_get")
+    assert samples(kept) == samples(file) and kept.endswith(".wav")
+    assert (facts["text"], facts["seed"], facts["request"]["seed"]) == ("Kept in the history.", 9, 9)
+    assert client.predict(secret["request_id"], api_name="/take_get")[0] is None
+    with pytest.raises(AppError, match="there is no recent take"):
+        client.predict("req_none", api_name="/take_get")
+    with pytest.raises(AppError, match="limit must be"):
+        client.predict(limit=0, api_name="/history_list")
+
+
+def test_a_dialogue_is_spoken_by_its_cast(steered: Callable[..., Served]) -> None:
+    client = Client(steered().url, verbose=False)
+    file, take = client.predict("Anna: Hello.\nBo: Hi there.", {"Bo": "bert"}, turn_gap=0.5, api_name="/dialogue")
+    with wave.open(file) as wav_file:
+        assert wav_file.getnframes() == 18 * 2048 + 22_050
+    assert [(turn["speaker"], turn["voice"]) for turn in take["turns"]] == [("Anna", "anna"), ("Bo", "bert")]
+    with pytest.raises(AppError, match="line 2: 'Bo' has no voice"):
+        client.predict("Anna: Hello.\nBo: Hi there.", api_name="/dialogue")
+    client.close()
+
+
 def test_voices_and_health_are_told(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
@@ -94,9 +122,10 @@ def test_voices_and_health_are_told(client: Client) -> None:
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    speech = {"/synthesize", "/synthesize_stream", "/voices_list", "/health"}
+    speech = {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health"}
+    takes = {"/history_list", "/take_get", "/batch_submit", "/batch_status"}
     voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
-    assert set(named) == speech | voices | {"/analyze_reference", "/transcribe"}
+    assert set(named) == speech | takes | voices | {"/analyze_reference", "/transcribe"}
     for name, door in named.items():
         assert all(parameter["parameter_has_default"] for parameter in door["parameters"]), name
         assert door["description"], name
@@ -163,3 +192,25 @@ def test_a_clip_is_written_down_where_a_recogniser_is_installed(
     assert told["text"] == "A steady tone." and told["language"] == "en"
     assert told["words"][2] == {"word": "tone.", "start": 0.2, "end": 0.3, "probability": 0.9}
     assert told["marks"][1] == {"text": "bell", "heard": "tone"}
+
+
+def test_a_batch_is_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
+    studio = steered()
+    client = Client(studio.url, verbose=False)
+    batch = client.predict(["One.", "Two three."], voice="bert", api_name="/batch_submit")
+    assert batch["parts"]["total"] == 2
+    while (now := client.predict(batch["id"], api_name="/batch_status"))["state"] != "done":
+        assert now["state"] == "running"
+    assert [item["state"] for item in now["items"]] == ["done", "done"]
+    assert httpx.get(f"{studio.url}/v1/projects").json()["data"][0]["id"] == batch["id"]
+    with wave.open(io.BytesIO(httpx.get(studio.url + now["audio"]).content)) as whole:
+        assert whole.getnframes() == 18 * 2048 + 22_050
+    table = tmp_path / "table.csv"
+    table.write_text("text,voice\nHello.,anna\n")
+    batch = client.predict(document=handle_file(table), title="A table", api_name="/batch_submit")
+    assert (batch["title"], batch["parts"]["total"]) == ("A table", 1)
+    with pytest.raises(AppError, match="list of texts"):
+        client.predict(api_name="/batch_submit")
+    with pytest.raises(AppError, match="no project"):
+        client.predict("proj_x", api_name="/batch_status")
+    client.close()

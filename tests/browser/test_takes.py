@@ -42,18 +42,6 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
     assert len(seeds) == 4
 
 
-def test_the_script_is_heard_in_every_voice(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.page.get_by_role("button", name="Hear the script in every voice").click()
-    expect(screen.takes).to_have_count(2)
-    assert {row.locator(".take-facts span").nth(1).inner_text() for row in screen.takes.all()} == {"Anna", "Bert"}
-    screen.until_over()
-    assert screen.heard()["rendered"] == TWO_SECONDS
-    screen.page.locator("#takes li", has_text="Bert").get_by_role("button", name="Reuse").click()
-    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
-
-
 def test_stop_ends_all_four(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.page.get_by_role("button", name="4 takes").click()

@@ -30,3 +30,9 @@ def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
     assert is_chunk_due(a_row(1, 5, sent=23), FRAME, 100.0 + 23 * FRAME - 0.05)
     assert not is_chunk_due(a_row(0, 5, sent=23), FRAME, 100.0 + 23 * FRAME)
     assert not is_chunk_due(a_row(7, 5, sent=23), FRAME, 100.0 + 23 * FRAME - 0.5)
+
+
+def test_without_the_clock_the_ramp_alone_decides() -> None:
+    late = 100.0 + 60
+    assert not is_chunk_due(a_row(7, 5, sent=23), None, late)
+    assert is_chunk_due(a_row(8, 5, sent=23), None, late)

@@ -15,10 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Library, NewConsent, StoredTake, VoiceChanges, VoiceDraft
+from studio.library import Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
 from studio.pack import export_voice, import_pack
+from studio.recorder import Recorder, Retention
+from studio.takes import Take
 from tests.studio.voices import new_sample, spoken
+
+VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "record", "keep", "untake")
 
 
 def work(home: Path, seed: int, count: int, names: int) -> None:
@@ -26,7 +30,7 @@ def work(home: Path, seed: int, count: int, names: int) -> None:
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
-        verb = chance.choice(("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "keep"))
+        verb = chance.choice(VERBS)
         print(verb, flush=True)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
@@ -57,10 +61,27 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
     elif verb == "purge":
         library.voices.purge(everything=True)
     elif verb == "take":
-        take = StoredTake(f"req_{unique}", 1.0, unique, None, name, 1, {}, "finished", "stop", None, {}, 1, 1.0)
-        library.takes.add(take, clip(chance, unique))
+        library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
+    elif verb == "record":
+        said = stored_take(f"rec_{unique}", unique, name)
+        recording = recorder(library).open(lambda _: said)
+        recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
+        recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
+    elif verb == "untake":
+        ids = library.takes.delete(TakeFilter(query=unique[:2]))
+        library.takes.restore(ids[1:])
+        library.takes.purge(everything=True)
     else:
-        library.takes.keep_newest(5)
+        library.takes.keep_newest(5, 200_000)
+
+
+def stored_take(take_id: str, text: str, voice: str) -> StoredTake:
+    return StoredTake(take_id, 1.0, text, None, voice, 1, {}, "finished", "stop", None, {}, 1, 1.0)
+
+
+@functools.cache
+def recorder(library: Library) -> Recorder:
+    return Recorder(library, Retention(5, 200_000), lambda outcome: None)
 
 
 @functools.cache

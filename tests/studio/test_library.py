@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
-from studio.library import Cut, Library, NewConsent, StoredTake, VoiceChanges, VoiceDraft
+from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from tests.studio.voices import new_sample
 
 
@@ -178,22 +178,56 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     for number, text in enumerate(["one fish", "two FISH", "Grüße 你好世界", "100% _sure_"]):
         library.takes.add(take(number, text, "voice_a" if number % 2 else None), b"sound" if number == 0 else None)
 
-    def ids(query: str = "", **filters: object) -> list[str]:
-        return [found.id for found in library.takes.page(query, **filters)]  # type: ignore[arg-type]
+    def ids(query: str = "", after: str | None = None, **more: object) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(query, **more), after=after)]  # type: ignore[arg-type]
 
     assert ids() == ["req_3", "req_2", "req_1", "req_0"]
     assert ids("fish") == ["req_1", "req_0"] and ids("好世") == ["req_2"] and ids("你好世") == ["req_2"]
     assert ids("%") == ["req_3"] and ids('"') == [] and ids("0% _") == ["req_3"]
-    assert ids(voice_id="voice_a") == ["req_3", "req_1"] and ids(after="req_2") == ["req_1", "req_0"]
+    assert ids(voice="voice_a") == ["req_3", "req_1"] and ids(after="req_2") == ["req_1", "req_0"]
     assert ids("fish", after="req_1") == ["req_0"]
     library.takes.add(take(9, "The quick brown fox SPRANG over it"))
     assert ids("quick brown fox sprang OVER") == ["req_9"] and ids("quick brown fox springs") == []
-    library.takes.delete("req_9")
+    assert library.takes.delete(TakeFilter(ids=("req_9",))) == ["req_9"]
     kept = library.takes.get("req_0")
     assert kept.audio and library.files.read(kept.audio) == b"sound" and kept.timings == {"queue_ms": 1.5}
-    library.takes.delete("req_0")
-    assert files(library) == set() and ids("fish") == ["req_1"]
+    library.takes.delete(TakeFilter(ids=("req_0",)))
+    assert ids("fish") == ["req_1"] and len(files(library)) == 1
+    assert library.takes.purge(everything=True) == 2 and files(library) == set()
     assert library.takes.keep_newest(1) == 2 and ids() == ["req_3"]
+
+
+def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -> None:
+    for number in range(6):
+        each = dataclasses.replace(take(number, f"number {number}"), caller="key b" if number % 2 else "key a")
+        library.takes.add(dataclasses.replace(each, voice=f"anna-2@{number}" if number < 3 else "random"))
+
+    def ids(**wanted: object) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(**wanted))]  # type: ignore[arg-type]
+
+    assert ids(voice="anna-2") == ["req_2", "req_1", "req_0"] and ids(voice="anna-2@1") == ["req_1"]
+    assert ids(voice="anna") == [] and ids(voice="random", caller="key b") == ["req_5", "req_3"]
+    assert ids(since=1e9 + 2, until=1e9 + 4) == ["req_3", "req_2"]
+    assert library.takes.star("req_4", True).starred and ids(starred=True) == ["req_4"]
+    assert ids(query="number", starred=False, caller="key a") == ["req_2", "req_0"]
+    with pytest.raises(NotFound):
+        library.takes.star("req_4", False, "key b")
+    assert library.takes.delete(TakeFilter(caller="key b")) == ["req_5", "req_3", "req_1"]
+    assert ids() == ["req_4", "req_2", "req_0"] and library.takes.known(["req_5", "no"]) == {"req_5"}
+    assert library.takes.restore(["req_5", "req_1", "no"], "key a") == []
+    assert library.takes.restore(["req_5", "req_1", "no"], "key b") == ["req_5", "req_1"]
+    assert ids() == ["req_5", "req_4", "req_2", "req_1", "req_0"]
+
+
+def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library: Library) -> None:
+    for number in range(8):
+        library.takes.add(take(number), b"%d" % number * 100)
+    library.takes.star("req_1", True)
+    assert library.takes.keep_newest(5) == 2
+    assert [found.id for found in library.takes.page()] == [f"req_{n}" for n in (7, 6, 5, 4, 3, 1)]
+    assert library.takes.keep_newest(5, 500) == 0 and library.takes.keep_newest(5, 350) == 2
+    assert [found.id for found in library.takes.page()] == ["req_7", "req_6", "req_5", "req_1"]
+    assert len(files(library)) == 4
 
 
 def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice(library: Library) -> None:

@@ -129,33 +129,6 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
     assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"
 
 
-def test_a_take_is_kept_with_everything_that_made_it(steered: Callable[..., Steered]) -> None:
-    served, _ = steered(keep_takes=2)
-    library = library_of(served)
-    library.voices.create(VoiceDraft("Eve"), [sample()])
-    for number in range(3):
-        heard = speak(served, "eve", input=f"Number {number}.", seed=number, temperature=0.5)
-    takes = library.takes.page()
-    assert [take.text for take in takes] == ["Number 2.", "Number 1."]
-    assert takes[0].voice == "eve@1" and takes[0].seed == 2 and takes[0].parameters["temperature"] == 0.5
-    assert (
-        takes[0].state == "finished" and takes[0].finish_reason == "stop" and takes[0].timings["queue_ms"] is not None
-    )
-    assert takes[0].audio and library.files.read(takes[0].audio) == heard
-
-
-def test_a_take_that_was_left_is_kept_as_far_as_it_was_heard(steered: Callable[..., Steered]) -> None:
-    served, engine = steered()
-    body = {"input": "Two words.", "response_format": "wav"}
-    engine.later_frames_gate.clear()
-    with served.client() as client, client.stream("POST", SPEECH, json=body) as answer:
-        next(answer.iter_raw())
-    served.until(running=0)
-    engine.later_frames_gate.set()
-    speak(served, "anna")
-    assert [take.state for take in library_of(served).takes.page()] == ["finished", "cancelled"]
-
-
 def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     tmp_path: Path, voices_folder: Path, steered: Callable[..., Steered]
 ) -> None:

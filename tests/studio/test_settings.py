@@ -79,6 +79,7 @@ def test_every_setting_has_a_reader() -> None:
         ("DTYPE", "float16"),
         ("MAX_ROWS", "0"),
         ("MAX_WAITING", "1.5"),
+        ("MAX_CONTEXT", "255"),
         ("THREADS", "٣"),
         ("LOG_LEVEL", "loud"),
         ("ROOT_PATH", "studio"),
@@ -110,6 +111,12 @@ def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
     assert Settings.from_environment({"SPACE_ID": "me/studio", "HOST": "127.0.0.1"}).host == "127.0.0.1"
 
 
+def test_a_space_keeps_no_takes_of_its_visitors_unless_said_otherwise() -> None:
+    assert Settings.from_environment({}).keep_takes == 1000
+    assert Settings.from_environment({"SPACE_ID": "me/studio"}).keep_takes == 0
+    assert Settings.from_environment({"SPACE_ID": "me/studio", "KEEP_TAKES": "9"}).keep_takes == 9
+
+
 @pytest.mark.parametrize(
     ("settings", "address"),
     [
@@ -121,3 +128,13 @@ def test_a_space_is_served_on_every_interface_unless_said_otherwise() -> None:
 )
 def test_the_address_to_open_can_be_opened(settings: Settings, address: str) -> None:
     assert settings.address == address
+
+
+def test_a_lent_gpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings.from_environment({"SPACES_ZERO_GPU": "true"}).profile == "zero"
+    assert Settings.from_environment({"PROFILE": "zero"}).profile == "zero"
+    with pytest.raises(SettingsError, match="PAGE=0"):
+        Settings.from_environment({"PROFILE": "zero", "PAGE": "0"})
+    monkeypatch.setattr(studio.settings.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="pip install spaces"):
+        Settings.from_environment({"PROFILE": "zero"})

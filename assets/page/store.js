@@ -1,0 +1,14 @@
+// What this browser keeps for the page, as JSON under a name each; what cannot be read counts as never kept.
+
+export function kept(name, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+  } catch (problem) {
+    if (!(problem instanceof SyntaxError)) throw problem;
+    return otherwise;
+  }
+}
+
+export function keep(name, value) {
+  localStorage.setItem(name, JSON.stringify(value));
+}

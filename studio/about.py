@@ -1,0 +1,115 @@
+"""What this studio is: its settings in force, versions, storage and recent warnings. Never a secret."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import time
+from collections import deque
+from dataclasses import fields
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from studio.library import Library
+from studio.settings import ROOT, Settings
+
+PACKAGES = ("torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers", "safetensors")
+SECRET = "api_keys"
+
+
+def settings_in_force(settings: Settings) -> list[dict[str, object]]:
+    """Every setting: name of its variable, value, and whether that is the default or was set. Keys are only counted."""
+    usual = Settings()
+    return [
+        {
+            "name": each.name.upper(),
+            "value": _shown(each.name, value := getattr(settings, each.name)),
+            "source": "default" if value == getattr(usual, each.name) else "environment",
+        }
+        for each in fields(settings)
+    ]
+
+
+def _shown(name: str, value: object) -> str | int | bool | None:
+    if name == SECRET:
+        return f"{len(value)} set" if isinstance(value, tuple) and value else None
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or None
+    return value if isinstance(value, (int, str)) else None
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the studio, Python, the system and the packages that matter."""
+    found = {"studio": studio_version(), "python": platform.python_version(), "system": platform.platform()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def studio_version() -> str:
+    """As pyproject.toml has it."""
+    for line in (ROOT / "pyproject.toml").read_text("utf-8").splitlines():
+        if line.startswith("version"):
+            return line.partition("=")[2].strip().strip('"')
+    return "unknown"
+
+
+def storage(library: Library) -> dict[str, object]:
+    """Where the library is and how large: bytes of the database and of the audio, voices, takes. Blocking."""
+    with library.store.reading() as db:
+        takes = db.execute("select count(*) from takes").fetchone()[0]
+    return {
+        "folder": str(library.home),
+        "database_bytes": sum(_size(library.store.path.with_name(f"library.db{end}")) for end in ("", "-wal")),
+        "audio_bytes": sum(_size(path) for _, path in library.files.everything()),
+        "voices": library.voices.count(),
+        "takes": takes,
+        "backup": _backup(library),
+    }
+
+
+def _backup(library: Library) -> dict[str, object] | None:
+    if library.backup is None:
+        return None
+    status = library.backup.status
+    return {
+        "folder": str(library.backup.folder),
+        "seconds_ago": None if status.seconds_ago is None else round(status.seconds_ago, 1),
+        "pending": status.pending,
+        "error": status.error,
+    }
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:  # removed between being listed and being looked at
+        return 0
+
+
+class RecentWarnings(logging.Handler):
+    """Keeps the last warnings and errors of the log, for the diagnostics file."""
+
+    def __init__(self, count: int = 200) -> None:
+        super().__init__(logging.WARNING)
+        self._lines: deque[str] = deque(maxlen=count)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ"))
+        if self.formatter:
+            self.formatter.converter = time.gmtime
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(self.format(record))
+
+    @property
+    def lines(self) -> list[str]:
+        return list(self._lines)
+
+
+WARNINGS = RecentWarnings()
+"""Of this process."""

@@ -1,0 +1,91 @@
+"""Voices for the turns of a dialogue: found by the cast, and made ready for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine import Engine, Reference, Sampling, Utterance
+from studio.conversation import Part
+from studio.dialogue import Turn, read_turns
+from studio.errors import InvalidRequest, UnknownVoice
+from studio.library import Voice
+from studio.library.records import Scalar
+from studio.voices import RANDOM, VoiceShelf
+
+References = tuple[Reference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A turn and the voice that speaks it."""
+
+    turn: Turn
+    voice: Voice | None
+    """None is the random voice; of a turn without a speaker, the request's own one is meant instead."""
+
+    @property
+    def label(self) -> str:
+        return self.voice.slug if self.voice else RANDOM
+
+
+class Casting:
+    """Makes parts of one take; its voices' references are looked up, and if need be encoded, once."""
+
+    def __init__(
+        self, shelf: VoiceShelf, engine: Engine, sampling: Callable[[dict[str, Scalar]], Sampling], own: Sampling
+    ) -> None:
+        """``sampling`` gives the request's for a voice's defaults; ``own`` is its own voice's, with the seed."""
+        self._shelf, self._engine, self._sampling, self._own = shelf, engine, sampling, own
+
+    async def parts(self, roles: Sequence[Role], own: tuple[str, Callable[[], Awaitable[References]]]) -> list[Part]:
+        """The turns as the engine takes them; ``own`` is the label and the references of the request's own voice.
+
+        Raises InvalidClip, EngineStopped.
+        """
+        known: dict[str, References] = {}
+        parts = []
+        for role in roles:
+            named, voice = role.turn.speaker is not None, role.voice
+            label = role.label if named else own[0]
+            if label not in known:
+                known[label] = () if voice is None else await self._shelf.references(self._engine, voice)
+                known[label] = known[label] if named else await own[1]()
+            wanted = self._sampling(voice.defaults if voice else {}) if named else self._own
+            sampling = replace(wanted, seed=self._own.seed)
+            parts.append(Part(role.turn.speaker or "", label, Utterance(role.turn.text, known[label], sampling)))
+        return parts
+
+
+def cast_turns(script: str, cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
+    """The turns with their voices: by the cast, else a voice of the speaker's own name. Blocking.
+
+    Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
+    """
+    voices = {_fold(name): voice for name, voice in cast.items()}
+    found: dict[str, Voice | None] = {}
+    roles = []
+    for turn in read_turns(script):
+        name = _fold(turn.speaker or "")
+        if turn.speaker is not None and name not in found:
+            found[name] = _voice_of(turn, voices.get(name), shelf)
+        roles.append(Role(turn, found.get(name)))
+    return tuple(roles)
+
+
+def _voice_of(turn: Turn, wanted: str | None, shelf: VoiceShelf) -> Voice | None:
+    if wanted is not None:
+        return shelf.find(wanted)
+    try:
+        return shelf.find(turn.speaker)
+    except UnknownVoice:
+        raise InvalidRequest(
+            f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "
+            "a name and a colon",
+            "cast",
+            "unknown_speaker",
+        ) from None
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())

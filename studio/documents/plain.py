@@ -1,0 +1,42 @@
+"""Plain text: paragraphs between blank lines, lines that were wrapped put together, chapters by their headings."""
+
+from __future__ import annotations
+
+import re
+
+from studio.dialogue import begins_turn
+from studio.documents.passages import Document, Passage, text_of
+
+WRAPPED = 45
+"""A line of at least so many characters that ends no sentence goes on in the next one."""
+
+_HEADING = re.compile(
+    r"(?:chapter|part|book|act|scene|kapitel|teil|buch|akt|szene|chapitre|partie|livre|acte|capítulo|parte|libro|acto"
+    r"|capitolo|atto|hoofdstuk|rozdział|глава|часть)\s+(?:[ivxlcdm]+|\d+|\w+)\b.{0,70}"
+    r"|(?:prologue|epilogue|prolog|epilog|prólogo|epílogo)\W{0,2}"
+    r"|第[\d一二三四五六七八九十百零〇]+[章节節回部].{0,40}",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = tuple('.!?…。！？:;"”’»)]')
+
+
+def read_plain(data: bytes) -> Document:
+    """Raises InvalidDocument."""
+    paragraphs = re.split(r"\n[ \t]*(?:\n[ \t]*)+", text_of(data))
+    return Document(tuple(_passage(paragraph) for paragraph in paragraphs if paragraph.strip()), prose=True)
+
+
+def unwrap(paragraph: str) -> str:
+    """The paragraph with a newline only where the writer meant one: before a speaker's name, and after short lines."""
+    joined = ""
+    for line in (line.strip() for line in paragraph.splitlines() if line.strip()):
+        last = joined.rpartition("\n")[2]
+        goes_on = len(last) >= WRAPPED and not last.endswith(_SENTENCE_ENDS)
+        fits = goes_on or line[:1].islower() or len(last) >= WRAPPED
+        joined += f"{' ' if joined and fits and not begins_turn(line) else chr(10) if joined else ''}{line}"
+    return joined
+
+
+def _passage(paragraph: str) -> Passage:
+    text = unwrap(paragraph)
+    return Passage(text, chapter=text if "\n" not in text and _HEADING.fullmatch(text) else "")

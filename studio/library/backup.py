@@ -1,0 +1,223 @@
+"""A second copy of the library in another folder, such as a Space's bucket: snapshots after writes, and the way back.
+
+The folder may be slow, late and append-only: it gets whole files, one after the other, each under its final name last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.errors import StudioError
+from studio.library.database import named_files
+from studio.library.files import AudioFiles
+
+log = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 30.0
+"""So long nothing is written before a snapshot is taken …"""
+LONGEST_SECONDS = 300.0
+"""… but no write waits longer than this."""
+POLL_SECONDS = 1.0
+KEPT = 3
+"""Snapshots that stay, the newest."""
+
+_SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
+_OWN_CONTENT = (
+    "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
+    "union all select 1 from projects limit 1"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupStatus:
+    """``last``: Unix time of the newest snapshot; ``pending``: written to since; ``error``: of the last try."""
+
+    last: float | None
+    pending: bool
+    error: str | None
+
+    @property
+    def seconds_ago(self) -> float | None:
+        return None if self.last is None else max(time.time() - self.last, 0.0)
+
+
+class Backup:
+    """Keeps copies of one library in ``folder``; one studio a folder."""
+
+    def __init__(self, home: Path, folder: Path, settle: float = SETTLE_SECONDS, poll: float = POLL_SECONDS) -> None:
+        self.folder = folder
+        self._database = home / "library.db"
+        self._files = AudioFiles(home / "audio")
+        self._settle, self._poll = settle, poll
+        self._last: float | None = None
+        self._pending = False
+        self._error: str | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
+
+    @property
+    def status(self) -> BackupStatus:
+        return BackupStatus(self._last, self._pending, self._error)
+
+    def restore(self) -> Path | None:
+        """Bring the newest whole snapshot back where the library has nothing of its own; which one that was.
+
+        Call it before the library is opened. Raises OSError when the folder cannot be read.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._has_content():
+            return None
+        for snapshot in self._snapshots():
+            try:
+                self._bring_back(snapshot)
+            except (sqlite3.Error, StudioError) as error:
+                log.warning("the backup %s cannot be used: %s", snapshot, error)
+                continue
+            log.warning("the library was empty and is restored from %s", snapshot)
+            return snapshot
+        return None
+
+    def start(self) -> None:
+        """Watch the library, which must be open by now, and follow its writes."""
+        self._last = max((path.stat().st_mtime for path in self._snapshots()), default=None)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take the last snapshot, if anything was written since the one before. Blocking."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def snapshot(self) -> Path:
+        """Copy the library as it is now. Raises OSError, sqlite3.Error, StudioError; then all earlier ones stay."""
+        numbers = [_number(path) for path in self._snapshots()]
+        target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
+        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
+            copy = Path(scratch) / "library.db"
+            kept = AudioFiles(self.folder / "audio")
+            for digest in sorted(_copy_database(self._database, copy)):
+                if not kept.path(digest).exists() and self._files.path(digest).exists():
+                    kept.put(self._files.read(digest))
+            _publish(copy, target)
+        self._last, self._error = time.time(), None
+        self._prune(kept)
+        return target
+
+    def _run(self) -> None:
+        with contextlib.closing(sqlite3.connect(self._database)) as watch:
+            known = None if self._last is None else _version(watch)
+            first = latest = 0.0  # when the writes that no snapshot has began, and when the last one was seen
+            while not self._stopping.wait(self._poll):
+                version, now = _version(watch), time.monotonic()
+                if version != known:
+                    known, latest = version, now
+                    first = first if self._pending else now
+                    self._pending = True
+                if self._pending and (now - latest >= self._settle or now - first >= LONGEST_SECONDS):
+                    first = latest = now  # one that fails is tried again after as long
+                    self._pending = not self._try()
+            if self._pending or _version(watch) != known:
+                self._try()
+
+    def _try(self) -> bool:
+        try:
+            self.snapshot()
+        except (OSError, sqlite3.Error, StudioError) as error:
+            if self._error is None:
+                log.warning("the library could not be backed up to %s: %s", self.folder, error)
+            self._error = str(error)
+        return self._error is None
+
+    def _has_content(self) -> bool:
+        if not self._database.exists():
+            return False
+        with contextlib.closing(sqlite3.connect(self._database)) as library:
+            try:
+                return library.execute(_OWN_CONTENT).fetchone() is not None
+            except sqlite3.OperationalError:  # a first start that never got to its tables
+                return False
+
+    def _bring_back(self, snapshot: Path) -> None:
+        """The audio first and the database last, under its name at once: whenever this ends, it can begin again."""
+        kept = AudioFiles(self.folder / "audio")
+        with tempfile.TemporaryDirectory(prefix="restore-") as scratch:
+            copy = Path(scratch) / "library.db"
+            shutil.copyfile(snapshot, copy)
+            with contextlib.closing(sqlite3.connect(copy)) as library:
+                verdict = library.execute("pragma integrity_check").fetchone()[0]
+                if verdict != "ok":
+                    raise sqlite3.DatabaseError(verdict)
+                named = named_files(library)
+            lost = 0
+            for digest in named:
+                try:
+                    self._files.put(kept.read(digest))
+                except StudioError:
+                    lost += 1
+            if lost:
+                log.warning("%d of %d audio files are missing from the backup %s", lost, len(named), snapshot)
+            for left in ("-wal", "-shm"):
+                self._database.with_name(self._database.name + left).unlink(missing_ok=True)
+            _publish(copy, self._database)
+
+    def _snapshots(self) -> list[Path]:
+        """Newest first."""
+        return sorted((path for path in self.folder.glob("backup-*.db") if _number(path)), key=_number, reverse=True)
+
+    def _prune(self, kept: AudioFiles) -> None:
+        """Remove snapshots that are too old, and audio that none of the others names."""
+        snapshots = self._snapshots()
+        for old in snapshots[KEPT:]:
+            old.unlink()
+        named = set[str]()
+        for snapshot in snapshots[:KEPT]:
+            try:
+                with contextlib.closing(sqlite3.connect(f"file:{snapshot}?mode=ro&immutable=1", uri=True)) as library:
+                    named |= named_files(library)
+            except sqlite3.Error as error:  # what it names is unknown, so nothing may go
+                log.warning("the backup %s cannot be read: %s", snapshot, error)
+                return
+        for name, path in kept.everything():
+            if name not in named:
+                path.unlink()
+
+
+def _copy_database(source: Path, target: Path) -> set[str]:
+    """One moment of a database that others write to, as one file; the audio that it names."""
+    with (
+        contextlib.closing(sqlite3.connect(source)) as live,
+        contextlib.closing(sqlite3.connect(target)) as copy,
+    ):
+        live.backup(copy)
+        copy.execute("pragma journal_mode = delete")
+        return named_files(copy)
+
+
+def _publish(file: Path, target: Path) -> None:
+    """Copy a whole file to where it shall be, under its final name last."""
+    unfinished = target.with_suffix(".part")
+    with file.open("rb") as source, unfinished.open("wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+        copy.flush()
+        os.fsync(copy.fileno())
+    unfinished.replace(target)
+
+
+def _number(path: Path) -> int:
+    found = _SNAPSHOT.fullmatch(path.name)
+    return int(found[1]) if found else 0
+
+
+def _version(watch: sqlite3.Connection) -> int:
+    """Another number whenever somebody else has written."""
+    return int(watch.execute("pragma data_version").fetchone()[0])

@@ -1,0 +1,158 @@
+"""The nouns of long form: Project, Part, PartTake and what a part is to be spoken with; frozen, with units."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
+"""new: never asked for; stale: words, voice or settings are others than those of its take."""
+PART_STATES: tuple[PartState, ...] = ("new", "queued", "speaking", "done", "stale", "failed")
+
+ProjectState = Literal["new", "running", "paused", "done", "incomplete"]
+"""incomplete: nothing is under way, and some parts are new, stale or failed beside others that are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """How the parts are spoken and put together; None leaves it to the voice, or to the studio."""
+
+    voice: str | None = None
+    """Of the parts that have none of their own."""
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    speed: float = 1.0
+    seed: int | None = None
+    """Of each part's first take; None draws one for every take."""
+    pause: float = 0.5
+    """Seconds of silence after a part that says nothing else."""
+    chapter_pause: float = 1.5
+    """Seconds of silence before a chapter, in the place of that."""
+
+    def recipe(self, text: str, voice: str | None) -> str:
+        """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
+        told = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class NewPart:
+    """A part on its way into the library."""
+
+    text: str
+    chapter: str = ""
+    """The title of the chapter that begins with it; blank: none does."""
+    voice: str | None = None
+    pause: float | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartTake:
+    """One time that a part was spoken; its sound is a WAV file of the library."""
+
+    id: str
+    part_id: str
+    created: float
+    """Unix time."""
+    recipe: str
+    voice: str
+    """The label of who spoke."""
+    seed: int
+    finish_reason: str | None
+    audio: str
+    """SHA-256 of the WAV, its name in the library's audio."""
+    samples: int
+    sample_rate: int
+    characters: int
+    """Of the text that was spoken."""
+    work_s: float
+    """From the request to the end of the sound, waiting included."""
+
+    @property
+    def seconds(self) -> float:
+        return self.samples / self.sample_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part as it stands."""
+
+    id: str
+    project_id: str
+    position: int
+    chapter: str
+    text: str
+    voice: str | None
+    pause: float | None
+    """Seconds of silence after it; None is the project's."""
+    start: float | None
+    """When it is to be heard, in seconds; None: after the one before."""
+    end: float | None
+    state: PartState
+    attempts: int
+    error: str | None
+    """Why the last attempt that failed did; it stays when the next one goes well."""
+    chosen: str | None
+    takes: tuple[PartTake, ...] = ()
+    """Newest first."""
+
+    @property
+    def take(self) -> PartTake | None:
+        """The chosen one."""
+        return next((take for take in self.takes if take.id == self.chosen), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project with the sums of its parts."""
+
+    id: str
+    owner: str = field(repr=False)
+    title: str
+    kind: str
+    settings: ProjectSettings
+    paused: bool
+    created: float
+    changed: float
+    parts: dict[PartState, int]
+    """How many parts are in each state."""
+    characters: int
+    characters_left: int
+    """Of the parts that are queued or being spoken."""
+    seconds: float
+    """Of the chosen takes together, without pauses."""
+    pace: float | None
+    """Seconds of work for a character, so far; None: nothing was spoken yet."""
+
+    @property
+    def state(self) -> ProjectState:
+        if self.parts["queued"] or self.parts["speaking"]:
+            return "paused" if self.paused else "running"
+        total = sum(self.parts.values())
+        if self.parts["done"] == total:
+            return "done"
+        return "new" if self.parts["new"] == total else "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A part that the worker has claimed."""
+
+    project_id: str
+    part_id: str
+    owner: str
+    text: str
+    voice: str | None
+    settings: ProjectSettings
+    attempts: int
+    seed: int | None
+    """None: the voice's, or one that is drawn."""
+
+    @property
+    def recipe(self) -> str:
+        return self.settings.recipe(self.text, self.voice)

@@ -1,0 +1,99 @@
+"""The one door to projects, for page, API and clients alike: documents in, parts asked for, and the whole as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from studio.documents import Document, into_parts
+from studio.documents.parts import PART_BYTES
+from studio.errors import NotFinished
+from studio.library import Library
+from studio.library.project_records import NewPart, Project, ProjectSettings
+from studio.library.projects import Which
+from studio.producer import Producer
+from studio.timeline import Timeline, lay_out
+
+
+class ProjectDesk:
+    """What owners do with their projects. Calls block for milliseconds; any thread may make them."""
+
+    def __init__(self, library: Library, producer: Producer) -> None:
+        self.library = library
+        self._projects = library.projects
+        self._producer = producer
+
+    def create(
+        self,
+        owner: str,
+        document: Document,
+        kind: str,
+        title: str = "",
+        settings: ProjectSettings | None = None,
+        cast: Mapping[str, str] | None = None,
+        part_bytes: int = PART_BYTES,
+        start: bool = False,
+    ) -> Project:
+        """A project of a document's parts; lines of names in the cast, or of voices' names, get these voices.
+
+        ``start`` has them spoken at once. Raises InvalidDocument, InvalidRequest.
+        """
+        known: dict[str, str | None] = {_fold(name): voice for name, voice in (cast or {}).items()}
+
+        def voice_of(name: str) -> str | None:
+            folded = _fold(name)
+            if folded not in known:
+                known[folded] = name if self.library.voices.exists(name) else None
+            return known[folded]
+
+        parts = [
+            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end)
+            for part in into_parts(document, voice_of, part_bytes)
+        ]
+        title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
+        project = self._projects.create(owner, title, kind, parts, settings or ProjectSettings())
+        return self.ask(project.id, owner, "missing") if start else project
+
+    def ask(self, project_id: str, owner: str, which: Which) -> Project:
+        """Raises NotFound."""
+        project = self._projects.ask(project_id, owner, which)
+        self._producer.wake()
+        return project
+
+    def pause(self, project_id: str, owner: str, paused: bool) -> Project:
+        """Raises NotFound."""
+        project = self._projects.pause(project_id, owner, paused)
+        self._producer.wake()
+        return project
+
+    def cancel(self, project_id: str, owner: str) -> Project:
+        """Forget what is not spoken yet, end what is being spoken. Raises NotFound."""
+        project = self._projects.cancel(project_id, owner)
+        self._producer.stop_project(project_id)
+        return project
+
+    def delete(self, project_id: str, owner: str) -> None:
+        """Raises NotFound."""
+        self._projects.delete(project_id, owner)
+        self._producer.stop_project(project_id)
+
+    def seconds_left(self, project: Project) -> float | None:
+        """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
+        if project.state != "running" or project.pace is None:
+            return None
+        return project.characters_left * project.pace / max(1, self._producer.at_once)
+
+    def timeline(self, project_id: str, owner: str, partial: bool) -> Timeline:
+        """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
+        project = self._projects.get(project_id, owner)
+        timeline = lay_out(self._projects.parts(project_id, owner), project.settings)
+        if not timeline.placed or (timeline.missing and not partial):
+            raise NotFinished(
+                f"{timeline.missing} of {sum(project.parts.values())} parts are not spoken as they are now; "
+                "have them spoken first, or ask for what there is with partial=true",
+                "partial",
+            )
+        return timeline
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())

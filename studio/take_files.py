@@ -1,0 +1,102 @@
+"""The sound of kept takes as files: in any format, with good names, and many of them as one zip."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import av
+import numpy as np
+from av.error import FFmpegError
+
+from studio.audio.formats import open_encoder
+from studio.errors import StudioError
+from studio.library import StoredTake
+
+CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}
+LONGEST_NAME = 60
+STORED = "wav"
+"""The format in which takes are kept: no sample of theirs is lost."""
+
+
+def file_name(take: StoredTake, format_name: str) -> str:
+    """When, who and what, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
+    when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
+    words = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\[[^\]]*\]", "", take.text.lower()))[:LONGEST_NAME].strip("-")
+    parts = [when, take.label, words, f"seed-{take.seed}"]
+    return "_".join(part for part in parts if part) + f".{format_name}"
+
+
+def encoded(path: Path, media_type: str, format_name: str, sample_rate: int | None = None) -> Iterator[bytes]:
+    """A kept file in another format, piece by piece while it is read. Blocking.
+
+    Raises StudioError when the file is damaged, before its first piece if it is so from the start.
+    """
+    try:
+        with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:
+            stream = source.streams.audio[0]
+            rate = stream.codec_context.sample_rate
+            encoder = open_encoder(format_name, rate, sample_rate, _samples(path, media_type))
+            resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
+            for frame in source.decode(stream):
+                for part in resampler.resample(frame):
+                    if piece := encoder.write(_floats(part)):
+                        yield piece
+            yield encoder.finish()
+    except (FFmpegError, OSError, IndexError) as error:
+        raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
+
+
+def zipped(takes: Sequence[tuple[StoredTake, Path]], format_name: str, about: Sequence[object]) -> Iterator[bytes]:
+    """A zip of takes with a manifest.json; one file at a time is in memory. Blocking. Raises StudioError."""
+    sink = _Sink()
+    names: dict[str, int] = {}
+    manifest = []
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+        for (take, path), facts in zip(takes, about, strict=True):
+            name = _unique(file_name(take, format_name), names)
+            is_as_kept = format_name == STORED and take.media_type == "audio/wav"
+            data = path.read_bytes() if is_as_kept else b"".join(encoded(path, take.media_type, format_name))
+            archive.writestr(zipfile.ZipInfo(name, time.gmtime(max(take.created, 315532800))[:6]), data)
+            manifest.append({"file": name, "take": facts})
+            yield sink.take()
+        archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
+    yield sink.take()
+
+
+def _floats(frame: av.AudioFrame) -> np.ndarray:
+    return frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)
+
+
+def _unique(name: str, names: dict[str, int]) -> str:
+    names[name] = names.get(name, 0) + 1
+    stem, dot, extension = name.rpartition(".")
+    return name if names[name] == 1 else f"{stem}_{names[name]}{dot}{extension}"
+
+
+def _samples(path: Path, media_type: str) -> int | None:
+    """The length of a kept WAV, whose header has 44 bytes."""
+    return (path.stat().st_size - 44) // 2 if media_type == "audio/wav" else None
+
+
+class _Sink:
+    """What a zip is written to: it cannot seek, and gives away what it has."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._bytes += data
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        taken = bytes(self._bytes)
+        self._bytes.clear()
+        return taken

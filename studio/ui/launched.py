@@ -1,0 +1,50 @@
+"""The page as Gradio itself launches it, as hosts that lend GPUs want it, behind all other routes of the studio."""
+
+from __future__ import annotations
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from studio.projects import ProjectDesk
+from studio.settings import Settings
+from studio.speech import SpeechService
+from studio.ui.page import look_of, page_of, serve_files
+
+HANDED_ON = "studio.handed_on"
+"""Key of a request's scope: Gradio's app, and the scope as Gradio knows it."""
+
+
+class StudioFirst:
+    """ASGI middleware of Gradio's app: the studio's app answers, and hands on what it has no route for."""
+
+    def __init__(self, gradio_app: ASGIApp, studio: ASGIApp) -> None:
+        self._gradio, self._studio = gradio_app, studio
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._gradio(scope, receive, send)
+        else:
+            await self._studio({**scope, HANDED_ON: (self._gradio, scope)}, receive, send)
+
+
+async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
+    gradio_app, original = scope[HANDED_ON]
+    await gradio_app(original, receive, send)
+
+
+def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
+    """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
+    serve_files(app, settings)
+    app.mount("/", _hand_on)
+    page = page_of(speech, settings, desk)
+    page.launch(
+        prevent_thread_lock=True,
+        quiet=True,
+        server_name=settings.host,
+        server_port=settings.port,
+        app_kwargs={"middleware": [Middleware(StudioFirst, studio=app)]},
+        **look_of(settings),
+    )
+    return page

@@ -1,0 +1,63 @@
+"""The area API: the request of the page tried for real, and written down for other programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httpx
+import yaml
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def open_api(screen: Screen) -> None:
+    screen.page.get_by_role("tab", name="API").click()
+
+
+def test_the_present_request_is_tried_for_real(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    open_api(screen)
+    screen.page.get_by_role("button", name="Test this").click()
+    told = screen.page.locator("#area-api [data-part=told]")
+    expect(told).to_contain_text("bytes in")
+    words = told.inner_text()
+    assert "200 audio/wav" in words and re.search(r"first byte after \d+ ms", words)
+    assert f"{44 + 2 * 43 * 2048:,} bytes in" in words
+    take = httpx.get(f"{served.url}/v1/takes/{words.split(' · ')[-1]}").json()
+    assert take["finish_reason"] == "length"
+
+
+def test_a_test_that_is_refused_says_why_and_one_under_way_can_be_ended(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(150)
+    open_api(screen)
+    told = screen.page.locator("#area-api [data-part=told]")
+    screen.page.get_by_role("button", name="Test this").click()
+    expect(told).to_contain_text("bytes …")
+    screen.page.get_by_role("button", name="Stop the test").click()
+    expect(told).to_have_text("Stopped.")
+    served.until(running=0)
+    screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
+    screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
+    screen.page.get_by_role("button", name="Test this").click()
+    expect(told).to_contain_text("400: ")
+
+
+def test_home_assistant_gets_valid_yaml_with_the_pages_words(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill('Say "hello": now')
+    open_api(screen)
+    screen.page.get_by_role("button", name="YAML for Home Assistant").click()
+    written = yaml.safe_load(screen.page.locator("#code pre").inner_text())
+    (step,) = written["script"]["say_with_the_studio"]["sequence"]
+    assert step["data"]["message"] == 'Say "hello": now'
+    assert step["data"]["options"] == {"voice": "anna", "speed": 1}
+    for kind in ("Open WebUI", "SillyTavern"):
+        screen.page.get_by_role("tab", name=kind).click()
+        expect(screen.page.locator("#code pre")).to_contain_text(f"{served.url}/v1")

@@ -1,0 +1,133 @@
+"""Comparing: voices or settings spoken at once, switched at the same place, voted on, blind if wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+@pytest.fixture
+def compare(served: Served, open_page: Open) -> Screen:
+    """The area Compare with two voices chosen, takes cut after two seconds."""
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.script.fill("Two words")
+    screen.page.get_by_role("tab", name="Compare").click()
+    for name in ("Anna", "Bert"):
+        screen.page.get_by_role("button", name=name, exact=True).click()
+    return screen
+
+
+def area(screen: Screen) -> Locator:
+    return screen.page.get_by_role("tabpanel", name="Compare")
+
+
+def cell(screen: Screen, letter: str) -> Locator:
+    return area(screen).locator(f"[data-cell={letter}]")
+
+
+def speak_all(screen: Screen) -> list[dict[str, object]]:
+    """Speak every candidate to its end; the requests that went out."""
+    sent: list[dict[str, object]] = []
+    screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
+    area(screen).get_by_role("button", name="Speak all").click()
+    expect(area(screen)).to_contain_text("All are spoken")
+    return [body for body in sent if body and "input" in body]
+
+
+def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.script.fill("Two words")
+    screen.page.get_by_role("button", name="Compare voices on this script").click()
+    expect(area(screen)).to_contain_text("All are spoken")
+    expect(area(screen).get_by_role("textbox", name="Text")).to_have_value("Two words")
+    expect(cell(screen, "A")).to_contain_text("Anna")
+    expect(cell(screen, "B")).to_contain_text("Bert")
+    screen.until_over()
+    assert screen.heard()["rendered"] == 43 * 2048
+
+
+def test_only_what_is_compared_differs_and_keys_switch_at_the_same_place(compare: Screen) -> None:
+    requests = speak_all(compare)
+    assert len({body["seed"] for body in requests}) == 1
+    assert {body["voice"] for body in requests} == {"anna", "bert"}
+    cell(compare, "A").get_by_role("button", name="Play A").click()
+    compare.page.wait_for_function("window.studio.position > 0.3")
+    switched = compare.page.evaluate(
+        "() => { const before = window.studio.position;"
+        " document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '2', bubbles: true })); return before; }"
+    )
+    compare.page.wait_for_function("window.studio.current.number === 'B' && window.studio.heard.rendered > 0")
+    assert compare.page.evaluate("window.studio.position") >= switched
+    expect(cell(compare, "B")).to_have_attribute("aria-current", "")
+
+
+def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) -> None:
+    area(compare).get_by_label("Blind").check()
+    speak_all(compare)
+    shown = area(compare).locator("[data-part=cells]")
+    dock = compare.page.locator("#dock")
+    for tells in (shown, dock):
+        expect(tells).not_to_contain_text(re.compile("Anna|Bert|Seed"))
+        assert not re.search("anna|bert", tells.evaluate("(element) => element.innerHTML"), re.IGNORECASE)
+    expect(area(compare).get_by_role("button", name="Show who is who")).to_be_disabled()
+    expect(area(compare).get_by_role("heading", name="Results")).to_be_hidden()
+    cell(compare, "B").get_by_role("radio", name="4").check()
+    cell(compare, "B").get_by_role("button", name="B is the best").click()
+    area(compare).get_by_role("button", name="Show who is who").click()
+    winner = cell(compare, "B").locator(".cell-name").inner_text()
+    assert winner in ("Anna", "Bert")
+    rows = area(compare).locator("[data-part=tally] tr")
+    expect(rows.first.locator("td")).to_have_text([winner, "4.0", "1", "1", "1"])
+    expect(cell(compare, "A").get_by_role("radio", name="5")).to_be_disabled()
+    compare.page.reload()
+    compare.page.wait_for_selector("body[data-studio=ready]")
+    expect(rows.first).to_contain_text(winner)
+
+
+def test_settings_of_one_voice_are_compared_and_the_winner_goes_into_the_studio(compare: Screen) -> None:
+    area(compare).get_by_role("button", name="Settings").click()
+    area(compare).get_by_role("combobox", name="Voice").select_option("Bert")
+    area(compare).get_by_role("button", name="Seeds").click()
+    area(compare).get_by_label("Temperature of row 2").fill("0.35")
+    area(compare).get_by_role("button", name="Remove row 4").click()
+    requests = speak_all(compare)
+    assert sorted((body["seed"], body["temperature"]) for body in requests) == [(1, 0.8), (2, 0.35), (3, 0.8)]
+    assert {body["voice"] for body in requests} == {"bert"}
+    cell(compare, "B").get_by_role("button", name="Use B").click()
+    expect(compare.page.get_by_label("Choose a voice")).to_have_value("Bert")
+    kept = compare.page.evaluate("() => window.studio.fields.values")
+    assert (kept["temperature"], kept["seed"], kept["keepSeed"]) == (0.35, 2, True)
+
+
+def test_a_candidate_is_saved_as_the_sound_that_was_made(compare: Screen) -> None:
+    speak_all(compare)
+    with compare.page.expect_download() as saving:
+        cell(compare, "B").get_by_text("Save").click()
+    assert re.fullmatch(r"take-B-bert-seed-\d+\.wav", saving.value.suggested_filename)
+    assert saving.value.path().stat().st_size == 44 + 2 * 43 * 2048
+
+
+def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Screen, served: Served) -> None:
+    area(compare).get_by_role("button", name="Bert", exact=True).click()
+    area(compare).get_by_role("button", name="Speak all").click()
+    expect(area(compare)).to_contain_text("at least two candidates")
+    area(compare).get_by_role("button", name="Bert", exact=True).click()
+    compare.page.evaluate("window.studio.fields.fill({ cutAfter: 100 })")
+    compare.page.wait_for_function("window.studio.fields.values.cutAfter === 100")
+    compare.page.get_by_role("tab", name="Studio").click()
+    compare.page.get_by_role("tab", name="Compare").click()
+    area(compare).get_by_role("button", name="Speak all").click()
+    expect(cell(compare, "B")).to_contain_text("Speaking")
+    area(compare).get_by_role("button", name="Stop").click()
+    served.until(running=0, waiting=0)
+    expect(cell(compare, "B")).to_contain_text("stopped", ignore_case=True)

@@ -1,0 +1,54 @@
+"""Writing a dialogue: names in the script get voices below it, and one that has none is told before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    screen.script.fill("It was late.\nAnna: Good evening.\nThe fish: Is it? I say: no.")
+    cast = screen.page.get_by_role("group", name="Cast")
+    expect(cast).to_be_hidden()
+    screen.page.get_by_role("switch", name="Dialogue").click()
+    expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
+    expect(screen.page.locator("#lint")).to_contain_text("The fish: no voice yet")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("The fish has no voice.")
+    cast.get_by_label("Voice of The fish").select_option("bert")
+    expect(screen.page.locator("#lint")).not_to_contain_text("no voice")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert request.value.post_data_json["cast"] == {"Anna": "anna", "The fish": "bert"}
+    screen.until_over()
+    expect(screen.takes.first).to_contain_text("Dialogue")
+    screen.takes.first.get_by_role("button", name="Code").click()
+    screen.page.get_by_role("tab", name="gradio_client").click()
+    expect(screen.page.locator("#code-panel")).to_contain_text('api_name="/dialogue"')
+
+
+def test_the_cast_outlives_a_reload_and_comes_back_with_a_take(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    screen.script.fill("Bo: Good evening.")
+    switch = screen.page.get_by_role("switch", name="Dialogue")
+    switch.press("Enter")
+    role = screen.page.get_by_role("group", name="Cast").get_by_label("Voice of Bo")
+    role.select_option("bert")
+    screen.speak.click()
+    screen.until_over()
+    screen.page.wait_for_function("() => (localStorage['voice-studio-1'] ?? '').includes('Good evening')")
+    switch.click()
+    expect(role).to_be_hidden()
+    screen.page.get_by_role("button", name="Reuse").first.click()
+    expect(switch).to_have_attribute("aria-checked", "true")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(role).to_have_value("bert")

@@ -1,0 +1,185 @@
+"""The history: takes back after a reload, found, heard, used again, verified, saved, deleted and brought back."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import av
+import httpx
+from playwright.sync_api import Locator, expect
+
+from tests.browser.screen import Screen
+from tests.browser.test_looks import PHONE, serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+FRAME = 2048
+FRAMES = 20
+
+
+def speak(served: Served, text: str, **fields: object) -> str:
+    """Speak through the API and return the take's id."""
+    body = {"input": text, "max_new_tokens": FRAMES, "response_format": "wav"} | fields
+    answer = httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).raise_for_status()
+    return answer.headers["x-request-id"]
+
+
+def known(served: Served, take_id: str) -> httpx.Response:
+    return httpx.get(f"{served.url}/v1/takes/{take_id}")
+
+
+def history(screen: Screen, words: str) -> Locator:
+    """The rows of the takes with these words."""
+    screen.page.get_by_role("tab", name="History").click()
+    with screen.page.expect_response(lambda answer: "/v1/takes?q=" in answer.url):
+        screen.page.get_by_label("Find words").fill(words)
+    rows = screen.page.locator("#area-history li")
+    expect(rows.filter(has_not_text=words)).to_have_count(0)
+    expect(rows.filter(has_text=words).first).to_be_visible()
+    return rows
+
+
+def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    for number in (1, 2, 3):
+        screen.script.fill(f"Take number {number}.")
+        screen.speak.click()
+        expect(screen.takes).to_have_count(number)
+        screen.until_over()
+    ids = [
+        screen.page.evaluate(f"window.studio.list && JSON.parse(localStorage['voice-studio-takes-1'])[{n}].id")
+        for n in range(3)
+    ]
+    with screen.page.expect_response(f"**/v1/takes/{ids[0]}"):
+        screen.page.get_by_role("button", name="Star take 1").click()
+    with screen.page.expect_response(f"**/v1/takes/{ids[1]}"):
+        screen.page.get_by_role("button", name="Delete take 2").click()
+    assert known(served, ids[0]).json()["starred"] is True and known(served, ids[1]).status_code == 404
+    with screen.page.expect_response("**/v1/takes/restore"):
+        screen.page.get_by_role("button", name="Undo").click()
+    assert known(served, ids[1]).status_code == 200
+    with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
+        screen.page.get_by_role("button", name="Delete take 3").click()
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(screen.takes).to_have_count(2)
+    expect(screen.page.get_by_role("button", name="Star take 1")).to_have_attribute("aria-pressed", "true")
+    screen.page.get_by_role("button", name="Play take 1").click()
+    screen.until_over()
+    assert screen.heard()["rendered"] == 43 * FRAME
+    screen.takes.nth(1).get_by_role("button", name="Reuse").click()
+    expect(screen.script).to_have_value("Take number 1.")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(3)
+    assert screen.takes.first.get_attribute("data-take") == "3"
+
+
+def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(served: Served, open_page: Open) -> None:
+    take_id = speak(served, "Heard from elsewhere.", voice="bert", seed=11, temperature=0.5)
+    screen = open_page(served).ready()
+    expect(screen.takes).to_have_count(0)
+    row = history(screen, "from elsewhere")
+    for fact in ("bert@1", "seed 11", "0:00.9", "Cut before its end", "RTF", "first sound"):
+        expect(row).to_contain_text(fact)
+    row.get_by_role("button", name="Play").click()
+    screen.until_over()
+    assert screen.heard()["rendered"] == FRAMES * FRAME
+    expect(row).to_have_attribute("aria-current", "")
+    row.get_by_role("button", name="Verify").click()
+    expect(screen.page.locator("#area-history")).to_contain_text("every sample is as it was")
+    row.get_by_role("button", name="Star").click()
+    expect(row.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
+    assert known(served, take_id).json()["starred"] is True
+    row.get_by_role("button", name="Code").click()
+    expect(screen.page.get_by_role("dialog")).to_contain_text('"seed": 11')
+    screen.page.keyboard.press("Escape")
+    row.get_by_role("button", name="Reuse").click()
+    expect(screen.script).to_have_value("Heard from elsewhere.")
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
+    screen.page.wait_for_function("window.studio.fields.values.temperature === 0.5")
+
+
+def test_filters_leave_what_is_asked_for(served: Served, open_page: Open) -> None:
+    for number in range(27):
+        speak(served, f"Filtered {number}.", voice="bert" if number == 3 else "anna", max_new_tokens=2)
+    screen = open_page(served).ready()
+    rows = history(screen, "filtered")
+    expect(rows).to_have_count(25)
+    screen.page.get_by_role("button", name="Show more").click()
+    expect(rows).to_have_count(27)
+    screen.page.get_by_label("Voice", exact=True).select_option("bert")
+    expect(rows).to_have_count(1)
+    screen.page.get_by_label("Voice", exact=True).select_option("")
+    screen.page.get_by_label("From").fill("2999-01-01")
+    expect(rows).to_have_count(0)
+    expect(screen.page.locator("#area-history")).to_contain_text("No take is like that.")
+
+
+def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_page: Open, tmp_path: Path) -> None:
+    ids = [speak(served, f"Chosen {number}.", max_new_tokens=4) for number in range(3)]
+    screen = open_page(served).ready()
+    rows = history(screen, "chosen")
+    screen.page.get_by_label("Save as").select_option("flac")
+    rows.nth(0).get_by_role("checkbox").check()
+    screen.page.get_by_role("button", name="Choose all shown").click()
+    rows.nth(1).get_by_role("checkbox").uncheck()
+    with screen.page.expect_download() as saving:
+        screen.page.get_by_role("link", name="Save as zip").click()
+    saving.value.save_as(tmp_path / "takes.zip")
+    with zipfile.ZipFile(tmp_path / "takes.zip") as archive:
+        files = [name for name in archive.namelist() if name.endswith(".flac")]
+        assert len(files) == 2
+        with av.open(io.BytesIO(archive.read(files[0]))) as file:
+            assert sum(frame.samples for frame in file.decode(audio=0)) == 4 * FRAME
+    screen.page.locator("#area-history").get_by_role("button", name="Delete", exact=True).click()
+    expect(rows).to_have_count(1)
+    assert [known(served, take_id).status_code for take_id in ids] == [404, 200, 404]
+    screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(3)
+    expect(screen.page.locator("#area-history")).to_contain_text("2 takes brought back.")
+    with screen.page.expect_download() as saving:
+        rows.nth(0).get_by_role("link", name="Save").click()
+    assert saving.value.suggested_filename.endswith(".flac")
+
+
+def test_two_kept_takes_are_compared_at_the_same_place(served: Served, open_page: Open) -> None:
+    for seed in (1, 2):
+        speak(served, "Compared in the history.", seed=seed, max_new_tokens=120)
+    screen = open_page(served).ready()
+    rows = history(screen, "compared in")
+    for row in rows.all():
+        row.get_by_role("button", name="Compare", exact=True).click()
+    screen.page.locator("#area-history .pair").get_by_role("button", name="seed 1").click()
+    screen.page.wait_for_function("window.studio.current?.seed === '1' && window.studio.position > 1")
+    place = screen.page.evaluate("window.studio.position")
+    screen.page.locator("#area-history h2").click()
+    screen.page.keyboard.press("x")
+    screen.page.wait_for_function("window.studio.current.seed === '2' && window.studio.heard.rendered > 0")
+    assert screen.page.evaluate("window.studio.position") >= place
+
+
+def test_a_take_whose_sound_is_gone_is_spoken_again(served: Served, open_page: Open) -> None:
+    take_id = speak(served, "My sound is gone.", seed=5)
+    sound = known(served, take_id).json()["audio"]["sha256"]
+    served.app.state.service.voices.library.files.remove(sound)
+    screen = open_page(served).ready()
+    row = history(screen, "sound is gone")
+    expect(row.get_by_role("button", name="Play")).to_be_disabled()
+    row.get_by_role("button", name="Speak again").click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    made = known(served, screen.page.evaluate("window.studio.current.id")).json()
+    assert made["audio"]["sha256"] == sound
+
+
+def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open) -> None:
+    speak(served, "Seen on a phone.")
+    screen = open_page(served, **PHONE, color_scheme="dark").ready()
+    row = history(screen, "on a phone")
+    row.get_by_role("checkbox").check()
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious_violations(screen) == []

@@ -1,0 +1,158 @@
+"""Long form on the page: a document dropped, spoken, corrected and heard, and all of it there again after a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import FilePayload, Locator, expect
+
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
+from tests.studio.documents import epub, page
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+def area_of(screen: Screen) -> Locator:
+    screen.page.get_by_role("tab", name="Long form").click()
+    return screen.page.get_by_role("tabpanel", name="Long form")
+
+
+def table(text: str) -> FilePayload:
+    return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
+
+
+@pytest.fixture(scope="module")
+def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = str(tmp_path_factory.mktemp("home"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+        yield served
+
+
+def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\nTwo.,nobody\nThree.,bert\n"))
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    expect(area.get_by_label("Title of the project")).to_have_value("My table")
+    expect(rows.nth(0)).to_contain_text("Not spoken")
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(rows.nth(1)).to_contain_text("there is no voice 'nobody'")
+    expect(rows.nth(0)).to_contain_text("Done")
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 3 parts spoken")
+    expect(area.locator("[data-part=state]")).to_contain_text("1 failed")
+    rows.nth(1).get_by_label("Voice of part 2").select_option("bert")
+    expect(rows.nth(1)).to_contain_text("Not spoken")
+    rows.nth(0).get_by_label("Text of part 1").fill("Another one.")
+    rows.nth(0).get_by_label("Text of part 1").blur()
+    expect(rows.nth(0)).to_contain_text("Changed")
+    area.get_by_role("button", name="Speak what is missing").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
+    expect(area.get_by_role("button", name="Speak what is missing")).to_be_hidden()
+    rows.nth(2).get_by_role("button", name="Speak part 3 again").click()
+    takes = rows.nth(2).get_by_label("Take of part 3")
+    expect(takes.locator("option")).to_have_count(2)
+    takes.select_option(index=1)
+    screen.page.wait_for_function(
+        "async () => { const { data: [project] } = await (await fetch('/v1/projects')).json();"
+        " const { data } = await (await fetch(`/v1/projects/${project.id}/parts`)).json();"
+        " return data[2].chosen === data[2].takes[1].id; }"
+    )
+    area.get_by_role("button", name="Play the whole").click()
+    expect(rows.nth(1)).to_have_attribute("aria-current", "")
+    screen.page.wait_for_function("() => document.querySelector('[data-part=player]').ended")
+    with screen.page.expect_download() as download:
+        area.get_by_role("link", name="WAV").click()
+    assert download.value.suggested_filename == "My table.wav"
+    assert serious_violations(screen) == []
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert serious_violations(screen) == []
+
+
+def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:
+    studio = steered(engine=lambda config: FakeEngine(config, rows=4))
+    engine = studio.app.state.service.host.engine()
+    engine.later_frames_gate.clear()
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    book = epub({"a.xhtml": page("<h1>One</h1><p>Hello.</p><h1>Two</h1><p>Bye.</p>")}, title="A Book")
+    area.get_by_label("Choose a document").set_input_files(
+        {"name": "b.epub", "mimeType": "application/epub+zip", "buffer": book}
+    )
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("tbody tr").nth(0)).to_contain_text("Speaking")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(area.get_by_label("Title of the project")).to_have_value("A Book")
+    expect(area.locator("tbody tr").nth(3)).to_contain_text("In line")
+    area.get_by_role("button", name="Pause", exact=True).click()
+    engine.later_frames_gate.set()
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 4 parts spoken")
+    expect(area.locator("[data-part=state]")).to_contain_text("paused")
+    area.get_by_role("button", name="Resume").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("4 of 4 parts spoken")
+    area.get_by_role("button", name="All projects").click()
+    expect(area.get_by_role("list", name="Projects")).to_contain_text("4 of 4 parts")
+
+
+def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_text("Or paste a text").click()
+    area.get_by_role("button", name="Make a project").click()
+    expect(area.locator("[data-part=said]")).to_have_text("Paste a text first.")
+    area.get_by_label("Text of the project").fill("\n\n".join(f"Chapter {n}" for n in range(1, 61)))
+    area.get_by_role("button", name="Make a project").click()
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    area.get_by_role("button", name="Later").click()
+    expect(rows).to_have_count(10)
+    area.get_by_label("Select part 52").check()
+    area.get_by_label("Select part 60").check()
+    area.get_by_role("button", name="Speak 2 selected").click()
+    expect(rows.nth(1)).to_contain_text("Done")
+    expect(rows.nth(9)).to_contain_text("Done")
+    expect(rows.nth(0)).to_contain_text("Not spoken")
+    expect(area.locator("[data-part=left-out]")).to_have_text("58 parts are still left out.")
+    screen.page.on("dialog", lambda dialog: dialog.accept())
+    area.get_by_role("button", name="Delete").click()
+    expect(area.locator("[data-part=said]")).to_contain_text("is deleted.")
+    titles = [project["title"] for project in httpx.get(f"{studio.url}/v1/projects").json()["data"]]
+    assert "Chapter 1" not in titles
+
+
+def test_names_that_begin_lines_are_given_voices(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    area.get_by_label("Choose a document").set_input_files(
+        {
+            "name": "play.txt",
+            "mimeType": "text/plain",
+            "buffer": b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm.",
+        }
+    )
+    who = area.get_by_role("group", name="Who speaks")
+    expect(who.locator("select")).to_have_count(2)
+    who.get_by_label("Voice of Bo").select_option("bert")
+    who.get_by_role("button", name="Make the project").click()
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
+    expect(rows.nth(0).get_by_label("Voice of part 1")).to_have_value("bert")
+    expect(rows.nth(1).get_by_label("Text of part 2")).to_have_value("Note: a.\n\nNote: b.")
+    expect(rows.nth(3).get_by_label("Voice of part 4")).to_have_value("anna")
+
+
+def test_a_document_that_cannot_be_read_is_told_with_its_line(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
+    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is no number")

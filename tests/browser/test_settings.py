@@ -1,0 +1,78 @@
+"""The area Settings: what this browser likes, what the studio is, and a file for reporting a fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+PAPER = "getComputedStyle(document.body).backgroundColor"
+LIGHT, DARK = "rgb(250, 249, 247)", "rgb(16, 19, 18)"
+
+
+def open_settings(screen: Screen) -> None:
+    screen.page.get_by_role("tab", name="Settings").click()
+    expect(screen.page.locator("#area-settings dt").first).to_be_visible()
+
+
+def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page: Open) -> None:
+    screen = open_page(served, color_scheme="light").ready()
+    open_settings(screen)
+    assert screen.page.evaluate(PAPER) == LIGHT
+    screen.page.get_by_label("Theme").select_option("Dark")
+    screen.page.get_by_label("Voice that a new").select_option("Bert")
+    screen.page.get_by_label("and as").select_option("FLAC")
+    screen.page.get_by_label("Sound to have before").select_option("0.5 s")
+    screen.page.locator("#area-settings [name=volume]").fill("0.25")
+    assert screen.page.evaluate(PAPER) == DARK
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    assert screen.page.evaluate(PAPER) == DARK
+    expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
+    assert screen.page.evaluate("window.studio.player.fixedWait") == 0.5
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.cut_after(2)
+    screen.speak.click()
+    screen.until_over()
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_role("button", name="FLAC").click()
+    assert saving.value.path().read_bytes()[:4] == b"fLaC"
+    open_settings(screen)
+    screen.page.get_by_role("button", name="Back to the defaults").click()
+    assert screen.page.evaluate(PAPER) == LIGHT
+    expect(screen.page.get_by_label("Theme")).to_have_value("system")
+
+
+def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
+    screen = open_page(served, color_scheme="dark").ready()
+    assert screen.page.evaluate(PAPER) == DARK
+    screen.page.emulate_media(color_scheme="light")
+    screen.page.wait_for_function(f"{PAPER} === '{LIGHT}'")
+    open_settings(screen)
+    screen.page.get_by_label("Theme").select_option("Light")
+    screen.page.emulate_media(color_scheme="dark")
+    screen.page.wait_for_function("matchMedia('(prefers-color-scheme: dark)').matches")
+    screen.page.wait_for_function(f"{PAPER} === '{LIGHT}'")
+
+
+def test_what_the_studio_is_can_be_read_and_saved_for_a_report(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    open_settings(screen)
+    facts = screen.page.locator("#area-settings [data-part=facts]")
+    expect(facts).to_contain_text("2 requests of")
+    expect(facts).to_contain_text("2 voices and")
+    expect(facts).to_contain_text("gradio 6.")
+    screen.page.get_by_text("All settings").click()
+    row = screen.page.locator("#area-settings tbody tr", has=screen.page.get_by_text("MAX_ROWS", exact=True))
+    expect(row.locator("td")).to_have_text(["MAX_ROWS", "2", "environment"])
+    expect(screen.page.get_by_role("button", name="Sign out")).to_be_hidden()
+    with screen.page.expect_download() as saving:
+        screen.page.get_by_role("button", name="Save a diagnostics file").click()
+    file = json.loads(saving.value.path().read_text("utf-8"))
+    assert file["status"]["state"] == "ready" and file["engine"]["max_rows"] == 2

@@ -1,0 +1,87 @@
+"""The engine without threads: the same takes as the other's, here and in a forked process, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import DirectEngine, EngineConfig, EngineFull, PromptTooLong
+from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded, until
+
+
+def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+    """As ZeroGPU lends: each call in a fork of this process, arguments and results pickled."""
+
+    def work(out: Any, arguments: bytes) -> None:
+        made = task(*pickle.loads(arguments))
+        for item in made if isinstance(made, Iterator) else [made]:
+            out.send(item)
+        out.send(None)
+
+    def results(*arguments: Any) -> Iterator[Any]:
+        assert seconds(*arguments) > 0
+        here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(target=work, args=(there, pickle.dumps(arguments)))
+        process.start()
+        there.close()
+        try:
+            while (item := here.recv()) is not None:
+                yield item
+        finally:
+            process.kill()
+            process.join()
+
+    return results if task.__name__ == "speak_now" else lambda *arguments: next(results(*arguments))
+
+
+@pytest.fixture(params=[None, forked], ids=["here", "in a fork"])
+def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[DirectEngine]:
+    config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1)
+    engine = DirectEngine.start(config, lend=request.param)
+    yield engine
+    engine.stop()
+
+
+async def test_it_makes_the_takes_and_codes_of_the_engine(direct: DirectEngine, tiny_checkpoint: Path) -> None:
+    clip = np.sin(np.arange(44_100, dtype=np.float32) / 20)
+    with running_engine(tiny_checkpoint, threads=1) as engine:
+        reference = await engine.encode_reference(clip, 44_100, "A tone.")
+        wanted = [await hear(engine, greedy()), await hear(engine, seeded("More words.", 7, references=(reference,)))]
+    again = await direct.encode_reference(clip, 44_100, "A tone.")
+    assert np.array_equal(again.codes, reference.codes)
+    for take, utterance in zip(wanted, (greedy(), seeded("More words.", 7, references=(again,))), strict=True):
+        made = await hear(direct, utterance)
+        assert np.array_equal(made.codes, take.codes) and made.reason == take.reason
+        np.testing.assert_allclose(made.pcm, take.pcm, atol=1e-5)
+    stats = direct.stats()
+    assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)
+
+
+async def test_one_speaks_at_a_time_and_who_leaves_lets_the_next_in(direct: DirectEngine) -> None:
+    chunks, _ = await first_chunk(direct, greedy(frames=2000))
+    second = asyncio.create_task(hear(direct, greedy()))
+    await until(lambda: direct.stats().waiting == 1)
+    with pytest.raises(EngineFull):
+        await hear(direct, greedy())
+    await chunks.aclose()  # type: ignore[attr-defined]
+    assert len((await second).codes[0]) == 12
+    assert direct.stats().cancelled == 1
+
+
+async def test_what_does_not_fit_is_refused_before_anything_is_borrowed(direct: DirectEngine) -> None:
+    with pytest.raises(PromptTooLong):
+        await hear(direct, greedy("word " * 5000))
+    with suppress(asyncio.CancelledError):
+        waiting = asyncio.create_task(hear(direct, greedy(frames=2000)))
+        await until(lambda: direct.stats().running == 1)
+        waiting.cancel()
+        await waiting
+    assert direct.stats().running == 0

@@ -1,0 +1,40 @@
+"""Documents as people have them, made here: an EPUB with its package and spine, and a zip bomb."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+CONTAINER = (
+    '<?xml version="1.0"?>'
+    '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+    '<rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+)
+
+
+def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str = "") -> bytes:
+    """An EPUB 3 of XHTML pages by file name, in this order; ``prologue`` stands before its package's root."""
+    items = "".join(
+        f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
+    )
+    spine = "".join(f'<itemref idref="i{n}"/>' for n, _ in enumerate(pages))
+    package = (
+        f'<?xml version="1.0"?>{prologue}<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
+        f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata>'
+        '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
+        f'{items}</manifest><spine><itemref idref="nav"/>{spine}</spine></package>'
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr("META-INF/container.xml", CONTAINER)
+        archive.writestr("OEBPS/book.opf", package)
+        archive.writestr("OEBPS/nav.xhtml", "<html><body><h1>Contents</h1></body></html>")
+        for name, page in pages.items():
+            archive.writestr(f"OEBPS/{name}", page)
+    return file.getvalue()
+
+
+def page(body: str) -> str:
+    return f'<html xmlns="http://www.w3.org/1999/xhtml"><head><title>no</title></head><body>{body}</body></html>'

@@ -1,0 +1,52 @@
+"""What a studio tells of itself: settings with their source, versions, storage, diagnostics; never a secret."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import logging
+from collections.abc import Callable
+
+from studio.settings import Settings
+from tests.studio.conftest import Steered
+
+Steer = Callable[..., Steered]
+HEADERS = {"Authorization": "Bearer top-secret"}
+
+
+def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> None:
+    digest = hashlib.sha256(b"top-secret").digest()
+    served, _ = steered(api_keys=(digest,), max_waiting=3)
+    with served.client(headers=HEADERS) as client:
+        answer = client.get("/v1/settings")
+        file = client.get("/v1/diagnostics")
+    told = {each["name"]: each for each in answer.json()["settings"]}
+    assert list(told) == [field.name.upper() for field in dataclasses.fields(Settings)]
+    assert told["MAX_WAITING"] == {"name": "MAX_WAITING", "value": 3, "source": "environment"}
+    assert told["PORT"] == {"name": "PORT", "value": 7860, "source": "default"}
+    assert told["API_KEYS"]["value"] == "1 set" and answer.json()["keys_needed"]
+    for text in (answer.text, file.text):
+        assert "top-secret" not in text and digest.hex() not in text
+
+
+def test_storage_grows_with_what_is_kept(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        before = client.get("/v1/settings").json()["storage"]
+        client.post("/v1/audio/speech", json={"input": "Two words"})
+        after = client.get("/v1/settings").json()["storage"]
+    assert (before["voices"], before["takes"], after["takes"]) == (2, 0, 1)
+    assert after["audio_bytes"] > before["audio_bytes"] > 0 and after["database_bytes"] > 0
+
+
+def test_diagnostics_are_a_file_with_recent_trouble(steered: Steer) -> None:
+    served, engine = steered()
+    engine.spoilt = ["nan", "nan"]
+    with served.client() as client:
+        client.post("/v1/audio/speech", json={"input": "Two words"})
+        logging.getLogger("studio.test").warning("the disk is made of cheese")
+        answer = client.get("/v1/diagnostics")
+    assert answer.headers["content-disposition"].startswith('attachment; filename="voice-studio-')
+    file = answer.json()
+    assert file["failed_takes"][0]["error"] and file["engine"]["model"] == "test/model"
+    assert "the disk is made of cheese" in file["warnings"][-1]

@@ -1,0 +1,156 @@
+"""Dialogues: who speaks which line, how the turns follow each other, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pytest
+
+from studio.dialogue import read_turns
+from studio.errors import InvalidRequest
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import tone
+from tests.studio.server import Served
+from tests.studio.sounds import frames_of
+
+SPEECH = "/v1/audio/speech"
+FRAME, RATE = 2048, 44_100
+Steer = Callable[..., Steered]
+SCRIPT = """Once upon a time
+ANNA: Hello there.
+The fish: [whispering] Hi, I say: go.
+
+It is ten, at 10:30 sharp.
+anna: Bye."""
+
+
+def spoken(served: Served, **body: object) -> httpx.Response:
+    with served.client() as client:
+        return client.post(SPEECH, json={"response_format": "wav", "seed": 5, "cast": {}} | body)
+
+
+def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
+    turns = read_turns(SCRIPT)
+    assert [(turn.speaker, turn.text, turn.line) for turn in turns] == [
+        (None, "Once upon a time", 1),
+        ("ANNA", "Hello there.", 2),
+        ("The fish", "[whispering] Hi, I say: go.\n\nIt is ten, at 10:30 sharp.", 3),
+        ("anna", "Bye.", 6),
+    ]
+    assert [turn.speaker for turn in read_turns("小明：你好。\n小红：你好！")] == ["小明", "小红"]
+    assert [turn.speaker for turn in read_turns("See https://example.org\nAnd one two three four five: six")] == [None]
+    with pytest.raises(InvalidRequest, match="line 2: Bert has nothing to say"):
+        read_turns("Anna: Hi.\nBert:\nAnna: Well?")
+
+
+def test_every_turn_has_its_voice_its_seed_and_its_place_in_the_file(steered: Steer) -> None:
+    served, engine = steered()
+    script = "One two.\nAnna: Three four five.\nThe fish: Six.\nANNA: Seven."
+    answer = spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5)
+    assert answer.headers["x-voice"] == "bert, anna"
+    own = [utterance.references[0].text[11:15] for utterance in engine.utterances]
+    assert own == ["bert", "anna", "bert", "anna"]
+    assert [utterance.text for utterance in engine.utterances] == ["One two.", "Three four five.", "Six.", "Seven."]
+    assert [utterance.sampling.seed for utterance in engine.utterances] == [5, 1014, 2023, 3032]
+    # A voice goes on with what it said itself, and hears nothing of the others'.
+    assert [[turn.text for turn in utterance.history] for utterance in engine.utterances] == [
+        [], [], ["One two."], ["Three four five."],
+    ]  # fmt: skip
+    gap, lengths = RATE // 2, [frames * FRAME for frames in (12, 18, 6, 6)]
+    assert frames_of(answer.content) == (RATE, sum(lengths) + 3 * gap)
+    with served.client() as client:
+        turns = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["turns"]
+    assert [(turn["speaker"], turn["voice"], turn["seed"]) for turn in turns] == [
+        ("", "bert", 5), ("Anna", "anna", 1014), ("The fish", "bert", 2023), ("ANNA", "anna", 3032),
+    ]  # fmt: skip
+    sound, start = np.frombuffer(answer.content[44:], "<i2").astype(np.float32) / 32767, 0
+    for turn, length in zip(turns, lengths, strict=True):
+        assert turn["start_s"] == round(start / RATE, 3) and turn["end_s"] == round((start + length) / RATE, 3)
+        wanted = np.concatenate([tone(turn["seed"], frame) for frame in range(length // FRAME)])
+        assert np.allclose(sound[start : start + length], wanted, atol=1e-4)
+        assert not sound[start + length : start + length + gap].any()
+        start += length + gap
+    assert spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5).content == answer.content
+
+
+def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> None:
+    served, engine = steered(max_rows=1, max_waiting=0)
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        body = {"input": "Anna: one two three four five.\nBert: six.", "cast": {}, "response_format": "pcm"}
+        with client.stream("POST", SPEECH, json=body) as answer:
+            pieces = answer.iter_raw()
+            assert len(next(pieces)) > 1000
+            engine.later_frames_gate.set()
+            assert sum(map(len, pieces)) > 60_000
+    assert len(engine.utterances) == 2
+    served.until(running=0)
+
+
+def test_a_turn_that_will_not_last_has_the_next_one_begun_beside_it(steered: Steer) -> None:
+    served, engine = steered(max_rows=2)
+    engine.later_frames_gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(spoken, served, input="Anna: Hm.\nBert: Yes, so it is.")
+        served.until(running=2)  # one frame of "Hm." is there: the rest cannot fill the second that Bert may need
+        engine.later_frames_gate.set()
+        assert frames_of(answer.result().content)[1] == 30 * FRAME + round(0.3 * RATE)
+
+
+def test_leaving_ends_both_turns(steered: Steer) -> None:
+    served, engine = steered(max_rows=2)
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        body = {"input": "Anna: Hm.\nBert: Yes, so it is.", "cast": {}, "response_format": "pcm"}
+        with client.stream("POST", SPEECH, json=body) as answer:
+            pieces = answer.iter_raw()
+            next(pieces)
+            served.until(running=2)
+    served.until(running=0, cancelled=2)
+
+
+def test_a_limit_counts_all_turns_together(steered: Steer) -> None:
+    served, _ = steered()
+    answer = spoken(served, input="Anna: one.\nBert: two.\nAnna: three.", max_new_tokens=9, turn_gap=0)
+    assert frames_of(answer.content)[1] == 9 * FRAME
+    with served.client() as client:
+        assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["finish_reason"] == "length"
+
+
+def test_what_is_refused_names_the_line(steered: Steer) -> None:
+    served, engine = steered()
+    answer = spoken(served, input="Anna: Hi.\nNobody: Hi.")
+    assert_envelope(answer, 400, "cast")
+    assert (
+        answer.json()["error"]["code"] == "unknown_speaker" and "line 2: 'Nobody'" in answer.json()["error"]["message"]
+    )
+    assert_envelope(spoken(served, input="Anna: Hi.", cast={"Anna": "nobody"}), 400, "voice")
+    assert_envelope(spoken(served, input="Anna: Hi.", cast={"Anna": " "}), 400, "cast")
+    assert_envelope(spoken(served, input="Anna: Hi.", turn_gap=11), 400, "turn_gap")
+    assert "line 2" in spoken(served, input="Anna: Hi.\nBert: [pause:1s]").json()["error"]["message"]
+    assert engine.utterances == []
+
+
+def test_a_dialogue_is_kept_with_its_voices_and_turns_and_can_be_spoken_again(steered: Steer) -> None:
+    served, _ = steered()
+    script = "One two.\nAnna: Three four five.\nThe fish: Six."
+    with served.client() as client:
+        answer = spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, temperature=0.5)
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+        assert (take["stored"], take["voice"], take["voice_id"]) == (True, "bert, anna", None)
+        assert [(turn["speaker"], turn["voice"]) for turn in take["turns"]] == [
+            ("", "bert"),
+            ("Anna", "anna"),
+            ("The fish", "bert"),
+        ]
+        asked = take["request"]
+        assert (asked["voice"], asked["cast"]) == ("bert@1", {"Anna": "anna@1", "The fish": "bert@1"})
+        assert asked["temperature"] == 0.5 and "top_p" not in asked
+        assert client.post(SPEECH, json=asked).content == answer.content
+        named = spoken(served, input="Anna: One.\nBert: Two.", voice="random")
+        take = client.get(f"/v1/takes/{named.headers['x-request-id']}").json()
+        assert take["voice"] == "anna, bert" and "voice" not in take["request"]

@@ -1,0 +1,180 @@
+"""Documents become parts: every word once and in order, chapters, voices and times kept, and clear refusals."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.documents import InvalidDocument, Passage, into_parts, kind_of, read_document
+from studio.documents.subtitles import write_srt
+from tests.studio.documents import epub, page
+
+
+def no_voices(name: str) -> str | None:
+    return None
+
+
+def parts_of(text: str | bytes, kind: str, part_bytes: int = 400, voices: tuple[str, ...] = ()) -> list[Passage]:
+    data = text.encode() if isinstance(text, str) else text
+    return into_parts(read_document(data, kind), {v: v.lower() for v in voices}.get, part_bytes)
+
+
+def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
+    text = (
+        "CHAPTER I. Down the hole\n\nIt was a long line that was wrapped by somebody's editor long\n"
+        "ago, and goes on here. Then it ended.\n\nShort line\nof a poem\n\nChapter 2\n\nThe end.\n"
+    )
+    parts = parts_of(text, "txt")
+    assert [(part.text, part.chapter) for part in parts] == [
+        ("CHAPTER I. Down the hole", "CHAPTER I. Down the hole"),
+        (
+            "It was a long line that was wrapped by somebody's editor long ago, and goes on here. Then it ended.\n\n"
+            "Short line of a poem",
+            "",
+        ),
+        ("Chapter 2", "Chapter 2"),
+        ("The end.", ""),
+    ]
+
+
+@given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
+def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str]) -> None:
+    text = "\n\n".join(paragraphs)
+    if not text.strip():
+        return
+    parts = parts_of(text, "txt", 100)
+    assert "".join("".join(part.text.split()) for part in parts) == "".join(text.split())
+    assert all(len(part.text.encode()) <= 100 for part in parts)
+    if all(len(word.encode()) < 90 for word in text.split()) and not {"。", "漢"} & set(text):
+        assert [word for part in parts for word in part.text.split()] == text.split()
+
+
+MARKDOWN = """---
+title: x
+---
+# The *title*
+
+Some [link](http://a.example/x), ![picture](p.png) and [whispering] `code`.
+
+```
+not this
+```
+<div>nor this</div>
+
+- one
+- two
+
+## Next
+
+> quoted
+
+| a | b |
+|---|---|
+| c | d |
+"""
+
+
+def test_markdown_is_read_as_it_is_spoken() -> None:
+    parts = parts_of(MARKDOWN, "md")
+    assert read_document(MARKDOWN.encode(), "md").title == "The title"
+    assert [part.chapter for part in parts] == ["The title", "", "Next", ""]
+    assert parts[1].text == "Some link,  and [whispering] code.\n\none\n\ntwo"
+    assert parts[3].text.split() == ["quoted", "a", "b", "c", "d"]
+
+
+def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
+    pages = {
+        "b.xhtml": page(
+            "<h1>One</h1><p>Caf\u00e9 &amp; <i>tea</i><a epub:type='noteref' href='#n'>1</a>.<br/>New line.</p>"
+        ),
+        "a.xhtml": page("<h2>Two</h2><script>no</script><p>unclosed<p>More"),
+    }
+    document = read_document(epub(pages), "epub")
+    assert document.title == "A Book"
+    parts = into_parts(document, no_voices)
+    assert [(part.text, part.chapter) for part in parts] == [
+        ("One", "One"),
+        ("Café & tea.\n\nNew line.", ""),
+        ("Two", "Two"),
+        ("unclosed\n\nMore", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("book", "why"),
+    [
+        (b"PK nothing", "no EPUB"),
+        (epub({}), "no text"),
+        (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "DRM"),
+        (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),
+        (epub({"a.xhtml": page("hi")}, prologue='<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
+        (epub({"a.xhtml": page("hi")}, title="<"), "malformed"),
+    ],
+)
+def test_a_bad_epub_is_refused_with_its_reason(book: bytes, why: str) -> None:
+    with pytest.raises(InvalidDocument, match=why):
+        read_document(book, "epub")
+
+
+def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
+    text = "\ufeff1\r\n00:00:01,500 --> 00:00:03,000\r\n<i>Hello</i>\r\n{\\an8}there\r\n\r\n"
+    text += "2\n01:00:00.25 --> 01:00:01,000\nBye\n"
+    parts = parts_of(text, "srt")
+    assert [(part.text, part.start, part.end) for part in parts] == [
+        ("Hello\nthere", 1.5, 3.0),
+        ("Bye", 3600.25, 3601.0),
+    ]
+    written = "".join(write_srt((part.start or 0, part.end or 0, part.text) for part in parts))
+    assert parts_of(written, "srt") == parts
+
+
+def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
+    parts = parts_of('Voice;Text;Pause;x\nanna;"One; ""two""\nthree";1,5;\n;Four;;y\nbert;;;\n', "csv")
+    assert parts == [Passage('One; "two"\nthree', voice="anna", pause=1.5), Passage("Four")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("txt", b"fine\nfine\n\xff", "line 3: this is no text in UTF-8"),
+        ("txt", b"a\n\x00", "line 2: there is a NUL"),
+        ("txt", b" \n ", "no text to speak"),
+        ("srt", b"1\n00:00:01,000 --> 00:00:02,000\nHi\n\n2\n00:00:0x\n", "line 6: here must be the times"),
+        ("srt", b"00:00:03,000 --> 00:00:02,000\nHi", "line 1: this subtitle ends before"),
+        (
+            "srt",
+            b"00:00:03,000 --> 00:00:04,000\nA\n\n00:00:01,000 --> 00:00:02,000\nB",
+            "line 4: this subtitle begins",
+        ),
+        ("csv", b"words\nHi", "line 1: .* must be text"),
+        ("csv", b"text,pause\nHi,1\nHi,soon", "line 3: the pause 'soon'"),
+        ("csv", b"text,pause\nHi,99", "line 2: a pause must be"),
+        ("csv", b'text\n"Hi', "line 2"),
+        ("pdf", b"x", "no kind 'pdf'"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(kind: str, text: bytes, why: str) -> None:
+    with pytest.raises(InvalidDocument, match=why):
+        read_document(text, kind)
+
+
+def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> None:
+    text = "It was late.\nANNA: Who is there?\nNote: nobody.\n\nAnd so on."
+    parts = parts_of(text, "txt", voices=("ANNA",))
+    assert [(part.text, part.voice) for part in parts] == [
+        ("It was late.", None),
+        ("Who is there?\nNote: nobody.", "anna"),
+        ("And so on.", None),
+    ]
+    assert parts_of("00:00:01,000 --> 00:00:02,000\nANNA: Hi", "srt", voices=("ANNA",))[0].voice == "anna"
+
+
+def test_limits_are_told() -> None:
+    assert kind_of("My.Book.EPUB") == "epub" and kind_of("x.tsv") == "csv"
+    with pytest.raises(InvalidDocument, match="cannot be read"):
+        kind_of("x.docx")
+    with pytest.raises(InvalidDocument, match="part 2 has 4001 characters"):
+        parts_of("text\nHi\n" + "x" * 4001, "csv")
+    with pytest.raises(InvalidDocument, match="20001 parts"):
+        parts_of("text\n" + "x\n" * 20_001, "csv")

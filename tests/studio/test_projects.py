@@ -1,0 +1,250 @@
+"""Projects over HTTP: made of documents, spoken in the background, mended part by part, seen by their owner alone."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.documents import epub, page
+from tests.studio.server import Served
+
+PROJECTS = "/v1/projects"
+FRAME, RATE = 2048, 44_100
+Steer = Callable[..., Steered]
+Json = dict[str, Any]
+
+
+def made(served: Served, **body: object) -> Json:
+    with served.client() as client:
+        answer = client.post(PROJECTS, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def ask(served: Served, project: Json, verb: str, **body: object) -> Json:
+    with served.client() as client:
+        answer = client.post(f"{PROJECTS}/{project['id']}/{verb}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def parts_of(served: Served, project: Json, **query: object) -> list[Json]:
+    with served.client() as client:
+        return client.get(f"{PROJECTS}/{project['id']}/parts", params=query).json()["data"]
+
+
+def change(served: Served, project: Json, part: Json, **body: object) -> httpx.Response:
+    with served.client() as client:
+        return client.patch(f"{PROJECTS}/{project['id']}/parts/{part['id']}", json=body)
+
+
+def until(served: Served, project: Json, *states: str, **parts: int) -> Json:
+    """Wait until the project is in one of these states, and so many of its parts are; fails after ten seconds."""
+    deadline = time.monotonic() + 10
+    with served.client() as client:
+        while True:
+            now = client.get(f"{PROJECTS}/{project['id']}").json()
+            if (not states or now["state"] in states) and now["parts"] | parts == now["parts"]:
+                return now
+            assert time.monotonic() < deadline, f"wanted {states} {parts}, still {now}"
+
+
+def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
+    served, engine = steered()
+    book = epub(
+        {"a.xhtml": page("<h1>One</h1><p>Hello you. Anna: no turn.</p><p>Bert: I am Bert.</p>")}, title="A Büch"
+    )
+    with served.client() as client:
+        files = {"file": ("x.epub", book)}
+        answer = client.post(
+            PROJECTS, files=files, data={"voice": "anna", "cast": '{"Bo": "bert"}', "temperature": "0.5"}
+        )
+    assert answer.status_code == 201, answer.text
+    project = answer.json()
+    assert (project["title"], project["kind"], project["state"]) == ("A Büch", "epub", "new")
+    assert project["parts"] == {"total": 3, "new": 3, "queued": 0, "speaking": 0, "done": 0, "stale": 0, "failed": 0}
+    assert engine.utterances == []
+    assert ask(served, project, "speak")["parts"]["done"] < 3
+    done = until(served, project, "done")
+    assert done["seconds"] == pytest.approx((1 + 5 + 3) * 6 * FRAME / RATE, abs=0.01)
+    parts = parts_of(served, project)
+    assert [(part["text"], part["chapter"], part["voice"]) for part in parts] == [
+        ("One", "One", None), ("Hello you. Anna: no turn.", "", None), ("I am Bert.", "", "Bert"),
+    ]  # fmt: skip
+    assert [part["takes"][0]["voice"] for part in parts] == ["anna@1", "anna@1", "bert@1"]
+    assert {utterance.sampling.temperature for utterance in engine.utterances} == {0.5}
+
+
+def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> None:
+    served, engine = steered()
+    table = "text,voice,pause\nOne two.,anna,0\nThree.,nobody,\nFour.,bert,2.5\n"
+    project = made(served, input=table, kind="csv", start=True)
+    now = until(served, project, "incomplete")
+    assert (now["parts"]["done"], now["parts"]["failed"]) == (2, 1)
+    bad = parts_of(served, project)[1]
+    assert (bad["state"], bad["attempts"]) == ("failed", 2) and "no voice 'nobody'" in bad["error"]
+    assert change(served, project, bad, voice="bert").json()["state"] == "new"
+    ask(served, project, "speak")
+    until(served, project, "done")
+    assert len(engine.utterances) == 3
+
+
+def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
+    served, engine = steered()
+    engine.spoilt = ["silent"]
+    project = made(served, items=[{"input": "One two."}], start=True)
+    until(served, project, "done")
+    [part] = parts_of(served, project)
+    assert (part["state"], part["attempts"]) == ("done", 2) and "silent" in part["error"]
+
+
+def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
+    until(served, project, "done")
+    first, _ = parts_of(served, project)
+    assert change(served, project, first, text="Another.").json()["state"] == "stale"
+    assert [part["state"] for part in parts_of(served, project)] == ["stale", "done"]
+    assert change(served, project, first, text="One.").json()["state"] == "done"
+    with served.client() as client:
+        changed = client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "bert", "title": "Both"}).json()
+        assert changed["title"] == "Both" and changed["parts"]["stale"] == 2
+        assert client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "anna"}).json()["state"] == "done"
+        pauses = client.patch(f"{PROJECTS}/{project['id']}", json={"pause": 2, "chapter_pause": None}).json()
+    assert pauses["state"] == "done" and pauses["settings"]["pause"] == 2
+
+
+def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)
+    until(served, project, "done")
+    first, second = parts_of(served, project)
+    assert [take["seed"] for part in (first, second) for take in part["takes"]] == [7, 7]
+    ask(served, project, "speak", parts=[first["id"]])
+    until(served, project, "done")
+    again = parts_of(served, project)[0]
+    new, old = again["takes"]
+    assert again["chosen"] == new["id"] and old["seed"] == 7 != new["seed"]
+    assert change(served, project, again, take=old["id"]).json()["chosen"] == old["id"]
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}/takes"
+        sounds = [client.get(f"{url}/{take['id']}/audio") for take in (old, new)]
+        assert sounds[0].content != sounds[1].content and sounds[0].headers["content-type"] == "audio/wav"
+        part = client.get(f"{url}/{old['id']}/audio", headers={"Range": "bytes=4-9"})
+        assert (part.status_code, part.content) == (206, sounds[0].content[4:10])
+    assert_envelope(change(served, project, again, take="other"), 404, "take")
+    for _ in range(9):
+        ask(served, project, "speak", parts=[first["id"]])
+        until(served, project, "done")
+    assert len(parts_of(served, project)[0]["takes"]) == 8
+
+
+def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
+    served, engine = steered(max_rows=2)
+    engine.later_frames_gate.clear()
+    project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
+    until(served, project, speaking=1, queued=3)  # one of the two places stays free
+    assert ask(served, project, "pause")["state"] == "paused"
+    engine.later_frames_gate.set()
+    until(served, project, "paused", done=1, queued=3)
+    engine.later_frames_gate.clear()
+    assert ask(served, project, "resume")["state"] == "running"
+    now = until(served, project, speaking=1, queued=2)
+    assert now["eta_s"] is not None
+    cancelled = ask(served, project, "cancel")
+    assert (cancelled["state"], cancelled["parts"]["new"], cancelled["eta_s"]) == ("incomplete", 3, None)
+    served.until(running=0)
+    engine.later_frames_gate.set()
+    ask(served, project, "speak", parts="all")
+    until(served, project, "done")
+
+
+def test_whoever_asks_goes_before_the_parts(steered: Steer) -> None:
+    served, engine = steered(max_rows=2)
+    engine.first_frame_gate.clear()
+    project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
+    until(served, project, speaking=1, queued=2)
+    with ThreadPoolExecutor(1) as pool, served.client() as client:
+        mine = pool.submit(client.post, "/v1/audio/speech", json={"input": "I ask."})
+        served.until(running=2)
+        engine.first_frame_gate.set()
+        assert mine.result().status_code == 200
+    until(served, project, "done")
+    assert engine.utterances[1].text == "I ask."
+
+
+def test_no_rows_for_projects_speak_none(steered: Steer) -> None:
+    served, engine = steered(project_rows=0)
+    project = made(served, items=[{"input": "One."}], start=True)
+    with served.client() as client:
+        assert client.post("/v1/audio/speech", json={"input": "Mine."}).status_code == 200
+    assert until(served, project, "running", queued=1)
+    assert [utterance.text for utterance in engine.utterances] == ["Mine."]
+
+
+def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) -> None:
+    served, _ = steered(max_per_caller=1, requests_per_minute=1)
+    project = made(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
+    until(served, project, "done")
+    with served.client() as client:
+        assert client.post("/v1/audio/speech", json={"input": "Mine."}).status_code == 200
+        assert [take["excerpt"] for take in client.get("/v1/takes").json()["data"]] == ["Mine."]
+
+
+def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
+    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
+    served, _ = steered(api_keys=tuple(keys.values()))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    with one, two:
+        project = one.post(PROJECTS, json={"input": "Mine."}).json()
+        [part] = one.get(f"{PROJECTS}/{project['id']}/parts").json()["data"]
+        assert [each["id"] for each in one.get(PROJECTS).json()["data"]] == [project["id"]]
+        assert two.get(PROJECTS).json()["data"] == []
+        at = f"{PROJECTS}/{project['id']}"
+        for path in ("", "/parts", "/timeline", "/audio", "/zip", "/subtitles"):
+            assert_envelope(two.get(at + path), 404)
+        for verb in ("speak", "pause", "resume", "cancel"):
+            assert_envelope(two.post(f"{at}/{verb}", json={}), 404)
+        assert_envelope(two.patch(f"{at}/parts/{part['id']}", json={"text": "x"}), 404)
+        assert_envelope(two.patch(at, json={"title": "x"}), 404)
+        assert_envelope(two.delete(at), 404)
+        assert one.get(at).json()["title"] == "Mine."
+        assert one.delete(at).json()["deleted"] and one.get(PROJECTS).json()["data"] == []
+
+
+def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for body, param in (
+            ({}, "input"),
+            ({"input": "a", "items": [{"input": "b"}]}, "input"),
+            ({"items": []}, "items"),
+            ({"items": [{"input": " "}]}, "items"),
+            ({"input": " "}, "file"),
+            ({"input": "x", "kind": "csv"}, "file"),
+            ({"input": "x", "pause": 99}, "pause"),
+            ({"input": "x", "speeed": 1}, "speeed"),
+            ({"input": "x", "part_length": 5}, "part_length"),
+        ):
+            assert_envelope(client.post(PROJECTS, json=body), 400, param)
+        assert_envelope(client.post(PROJECTS, files={"file": ("x.docx", b"x")}), 400, "file")
+        assert_envelope(client.post(PROJECTS, files={"other": ("x.txt", b"x")}), 400, "file")
+        assert_envelope(client.post(PROJECTS, files={"file": ("x.txt", b"x")}, data={"cast": "{"}), 400, "cast")
+        big = client.post(PROJECTS, files={"file": ("x.txt", b"x" * (33 << 20))})
+        assert_envelope(big, 413)
+    project = made(served, input="One.")
+    [part] = parts_of(served, project)
+    assert_envelope(change(served, project, part, text=" "), 400, "text")
+    assert_envelope(change(served, project, part, pause=31), 400, "pause")
+    assert_envelope(change(served, project, {"id": "part_x"}, text="x"), 404, "part")
+    with served.client() as client:
+        assert_envelope(client.post(f"{PROJECTS}/{project['id']}/speak", json={"parts": ["x"]}), 404, "part")
+        assert_envelope(client.get(f"{PROJECTS}/{project['id']}/audio"), 409)

@@ -1,0 +1,60 @@
+"""Events for a request that waits: comments keep the connection, then comes the speech, or why there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.studio.conftest import Steered
+
+Steer = Callable[..., Steered]
+BODY = {"input": "Two words", "response_format": "pcm", "stream_format": "sse"}
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
+
+
+def lines_of(answer: httpx.Response) -> Iterator[str]:
+    return (line for line in answer.iter_lines() if line)
+
+
+def test_a_request_that_waits_is_pinged_and_then_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
+        assert answer.status_code == 200 and answer.headers["x-request-id"]
+        lines = lines_of(answer)
+        assert [next(lines) for _ in range(3)] == [": waiting"] * 3
+        engine.first_frame_gate.set()
+        names = [line.partition(": ")[2] for line in lines if line.startswith("event")]
+    assert set(names[:-1]) == {"speech.audio.delta"} and names[-1] == "speech.audio.done"
+
+
+def test_a_refusal_that_comes_late_is_an_event(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
+        lines = lines_of(answer)
+        assert next(lines) == ": waiting"
+        client.delete(f"/v1/requests/{answer.headers['x-request-id']}")
+        (data,) = [line for line in lines if line.startswith("data")]
+    assert json.loads(data.partition(": ")[2])["error"]["code"] == "request_cancelled"
+
+
+def test_whoever_leaves_while_waiting_is_gone(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
+        assert next(lines_of(answer)) == ": waiting"
+    served.until(running=0, cancelled=1)
+
+
+def test_a_refusal_that_comes_at_once_is_still_a_status(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert client.post("/v1/audio/speech", json=BODY | {"voice": "nobody"}).status_code == 400

@@ -1,0 +1,99 @@
+"""The Dockerfile keeps its word as far as can be told without building it: its files suffice, what it runs runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from engine import EngineConfig
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+ROOT = Path(__file__).resolve().parent.parent
+LINES = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text("utf-8")).splitlines()
+STEPS = [tuple(line.split(" ", 1)) for line in LINES if line and not line.startswith("#")]
+NOT_OURS = {"HF_HOME"}
+
+
+def steps(name: str) -> list[str]:
+    return [step[1] for step in STEPS if step[0] == name]
+
+
+def environment() -> dict[str, str]:
+    return dict(pair.split("=", 1) for line in steps("ENV") for pair in line.split())
+
+
+def copied() -> list[str]:
+    return [source for line in steps("COPY") for source in line.split()[:-1]]
+
+
+def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: Path) -> None:
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+    for source in copied():
+        assert (ROOT / source).exists()
+        assert f"!{source}" in ignored and not any(fnmatch(source, each) for each in ignored[1:])
+        if source == "assets":  # but not a copy of the weights
+            shutil.copytree(ROOT / source, tmp_path / source, ignore=shutil.ignore_patterns("fry"))
+            (tmp_path / source / "fry").symlink_to(ROOT / "assets" / "fry")
+        elif (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, tmp_path / source)
+        else:
+            shutil.copy(ROOT / source, tmp_path / source)
+    (command,) = (json.loads(line) for line in steps("CMD"))
+    assert command == ["python", "app.py"]
+    helped = subprocess.run([sys.executable, "app.py", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert helped.returncode == 0 and "STUDIO_HOME" in helped.stdout
+    made = "import app; from studio.settings import Settings; app.create_app(Settings()); print(app.__file__)"
+    program = [sys.executable, "-c", made]
+    apart = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
+    done = subprocess.run(program, cwd=tmp_path, env=apart, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == tmp_path / "app.py"
+
+
+def test_its_variables_are_settings_and_its_port_is_open() -> None:
+    told = environment()
+    assert set(told) - NOT_OURS <= {field.name.upper() for field in dataclasses.fields(Settings)}
+    assert told["PORT"] == str(Settings().port) and steps("EXPOSE") == [told["PORT"]]
+    assert told["HOST"] == "0.0.0.0"
+    volumes = json.loads(steps("VOLUME")[0])
+    assert {told["STUDIO_HOME"], told["HF_HOME"]} == set(volumes)
+    made = next(line for line in steps("RUN") if "useradd" in line)
+    assert "--uid 1000" in made and all(volume in made for volume in volumes)
+    assert steps("USER") == ["studio"]
+
+
+def test_its_packages_are_those_of_a_space_and_its_python_is_the_spaces() -> None:
+    installed = next(line for line in steps("RUN") if "apt-get install" in line)
+    for package in (ROOT / "packages.txt").read_text().split():
+        assert re.search(rf"\b{package}\b", installed)
+    front = (ROOT / "README.md").read_text("utf-8").split("---")[1]
+    (version,) = re.findall(r'^python_version: "(.+)"$', front, re.MULTILINE)
+    assert steps("FROM") == [f"python:{version}-slim-bookworm"]
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+def test_its_health_check_tells_a_studio_that_speaks_from_one_that_does_not(
+    is_well: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+        if not is_well:
+            raise RuntimeError("no device")
+        return FakeEngine(config)
+
+    command = json.loads(steps("HEALTHCHECK")[0].partition("CMD ")[2])
+    with serve(Settings(voices=str(tmp_path)), start, wait=is_well) as studio:  # type: ignore[arg-type]
+        monkeypatch.setenv("PORT", studio.url.rpartition(":")[2])
+        done = subprocess.run([sys.executable, *command[1:]], capture_output=True, timeout=60)
+    assert (done.returncode == 0) is is_well
