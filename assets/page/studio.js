@@ -199,12 +199,15 @@ class Studio {
 
   #speakAs(fields, count) {
     const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
-    return this.#speakAll(fields, async (request) =>
-      Array.from({ length: count }, (_, i) => {
-        const isKept = request.seed !== undefined; // the first one's; the others' follow it
-        return { request: isKept ? { ...request, seed: request.seed + i } : request, voiceName: request.cast ? "Dialogue" : voiceName, settings: { ...fields } };
-      }),
-    );
+    return this.#speakAll(fields, async (asked) => {
+      const request = this.cast.dress(asked);
+      const isKept = request.seed !== undefined; // the first one's; the others' follow it
+      return Array.from({ length: count }, (_, i) => ({
+        request: isKept ? { ...request, seed: request.seed + i } : request,
+        voiceName: request.cast ? "Dialogue" : voiceName,
+        settings: { ...fields },
+      }));
+    });
   }
 
   /** Called by Gradio with the present values of the fields: the script in several voices, in the area for that. */
