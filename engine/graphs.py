@@ -56,7 +56,7 @@ class Captured:
                 work(inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with undisturbed(), torch.cuda.graph(graph, pool=pool):
+        with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own stream may be another GPU's
             outputs = work(inputs)
         return cls(graph, inputs, outputs)
 

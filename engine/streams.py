@@ -112,7 +112,7 @@ class GraphStreams:
                 self._decoder(codes, slots)  # kernels are loaded before the capture
             torch.cuda.current_stream().wait_stream(side)
             graph = torch.cuda.CUDAGraph()
-            with undisturbed(), torch.cuda.graph(graph, pool=pool):
+            with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own may be another GPU's
                 pcm = self._decoder(codes, slots)
             pool = pool or graph.pool()
             self._graphs[rows, frames] = graph, slots, codes, pcm
