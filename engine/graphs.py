@@ -19,6 +19,10 @@ BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 PIECE_SIZES = (8, 16, 32, 64, 128, 256)
 """Positions of a prefill."""
 
+AHEAD = -1
+"""Priority of the streams of frames and sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
+kernels have that of the stream on which they were captured."""
+
 Step = Callable[[Tensor], tuple[Tensor, Tensor]]
 """slots (rows,) int64 → codes (rows, codebooks), ended (rows,); every other state lives in slot tensors."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
@@ -49,7 +53,7 @@ class Captured:
     @classmethod
     def of(cls, work: Callable[[Tensor], Any], inputs: Tensor, pool: Any) -> Captured:
         """Capture work(inputs). Kernels compile and libraries make their workspaces before, on a stream aside."""
-        side = torch.cuda.Stream()
+        side = torch.cuda.Stream(priority=AHEAD)
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):

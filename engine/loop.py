@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from engine.errors import EngineFull, EngineStopped
+from engine.graphs import AHEAD
 from engine.row import Row, State
 from engine.runner import Frames, Runner
 from engine.scheduler import Plan, Scheduler, is_chunk_due
@@ -105,7 +106,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            with own_stream(self._runner.device):
+            with own_stream(self._runner.device, AHEAD):
                 while self.death is None:
                     self._obey()
                     started = time.perf_counter()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
-from engine.graphs import undisturbed
+from engine.graphs import AHEAD, undisturbed
 
 Piece = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -106,7 +106,7 @@ class GraphStreams:
         for done, (rows, frames) in enumerate(sizes, 1):
             slots = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
             codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64, device=self._device)
-            side = torch.cuda.Stream()
+            side = torch.cuda.Stream(priority=AHEAD)
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 self._decoder(codes, slots)  # kernels are loaded before the capture

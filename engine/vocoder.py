@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from engine.graphs import AHEAD
 from engine.row import Row
 from engine.streams import Streams, own_stream
 from engine.types import AudioChunk, FinishReason
@@ -70,7 +71,7 @@ class Vocoder:
     def _run(self) -> None:
         waiting: list[Job] = []
         try:
-            with own_stream(self._device, priority=-1):  # a listener waits for this, for the next frame nobody yet
+            with own_stream(self._device, AHEAD):
                 while True:
                     while not waiting or not self._jobs.empty():
                         job = self._jobs.get()

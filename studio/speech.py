@@ -183,6 +183,22 @@ class SpeechService:
         if not request.has_clip:
             self.voices.find(request.voice)
 
+    def line(self, caller: str) -> dict[str, object]:
+        """How full the engine and its line are, and which of the caller's own requests are under way.
+
+        Raises NotReady.
+        """
+        engine = self.host.engine()
+        stats = engine.stats()
+        return {
+            "object": "queue",
+            "running": stats.running,
+            "waiting": stats.waiting,
+            "max_rows": engine.info.max_rows,
+            "max_waiting": engine.info.max_waiting,
+            "requests": [take.as_json() for take in self.active(caller)],
+        }
+
     def cancel(self, request_id: str) -> None:
         """End a request that waits or speaks. Raises NotFound when there is none under way."""
         delivery = self._active.get(request_id)

@@ -15,18 +15,7 @@ def request_routes(service: SpeechService) -> APIRouter:
     @routes.get("/v1/queue")
     async def get_queue(request: Request) -> JSONResponse:
         """How full the engine and its line are, and which of the caller's own requests are under way."""
-        engine = service.host.engine()
-        stats = engine.stats()
-        return JSONResponse(
-            {
-                "object": "queue",
-                "running": stats.running,
-                "waiting": stats.waiting,
-                "max_rows": engine.info.max_rows,
-                "max_waiting": engine.info.max_waiting,
-                "requests": [take.as_json() for take in service.active(request.state.caller)],
-            }
-        )
+        return JSONResponse(service.line(request.state.caller))
 
     @routes.delete("/v1/requests/{request_id}")
     async def cancel_request(request_id: str) -> JSONResponse:

@@ -141,6 +141,13 @@ class SpeechDoors:
             return status
         return status | {"load": asdict(self._service.stats())}
 
+    def queue_status(self, caller: gr.Request) -> dict[str, object]:
+        """How full the engine and its line are, and which requests of this caller are under way."""
+        try:
+            return self._service.line(caller.state.caller)
+        except StudioError as error:
+            raise _refusal(error) from error
+
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
             return await self._service.speak(request, Origin(caller=caller.state.caller))
@@ -200,6 +207,13 @@ def add_client_doors(service: SpeechService) -> None:
     )
     trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
     trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
+    trigger.click(
+        doors.queue_status,
+        None,
+        facts,
+        api_name="queue_status",
+        api_description="How full the engine and its line are, and this caller's requests under way.",
+    )
 
 
 async def _request(

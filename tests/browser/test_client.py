@@ -118,11 +118,13 @@ def test_a_dialogue_is_spoken_by_its_cast(steered: Callable[..., Served]) -> Non
 def test_voices_and_health_are_told(client: Client) -> None:
     assert {"anna", "bert"} <= {voice["id"] for voice in client.predict(api_name="/voices_list")}
     assert client.predict(api_name="/health")["state"] == "ready"
+    line = client.predict(api_name="/queue_status")
+    assert (line["running"], line["max_rows"], line["requests"]) == (0, 2, [])
 
 
 def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    speech = {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health"}
+    speech = {"/synthesize", "/synthesize_stream", "/dialogue", "/voices_list", "/health", "/queue_status"}
     takes = {"/history_list", "/take_get", "/batch_submit", "/batch_status"}
     voices = {f"/voice_{does}" for does in ("get", "create", "update", "delete", "export", "import", "preview")}
     assert set(named) == speech | takes | voices | {"/analyze_reference", "/transcribe"}
