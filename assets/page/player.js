@@ -2,7 +2,7 @@
 
 // Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
 const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
-const FAST = 0.25; // seconds of work for one second of sound
+const FAST = 0.15; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
