@@ -37,7 +37,7 @@ export class Dock extends EventTarget {
     this.element = element;
     const part = (name) => element.querySelector(`[data-part=${name}]`);
     this.parts = Object.fromEntries(
-      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures"].map((name) => [name, part(name)]),
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level"].map((name) => [name, part(name)]),
     );
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
@@ -54,6 +54,14 @@ export class Dock extends EventTarget {
     const playing = state === "playing" || state === "waiting";
     this.parts.play.setAttribute("aria-label", playing ? "Pause" : "Play");
     this.parts.play.disabled = state === "empty";
+    if (!playing) this.level(0);
+  }
+
+  /** How loud the sound is now, from 0 to 1. */
+  level(loudest) {
+    const percent = Math.round(Math.min(1, Math.sqrt(loudest)) * 100); // as the waveform is drawn
+    this.parts.level.style.setProperty("--level", `${percent}%`);
+    this.parts.level.setAttribute("aria-valuenow", percent);
   }
 
   set volume(value) {

@@ -6,8 +6,8 @@ const FAST = 0.15; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
- * Fires "heard" with {firstSampleAt?, position, rendered, underruns, state}: positions in samples, times in
- * milliseconds of performance.now().
+ * Fires "heard" with {firstSampleAt?, position, rendered, underruns, state, loudest}: positions in samples, times in
+ * milliseconds of performance.now(), loudest since the last report from 0 to 1.
  */
 export class Player extends EventTarget {
   #context = null;

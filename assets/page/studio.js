@@ -16,6 +16,7 @@ import { makeTake } from "./maker.js";
 import { Player } from "./player.js";
 import { Preferences } from "./preferences.js";
 import { offerPresets } from "./presets.js";
+import { offerPreview } from "./preview.js";
 import { Queue } from "./queue.js";
 import { buildRequest, expectedSeconds } from "./request.js";
 import { ScriptTools } from "./script.js";
@@ -74,6 +75,9 @@ class Studio {
     }
     this.code = new CodeDialog(await drawn("#code"));
     offerPresets(await drawn("#presets"), this.fields);
+    const preview = await drawn("#hear-voice");
+    preview.hidden = isLent;
+    if (!isLent) offerPreview(preview, this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.cast = new Cast(await drawn("#cast"), script.area);
     this.cast.addEventListener("change", () => (script.note = this.cast.note));
@@ -339,10 +343,11 @@ class Studio {
     ]);
   }
 
-  #hear({ firstSampleAt, position, rendered, underruns, state }) {
+  #hear({ firstSampleAt, position, rendered, underruns, state, loudest }) {
     const take = this.current;
     if (!take) return;
     this.heard = { rendered, underruns };
+    this.dock.level(state === "playing" ? loudest : 0);
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);

@@ -31,6 +31,7 @@ class TakeSource extends AudioWorkletProcessor {
     this.isComplete = false;
     this.state = "waiting"; // waiting for samples | playing | paused | over
     this.reported = 0;
+    this.loudest = 0; // since the last report
   }
 
   append({ samples }) {
@@ -56,8 +57,9 @@ class TakeSource extends AudioWorkletProcessor {
 
   report(more = {}) {
     this.reported = this.rendered;
-    const { take, position, rendered, underruns, state } = this;
-    this.port.postMessage({ take, position, rendered, underruns, state, ...more });
+    const { take, position, rendered, underruns, state, loudest } = this;
+    this.port.postMessage({ take, position, rendered, underruns, state, loudest, ...more });
+    this.loudest = 0;
   }
 
   process(_inputs, outputs) {
@@ -68,6 +70,7 @@ class TakeSource extends AudioWorkletProcessor {
     const [out] = outputs[0];
     const count = Math.min(out.length, ahead);
     out.set(this.buffer.subarray(this.position, this.position + count));
+    for (let i = 0; i < count; i += 1) this.loudest = Math.max(this.loudest, Math.abs(out[i]));
     const isFirst = this.rendered === 0 && count > 0;
     this.position += count;
     this.rendered += count;

@@ -152,6 +152,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
+    _html(words.HEAR_VOICE)
     compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(

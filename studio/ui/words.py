@@ -25,6 +25,8 @@ OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
 VOICE_INFO = "Each was recorded once; the model imitates it."
 
+HEAR_VOICE = '<button type="button" id="hear-voice">Listen to its recording</button>'
+
 CLIP = "A clip of one person"
 CLIP_ADVICE = (
     '<p class="quiet">10 to 30 seconds, one speaker, no music. Use only a voice that is yours or that you may use.</p>'
