@@ -79,6 +79,8 @@ class Runner:
         """
         room, pieces, ends = self._positions, [], []
         for row in rows:
+            if room == 0:  # the others wait for their turn, and are not looked up before it
+                break
             prompt, last = row.prompt, len(row.prompt) - 1
             if row.position == 0:
                 row.position = self.prefixes.restore(prompt, row.slot)
@@ -91,7 +93,7 @@ class Runner:
                 room -= end - row.position
         if pieces:
             self._read(pieces)
-        return [row for row, end in zip(rows, ends, strict=True) if self._read_to(row, end)]
+        return [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
 
     def _read_to(self, row: Row, end: int) -> bool:
         """Note that the row's prompt has been read up to `end`; whether that is all of it."""

@@ -206,12 +206,11 @@ def _through_one(
     eps: float,
     gated: bool,
     residual: Tensor | None,
-    tiles: Tiles | None = None,
 ) -> Tensor:
     depth = x.shape[1]
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
-    tiles = tiles or _tiles_of_one(columns, depth, gated, weight.element_size())
+    tiles = _tiles_of_one(columns, depth, gated, weight.element_size())
     # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
     overlap = overlaps(x.device) and not gated
     _one[(triton.cdiv(columns, tiles.block_n),)](
@@ -230,13 +229,10 @@ def _through_many(
     scales: Tensor | None,
     gated: bool,
     residual: Tensor | None,
-    tiles: Tiles | None = None,
 ) -> Tensor:
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    tiles = tiles or _tiles(columns, depth, gated, x.element_size())
-    if gated and tiles.splits > 1:
-        raise ValueError("a gated product is not split over its depth")
+    tiles = _tiles(columns, depth, gated, x.element_size())
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
     partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k

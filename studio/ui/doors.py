@@ -52,11 +52,7 @@ class SpeechDoors:
         request = await _request(
             text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "wav"
         )
-        speech = await self._speak(request, caller)
-        async with aclosing(speech):
-            wav = b"".join([piece async for piece in speech.body])
-        file = await to_thread.run_sync(_write_wav, wav)
-        return file, _facts(speech)
+        return await self._speak_whole(request, caller)
 
     async def synthesize_stream(
         self,
@@ -124,10 +120,7 @@ class SpeechDoors:
             store,
             "wav",
         )
-        speech = await self._speak(await _request(*told, _checked_cast(cast), turn_gap), caller)
-        async with aclosing(speech):
-            wav = b"".join([piece async for piece in speech.body])
-        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
+        return await self._speak_whole(await _request(*told, _checked_cast(cast), turn_gap), caller)
 
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
@@ -147,6 +140,13 @@ class SpeechDoors:
             return self._service.line(caller.state.caller)
         except StudioError as error:
             raise _refusal(error) from error
+
+    async def _speak_whole(self, request: SpeechRequest, caller: gr.Request) -> tuple[str, dict[str, object]]:
+        """The whole take as a WAV file, and what is known of it."""
+        speech = await self._speak(request, caller)
+        async with aclosing(speech):
+            wav = b"".join([piece async for piece in speech.body])
+        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
 
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
