@@ -73,11 +73,10 @@ def snake_of(layer: PlainSnake, times: int) -> Snake:
 def laid_out(weight: Tensor, precision: Precision) -> Weights:
     """(outputs, taps, inputs) as a precision wants it."""
     weight = weight.float().contiguous()
-    if precision == "tf32":
-        return Weights(((weight.view(torch.int32) + 4096) & -8192).view(torch.float32))  # rounded to its eleven bits
     if precision == "bfloat16":
         return Weights(weight.bfloat16())
-    return in_halves(weight)
+    halves = in_halves(weight)
+    return replace(halves, low=None) if precision == "tf32" else halves
 
 
 def in_halves(weight: Tensor, kind: torch.dtype = torch.float16) -> Weights:

@@ -23,16 +23,15 @@ Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """(outputs, taps, inputs), to be multiplied by scale; precision: how products of float32 are made.
+    """(outputs, taps, inputs), to be multiplied by scale; products are made in the type of high and summed in float32.
 
     With low, what float16 lost of high, both sides are halves of eleven bits each: three products make one of about
-    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off there.
+    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
     """
 
     high: Tensor
     low: Tensor | None = None
     scale: float = 1.0
-    precision: Literal["ieee", "tf32"] = "tf32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,7 @@ def conv(
         programs, keepers, norm_eps or 0.0, weights.scale,
         HAS_PAST=past is not None, HAS_LOW=weights.low is not None,
         HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
-        HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
-        ROUNDS=weights.high.dtype == torch.float32 and weights.precision == "tf32",
+        HAS_SNAKE=snake is not None, ACTIVATION=activation,
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.outputs, BLOCK_K=tiles.depth,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip

@@ -47,7 +47,7 @@ def main() -> None:
     driver.set_active(Hopper())  # type: ignore[no-untyped-call]
     module: Any = sys.modules["engine.kernels.conv"]
     module._tiles = tiles_of_a_gpu
-    for precision in ("float32", "bfloat16"):
+    for precision in ("float32", "tf32", "bfloat16"):
         decoder = FusedDecoder(random_codec(transformer()), 8, precision)  # type: ignore[arg-type]
         decoder.prepare([(1, 1), (8, 8)])
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
