@@ -19,7 +19,8 @@ from torch import Tensor
 
 from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
 from engine.codec import Codec, CodecConfig, Precision, load_codec
-from engine.codec.fused import KINDS, FusedDecoder
+from engine.codec.fused import FusedDecoder
+from engine.codec.fused_layer import KINDS
 from engine.codec.products import laid_out
 from engine.kernels.conv import Snake, conv
 from engine.kernels.past import Past

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
+from benchmarks.encoding import time_encoding
 from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small, check_stops
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
@@ -174,7 +175,7 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
 
 
 def time_codec(codec: Codec) -> dict[str, float]:
-    """The codec alone: streams of 32 rows in chunks of eight, and a cold clip of 10 s."""
+    """The codec alone: streams of 32 rows in chunks of eight, and of one."""
     out = {}
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
     for precision in get_args(Precision):
@@ -189,8 +190,6 @@ def time_codec(codec: Codec) -> dict[str, float]:
         first = [(0, codes[:, :1])]
         out[f"chunk8_ms_{precision}"] = median_ms(lambda streams=streams, one=one: streams.decode(one), 10)
         out[f"chunk1_ms_{precision}"] = median_ms(lambda streams=streams, first=first: streams.decode(first), 10)
-    clip = torch.randn(1, 1, 441_000, device=DEVICE) * 0.1
-    out["encode_10s_ms"] = median_ms(lambda: codec.encode(clip), 10)
     return out
 
 
@@ -229,6 +228,7 @@ def main() -> None:
         takes: tuple[tuple[int, Precision], ...] = ((1, "float32"), (64, "float32"), (64, "tf32"), (64, "bfloat16"))
         for count, precision in takes:
             keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
+        keep("encoding", time_encoding(model, codec))
         keep("logits", check_logits(model))
         keep("frames_fp8", {"frame_ms_b1_fp8": time_frames(random_model(), (1,), 600, float8=True)["frame_ms_b1"]})
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))

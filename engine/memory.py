@@ -83,7 +83,8 @@ def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
     laid_out = sum(p.nbytes for part in parts for p in part.parameters())
     books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
     table = books * config.post_module.dim * 4
-    return whole + table - ((laid_out + table) // 2 if graphs == "bfloat16" else 0)
+    half = {"float32": 0, "tf32": laid_out, "bfloat16": laid_out + table}[graphs]
+    return whole + table - half // 2
 
 
 def _stream_bytes(codec: Codec) -> int:

@@ -53,6 +53,7 @@ def conv(
     residual: Tensor | None = None,
     out: torch.dtype | None = None,
     snake: tuple[Snake, torch.dtype] | None = None,
+    total: int | None = None,
     tiles: Tiles | None = None,
 ) -> tuple[Tensor | None, Tensor | None]:
     """x (rows, steps, inputs), after each row's past, by weights (outputs, taps, inputs) → (rows, steps, outputs).
@@ -60,6 +61,7 @@ def conv(
     out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
     norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
     silu_gate takes outputs in pairs gate, up and halves them. The past moves on by x, in the other of its halves.
+    total: steps, rows taken together, for which tiles are chosen; by default those of x.
     """
     rows, steps, inputs = x.shape
     outputs, taps, depth = weights.high.shape
@@ -75,7 +77,7 @@ def conv(
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, steps, outputs)}")
     result = None if out is None else torch.empty(rows, steps, wide, device=x.device, dtype=out)
     active = None if snake is None else torch.empty(rows, steps, wide, device=x.device, dtype=snake[1])
-    tiles = tiles or _tiles(x, weights)
+    tiles = tiles or _tiles(x, weights, total)
     programs = tiles.programs(rows * steps, outputs)
     keepers = past.keepers if past else 0
     launch(
@@ -97,12 +99,12 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
     return other if tensor is None else tensor
 
 
-def _tiles(x: Tensor, weights: Weights) -> Tiles:
+def _tiles(x: Tensor, weights: Weights, total: int | None) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     if x.device.type == "cpu":
         return pick_interpreted(rows * steps, outputs, inputs)
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
 
 
 def conv_twin(

@@ -9,11 +9,11 @@ from engine.kernels.past import keep_past, old_half
 
 
 @triton.jit
-def narrowed(x, KIND: tl.constexpr):
+def narrowed(x, kind: tl.constexpr):
     """x in this type; what is too large for float16 is cut off at its largest number."""
-    if KIND == tl.float16 and x.dtype == tl.float32:
+    if x.dtype == tl.float32 and kind == tl.float16:
         x = tl.clamp(x, -65504.0, 65504.0)
-    return x.to(KIND)
+    return x.to(kind)
 
 
 @triton.jit

@@ -37,10 +37,10 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def tiles_of_a_gpu(x: Tensor, weights: Weights) -> Tiles:
+def tiles_of_a_gpu(x: Tensor, weights: Weights, total: int | None) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
 
 
 def main() -> None:
