@@ -23,6 +23,7 @@ from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_mod
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused import FusedDecoder
+from engine.config import Weights
 from engine.loop import Loop
 from engine.model import DualAR
 from engine.runner import Runner
@@ -103,10 +104,10 @@ def floor() -> tuple[float, float]:
     return speed, weights / speed / 1e6
 
 
-def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, float8: bool = False) -> dict[str, float]:
+def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype") -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None, float8=float8)
+    runner.use_graphs(True, lambda done: None, weights=weights)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -230,7 +231,10 @@ def main() -> None:
             keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
         keep("encoding", time_encoding(model, codec))
         keep("logits", check_logits(model))
-        keep("frames_fp8", {"frame_ms_b1_fp8": time_frames(random_model(), (1,), 600, float8=True)["frame_ms_b1"]})
+        del model
+        for weights in ("fp8", "fp8-all"):
+            frames = time_frames(random_model(), (1, 64), 600, weights)
+            keep(f"frames_{weights}", {f"frame_ms_b{rows}_{weights}": frames[f"frame_ms_b{rows}"] for rows in (1, 64)})
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 
 

@@ -36,12 +36,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    float8 = config.weights == "fp8"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
     for wanted, asked in (
         ("reproducible takes", config.reproducible and device.type == "cuda"),
-        ("fp8 weights", float8),
+        (f"{config.weights} weights", config.weights != "dtype"),
     ):
         if asked and not kernel:
             raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
@@ -51,7 +50,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, float8)
+    memory = plan_memory(
+        sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
+    )
     memory.check(_budget(config, device))
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
@@ -75,7 +76,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
+        runner.use_graphs(
+            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights
+        )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
     is_exact = config.reproducible or device.type == "cpu"

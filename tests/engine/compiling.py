@@ -1,4 +1,4 @@
-"""Compiles, without a GPU, the kernels that a Hopper GPU would want for a small codec: python -m tests.engine.compiling
+"""Compiles, without a GPU, kernels that a Hopper GPU would want: python -m tests.engine.compiling
 
 A process of its own, for Triton is interpreted in the tests' process. Ends with an error where a kernel does not
 compile; prints how many were compiled.
