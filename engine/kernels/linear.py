@@ -111,6 +111,8 @@ def _many(
         inside = (k < end - start)[None, :]
         xs = tl.load(x_at + start, mask=inside, other=0.0)
         ws = tl.load(w_at + start, mask=inside, other=0.0)
+        if SCALED and xs.dtype == tl.bfloat16:  # float8 becomes float16 in one step, bfloat16 in three
+            xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
         total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
         if GATED:
             ups = tl.load(w_at + up + start, mask=inside, other=0.0)
@@ -234,7 +236,7 @@ def _through_many(
 ) -> Tensor:
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    tiles = _tiles(columns, depth, gated, x.element_size())
+    tiles = _tiles(columns, depth, gated, weight.element_size())
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
     partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
@@ -269,7 +271,7 @@ def _tiles_of_one(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     if gated:
         return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 4)
     if columns > depth:
-        return Tiles(8, 256, 2, 4)
+        return Tiles(8, 256, 2, 4) if item > 1 else Tiles(16, 256, 2, 4)
     return Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4)
 
 
@@ -277,6 +279,10 @@ def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
     if item > 2:  # float32 takes twice the shared memory
         return Tiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
+    if item == 1 and not columns > depth:
+        return Tiles(64, 128, 4, 4, splits=4)
+    if item == 1 and gated:
+        return Tiles(128, 128, 8, 3)
     if gated:
         return Tiles(128, 64, 4, 4)
     return Tiles(64, 128, 4, 4) if columns > depth else Tiles(64, 64, 4, 5, splits=4)
