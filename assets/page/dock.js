@@ -51,10 +51,18 @@ export class Dock extends EventTarget {
   say(state, words) {
     this.element.dataset.state = state;
     if (words !== undefined && this.parts.status.textContent !== words) this.parts.status.textContent = words;
-    const playing = state === "playing" || state === "waiting";
-    this.parts.play.setAttribute("aria-label", playing ? "Pause" : "Play");
+    this.parts.play.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
     this.parts.play.disabled = state === "empty";
-    if (!playing) this.level(0);
+    if (!this.isPlaying) this.level(0);
+  }
+
+  get state() {
+    return this.element.dataset.state;
+  }
+
+  /** Whether sound comes, or is waited for. */
+  get isPlaying() {
+    return this.state === "playing" || this.state === "waiting";
   }
 
   /** How loud the sound is now, from 0 to 1. */

@@ -20,6 +20,7 @@ export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
   #takes = [];
   #deleted = null;
+  #current = null;
 
   /** format: gives the format besides WAV in which takes can be saved, or null. */
   constructor(root, format) {
@@ -55,6 +56,7 @@ export class TakeList extends EventTarget {
 
   /** Mark the take that the player holds. */
   select(take) {
+    this.#current = take;
     for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
     this.pair.mark(take);
   }
@@ -72,6 +74,7 @@ export class TakeList extends EventTarget {
   #insert(take) {
     this.#takes.unshift(take);
     take.row = this.#row(take);
+    take.row.toggleAttribute("aria-current", take === this.#current);
     this.part("list").prepend(take.row);
     this.root.hidden = false;
   }

@@ -27,7 +27,7 @@ LARGEST_UPLOAD = "25mb"
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
-STYLES = ("studio", "cast", "new-voice", "voices", "longform", "compare", "history", "api", "settings")
+STYLES = ("studio", "cast", "takes", "dock", "code", *AREAS)
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -228,7 +228,7 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop:
 
 
 def _html(markup: str) -> gr.HTML:
-    """Markup of ours, styled by studio.css alone."""
+    """Markup of ours, styled by our stylesheets alone."""
     return gr.HTML(markup, apply_default_css=False)
 
 

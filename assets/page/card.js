@@ -1,0 +1,35 @@
+// The card that says what failed, why, and what to do.
+
+import { Refusal } from "./door.js";
+
+/** Fires "told" with {what} when there is something to tell. */
+export class Card extends EventTarget {
+  constructor(element) {
+    super();
+    this.element = element;
+    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part("close").addEventListener("click", () => this.hide());
+  }
+
+  hide() {
+    this.element.hidden = true;
+  }
+
+  /** An error that is not a Refusal is one of the page's own: it is told, and raised again. */
+  tell(problem) {
+    const known = problem instanceof Refusal;
+    const refusal = known ? problem : { what: "The page failed.", why: String(problem.message ?? problem), advice: "Load the page again." };
+    for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
+    this.element.hidden = false;
+    this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
+    if (!known) throw problem;
+  }
+
+  async attempt(work) {
+    try {
+      await work();
+    } catch (problem) {
+      this.tell(problem);
+    }
+  }
+}
