@@ -4,11 +4,16 @@ import { Refusal } from "./door.js";
 
 /** Fires "told" with {what} when there is something to tell. */
 export class Card extends EventTarget {
+  #before = null; // what had the focus when there was nothing to tell
+
   constructor(element) {
     super();
     this.element = element;
     this.part = (name) => element.querySelector(`[data-part=${name}]`);
-    this.part("close").addEventListener("click", () => this.hide());
+    this.part("close").addEventListener("click", () => {
+      this.hide();
+      this.#before?.focus();
+    });
   }
 
   hide() {
@@ -20,6 +25,7 @@ export class Card extends EventTarget {
     const known = problem instanceof Refusal;
     const refusal = known ? problem : { what: "The page failed.", why: String(problem.message ?? problem), advice: "Load the page again." };
     for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
+    if (this.element.hidden) this.#before = document.activeElement;
     this.element.hidden = false;
     this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
     if (!known) throw problem;

@@ -7,7 +7,7 @@ export function listenForKeys({ areas, speaking, stage, list, history }) {
     if (event.key === "Enter" && withControl && areas.shown === "studio") {
       event.preventDefault();
       document.querySelector("#speak").click();
-    } else if (event.key === "Escape" && speaking.isUnderWay) {
+    } else if (event.key === "Escape" && !event.target.closest("dialog") && speaking.isUnderWay) {
       speaking.stop();
     } else if (event.key === " " && event.target === document.body && stage.current) {
       event.preventDefault();

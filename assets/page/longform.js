@@ -157,10 +157,7 @@ export class LongForm extends EventTarget {
     try {
       const { data } = await listProjects();
       if (!this.#isOpen || this.#project) return;
-      const rows = data.map((project) => this.#row(project));
-      const focused = document.activeElement?.dataset.project;
-      this.part("projects").replaceChildren(...rows);
-      if (focused) rows.find((row) => row.firstChild.dataset.project === focused)?.firstChild.focus();
+      this.part("projects").replaceChildren(...data.map((project) => this.#row(project)));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
@@ -177,7 +174,7 @@ export class LongForm extends EventTarget {
       stateWord(project.state, WORDS[project.state]),
       element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
     ]);
-    button.dataset.project = project.id;
+    button.dataset.key = project.id;
     return element("li", {}, [button]);
   }
 }

@@ -4,10 +4,6 @@ import { clock } from "./dock.js";
 import { makeTake } from "./maker.js";
 import { Take } from "./take.js";
 
-function moveFocus(from, to) {
-  if (document.activeElement?.closest(from)) requestAnimationFrame(() => document.querySelector(to)?.focus());
-}
-
 export class Speaking {
   takes = 0; // made so far, and the number of the last one
   #making = null; // the AbortController of what is being made
@@ -88,7 +84,6 @@ export class Speaking {
     this.card.hide();
     document.body.dataset.speaking = "yes";
     this.health.isWatched = true;
-    moveFocus("#desk button", "#stop");
     return (this.#making = new AbortController());
   }
 
@@ -96,7 +91,6 @@ export class Speaking {
     this.#making = null;
     delete document.body.dataset.speaking;
     this.health.isWatched = false;
-    moveFocus("#stop", "#speak");
     this.health.look();
   }
 

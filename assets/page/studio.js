@@ -10,6 +10,7 @@ import { Dock } from "./dock.js";
 import { isLent } from "./door.js";
 import { drawn } from "./drawn.js";
 import { Fields } from "./fields.js";
+import { keepFocus } from "./focus.js";
 import { Health } from "./health.js";
 import { History } from "./history.js";
 import { listenForKeys } from "./keys.js";
@@ -51,6 +52,7 @@ class Studio {
     await this.#dressFields();
     await this.#openAreas();
     listenForKeys(this);
+    keepFocus();
     await this.card.attempt(async () => (this.speaking.takes = await this.list.refill()));
     await drawn("#refill");
     await this.fields.restore(this.preferences.values.voice);
