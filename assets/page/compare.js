@@ -1,7 +1,8 @@
 // The area that speaks one text in several ways at once, switches between them, and lets the ear vote, blind if wanted.
 
 import { Ballots } from "./ballots.js";
-import { Candidates } from "./candidates.js";
+import { Candidates, unfit } from "./candidates.js";
+import { isTold } from "./cast.js";
 import { Cell } from "./cell.js";
 import { Refusal } from "./door.js";
 import { makeTake } from "./maker.js";
@@ -9,6 +10,7 @@ import { Take } from "./take.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
 const SEEDS = 2 ** 31;
+const ALL_CAST = "It is a dialogue, and the Studio's cast has a voice for every line: it would sound the same with each of these.";
 const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask again when there is room
 
 /**
@@ -96,7 +98,9 @@ export class Compare extends EventTarget {
     const shared = Math.floor(Math.random() * SEEDS);
     const requests = [];
     for (const { label, fields } of listed) {
-      requests.push({ label, fields, request: { seed: shared, ...(await this.request(fields)) } });
+      const request = await this.request(fields);
+      if (request.cast && this.candidates.kind === "voices" && !isTold(request.input)) throw unfit(ALL_CAST, "Compare settings, or switch Dialogue off in the Studio.");
+      requests.push({ label, fields, request: { seed: shared, ...request } });
     }
     return requests;
   }
