@@ -1,4 +1,4 @@
-"""The whole journey in one go: a voice recorded, made, heard, compared, exported, deleted, brought back; by keys alone too."""
+"""The whole journey in one go, from a recording to a voice that comes back and speaks again; and keys alone."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Keys:
 
 
 RING = """() => {
-  const rings = (element) => { const style = getComputedStyle(element); return style.outlineStyle !== "none" || style.boxShadow !== "none"; };
+  const rings = (element) => [getComputedStyle(element)].some((is) => is.outlineStyle !== "none" || is.boxShadow !== "none");
   const near = (element, up) => element && up && (rings(element) || near(element.parentElement, up - 1));
   return document.activeElement === document.body || near(document.activeElement, 3);
 }"""
