@@ -124,7 +124,8 @@ class Keys:
 
 
 RING = """() => {
-  const rings = (element) => [getComputedStyle(element)].some((is) => is.outlineStyle !== "none" || is.boxShadow !== "none");
+  const drawn = ({ outlineStyle, boxShadow }) => outlineStyle !== "none" || boxShadow !== "none";
+  const rings = (element) => drawn(getComputedStyle(element));
   const near = (element, up) => element && up && (rings(element) || near(element.parentElement, up - 1));
   return document.activeElement === document.body || near(document.activeElement, 3);
 }"""
