@@ -27,6 +27,7 @@ export class Card extends EventTarget {
     for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
     if (this.element.hidden) this.#before = document.activeElement;
     this.element.hidden = false;
+    this.element.scrollIntoView({ block: "nearest" });
     this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
     if (!known) throw problem;
   }

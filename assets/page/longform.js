@@ -138,9 +138,10 @@ export class LongForm extends EventTarget {
     this.#project = null;
     if (id) localStorage.setItem(OPENED, id);
     else localStorage.removeItem(OPENED);
-    this.part("shelf").hidden = Boolean(id);
-    this.part("project").hidden = !id;
-    if (!id) return this.#list();
+    if (!id) {
+      this.#reveal("shelf");
+      return this.#list();
+    }
     const project = new Project(this.part, id, listed ?? (await voices()));
     if (!this.#isOpen) return project.close();
     this.#project = project;
@@ -149,7 +150,12 @@ export class LongForm extends EventTarget {
       this.#show(null);
       this.#say(detail.words);
     });
-    return project.look();
+    await project.look(); // before it is seen: a press on what the last one said would be lost
+    if (this.#project === project) this.#reveal("project");
+  }
+
+  #reveal(name) {
+    for (const each of ["shelf", "project"]) this.part(each).hidden = each !== name;
   }
 
   async #list() {

@@ -72,11 +72,18 @@ export class TakeList extends EventTarget {
   }
 
   #insert(take) {
-    this.#takes.unshift(take);
     take.row = this.#row(take);
     take.row.toggleAttribute("aria-current", take === this.#current);
-    this.part("list").prepend(take.row);
+    this.#place(take);
     this.root.hidden = false;
+  }
+
+  /** By number: of several that are made at once, the first to be asked for may be the last to end. */
+  #place(take) {
+    this.#takes.push(take);
+    this.#takes.sort((a, b) => b.number - a.number);
+    const next = this.#takes[this.#takes.indexOf(take) + 1];
+    this.part("list").insertBefore(take.row, next?.row ?? null);
   }
 
   #tell(type, take) {
@@ -117,10 +124,7 @@ export class TakeList extends EventTarget {
     const take = this.#deleted;
     this.#deleted = null;
     this.part("deleted").hidden = true;
-    this.#takes.push(take);
-    this.#takes.sort((a, b) => b.number - a.number);
-    const next = this.#takes[this.#takes.indexOf(take) + 1];
-    this.part("list").insertBefore(take.row, next?.row ?? null);
+    this.#place(take);
     remember(this.#takes);
     take.row.querySelector(".take-play").focus();
     this.#tellServer(() => restoreTakes([take.id]));

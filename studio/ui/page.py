@@ -153,7 +153,6 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
     _html(words.HEAR_VOICE)
-    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -171,6 +170,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("own-clip"))
+    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     return source, voice, clip, clip_text, compare
 
 
