@@ -36,6 +36,7 @@ FIGURES: dict[str, tuple[str, str]] = {
     "floor_ms": ("engine", "floor_ms"),
     "frame_ms_b1": ("engine", "frame_ms_b1"),
     "frame_ms_b1_fp8": ("engine", "frame_ms_b1_fp8"),
+    "frame_ms_b1_fp8_all": ("engine", "frame_ms_b1_fp8-all"),
     "frame_ms_b32": ("engine", "frame_ms_b32"),
     "frame_ms_b64": ("engine", "frame_ms_b64"),
     "codec_xrt_32": ("engine", "codec_xrt_32|codec_xrt_32_tf32"),

@@ -20,6 +20,7 @@ from torch import Tensor
 from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
 from engine.codec import Codec, CodecConfig, Precision, load_codec
 from engine.codec.fused import FusedDecoder
+from engine.codec.fused_layer import KINDS
 from engine.codec.products import laid_out
 from engine.kernels.conv import Snake, conv
 from engine.kernels.past import Past
@@ -107,7 +108,7 @@ def layer(name: str, frames: int, precision: Precision) -> Callable[[Tiles], Any
     """One layer of the codec on fresh random data, as a function of its tiles."""
     each, inputs, outputs, taps = LAYERS[name]
     rows = max(1, frames // 8)
-    kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    kind = KINDS[precision]
     weights = laid_out(torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5, precision)
     x = torch.randn(rows, frames // rows * each, inputs, device=DEVICE).to(kind)
     bias, one = torch.randn(outputs, device=DEVICE), torch.ones(outputs, device=DEVICE)
@@ -125,7 +126,7 @@ def tune(precision: Precision, frames: int) -> dict[str, Any]:
     out = {}
     for name, (each, inputs, outputs, taps) in LAYERS.items():
         run, total = layer(name, frames, precision), frames * each
-        nbytes = (2, 2) if precision == "bfloat16" else (4, 4)
+        nbytes = (4, 4) if precision == "float32" else (2, 2)
         limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
         picked = pick(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
         found = []

@@ -17,11 +17,13 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
+from benchmarks.encoding import time_encoding
 from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small, check_stops
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused import FusedDecoder
+from engine.config import Weights
 from engine.loop import Loop
 from engine.model import DualAR
 from engine.runner import Runner
@@ -102,10 +104,10 @@ def floor() -> tuple[float, float]:
     return speed, weights / speed / 1e6
 
 
-def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, float8: bool = False) -> dict[str, float]:
+def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype") -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None, float8=float8)
+    runner.use_graphs(True, lambda done: None, weights=weights)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -174,7 +176,7 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
 
 
 def time_codec(codec: Codec) -> dict[str, float]:
-    """The codec alone: streams of 32 rows in chunks of eight, and a cold clip of 10 s."""
+    """The codec alone: streams of 32 rows in chunks of eight, and of one."""
     out = {}
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
     for precision in get_args(Precision):
@@ -189,8 +191,6 @@ def time_codec(codec: Codec) -> dict[str, float]:
         first = [(0, codes[:, :1])]
         out[f"chunk8_ms_{precision}"] = median_ms(lambda streams=streams, one=one: streams.decode(one), 10)
         out[f"chunk1_ms_{precision}"] = median_ms(lambda streams=streams, first=first: streams.decode(first), 10)
-    clip = torch.randn(1, 1, 441_000, device=DEVICE) * 0.1
-    out["encode_10s_ms"] = median_ms(lambda: codec.encode(clip), 10)
     return out
 
 
@@ -229,8 +229,12 @@ def main() -> None:
         takes: tuple[tuple[int, Precision], ...] = ((1, "float32"), (64, "float32"), (64, "tf32"), (64, "bfloat16"))
         for count, precision in takes:
             keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
+        keep("encoding", time_encoding(model, codec))
         keep("logits", check_logits(model))
-        keep("frames_fp8", {"frame_ms_b1_fp8": time_frames(random_model(), (1,), 600, float8=True)["frame_ms_b1"]})
+        del model
+        for weights in ("fp8", "fp8-all"):
+            frames = time_frames(random_model(), (1, 64), 600, weights)
+            keep(f"frames_{weights}", {f"frame_ms_b{rows}_{weights}": frames[f"frame_ms_b{rows}"] for rows in (1, 64)})
     print(json.dumps({key: value for key, value in report.items() if key not in ("products", "kernels")}))
 
 

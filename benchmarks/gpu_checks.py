@@ -17,7 +17,7 @@ from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.cache import KVCache
 from engine.checkpoint import load
 from engine.codec.fused import FusedDecoder
-from engine.fused import FusedTransformer
+from engine.fused import Float8, FusedTransformer
 from engine.layers import rope_angles
 from engine.model import Causal, DualAR
 from engine.runner import Runner
@@ -117,12 +117,14 @@ def check_logits(model: DualAR) -> dict[str, float]:
     oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], head.float())
     del wide
     out = {"plain bfloat16": error(plain, oracle)}
-    for name, float8 in (("kernels bfloat16", False), ("kernels fp8", True)):  # fp8 last: it takes the weights away
-        fused = FusedTransformer(model.slow, 1024, kernels.decode_attention, alike=False, float8=float8)
+    kinds: dict[str, Float8] = {"kernels bfloat16": "none", "kernels fp8": "ffn", "kernels fp8-all": "all"}
+    for name, float8 in kinds.items():
+        slow = copy.deepcopy(model.slow)  # float8 takes the weights away
+        fused = FusedTransformer(slow, 1024, kernels.decode_attention, alike=False, float8=float8)
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
         out[name] = error(fused.head(hidden, head), oracle)
-        if not float8:
+        if float8 == "none":
             cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
             alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
             out["kernels bfloat16, step by step"] = error(fused.head(torch.cat(alone), head), oracle)

@@ -14,6 +14,9 @@ MIN_CONTEXT = 256
 """Positions below which hardly a sentence fits beside the prompt's own words."""
 
 
+Weights = Literal["dtype", "fp8", "fp8-all"]
+
+
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
     """Set-up of one engine. ``None`` means "choose by device"; the choice is shown in EngineInfo."""
@@ -42,8 +45,9 @@ class EngineConfig:
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
-    weights: Literal["dtype", "fp8"] = "dtype"
-    """fp8: the slow AR's feed-forward weights in float8 with a scale a row, on CUDA with the attention kernel."""
+    weights: Weights = "dtype"
+    """fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its attention's and the fast AR's
+    too. On CUDA with the attention kernel."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others on CUDA too, bit by bit. Without it one row goes
     through faster kernels than several, and rounding may then tell which. Needs the attention kernel."""

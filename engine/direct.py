@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.checkpoint import Checkpoint
+from engine.clips import Clips
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFull, EngineStopped
@@ -39,12 +40,12 @@ def speaking_seconds(utterance: Utterance) -> float:
 
 
 class DirectEngine(Engine):
-    """`Engine`, whose work is done by `speak_now` and `encode_now`, wherever these are run."""
+    """`Engine`, whose work is done by `speak_now` and `Clips.now`, wherever these are run."""
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop) -> None:
-        super().__init__(checkpoint, info, loop)
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clips: Clips) -> None:
+        super().__init__(checkpoint, info, loop, clips)
         self._lent_speak: Callable[[Utterance], Chunks] = self.speak_now
-        self._lent_encode: Callable[[np.ndarray, int], np.ndarray] = self._encode
+        self._lent_encode: Callable[[np.ndarray, int], np.ndarray] = clips.now
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
@@ -59,7 +60,7 @@ class DirectEngine(Engine):
         engine = cls(*assemble(replace(config, max_rows=1, graphs=False), tell))
         if lend:
             engine._lent_speak = lend(engine.speak_now, speaking_seconds)
-            engine._lent_encode = lend(engine._encode, lambda audio, rate: ENCODING_SECONDS)
+            engine._lent_encode = lend(engine._clips.now, lambda audio, rate: ENCODING_SECONDS)
         tell("ready", 1.0)
         return engine
 

@@ -8,17 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
-import torch
 
 from engine.checkpoint import Checkpoint
+from engine.clips import Clips
 from engine.config import EngineConfig
 from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.loop import Loop
 from engine.prompt import build_prompt
-from engine.resample import convertible, resample
+from engine.resample import convertible
 from engine.row import Row
 from engine.setup import Progress, assemble
-from engine.streams import own_stream
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Utterance
 
 
@@ -29,11 +28,10 @@ class Engine:
     one thread of the engine's own does all the work.
     """
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop) -> None:
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clips: Clips) -> None:
         """Use `Engine.start`."""
         self.info = info
-        self._checkpoint, self._loop = checkpoint, loop
-        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder")
+        self._checkpoint, self._loop, self._clips = checkpoint, loop, clips
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
@@ -42,9 +40,8 @@ class Engine:
         Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda what, done: None)
-        checkpoint, info, loop = assemble(config, tell)
-        engine = cls(checkpoint, info, loop)
-        loop.start()
+        engine = cls(*assemble(config, tell))
+        engine._loop.start()
         tell("warming up", 0.0)
         with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
             thread.submit(lambda: asyncio.run(engine._warm_up())).result()
@@ -88,9 +85,7 @@ class Engine:
         """
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        audio = self._mono(pcm, sample_rate)
-        codes = await asyncio.get_running_loop().run_in_executor(self._encoder, self._encode, audio, sample_rate)
-        return Reference(codes, text)
+        return Reference(await self._clips.encode(self._mono(pcm, sample_rate), sample_rate), text)
 
     def stats(self) -> EngineStats:
         """A snapshot, cheap enough for every health check."""
@@ -104,7 +99,7 @@ class Engine:
     def stop(self) -> None:
         """End every take with EngineStopped, free the device, join the thread. Calling it again does nothing."""
         self._loop.stop()
-        self._encoder.shutdown()  # clips still in line are told in `_encode`
+        self._clips.stop()
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)
@@ -129,16 +124,6 @@ class Engine:
         if seconds >= limit:
             raise InvalidReference(f"the clip lasts {seconds:.1f} s; a context holds less than {limit:.1f} s of it")
         return audio
-
-    @torch.inference_mode()
-    def _encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
-        if self._loop.death is not None:
-            raise EngineStopped(self._loop.death)
-        codec = self._checkpoint.codec
-        device = next(codec.parameters()).device
-        with own_stream(device):
-            signal = resample(torch.from_numpy(audio).to(device), sample_rate, codec.config.sample_rate)
-            return codec.encode(signal[None, None])[0].to(torch.int16).cpu().numpy()
 
     async def _warm_up(self) -> None:
         """One short take and one short encoding, so that the first caller pays for no first use."""

@@ -9,18 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.cache import KVCache
+from engine.config import Weights
 from engine.kernels import Spoken, decode_attention, end_frame, linear, quantised, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.slots import Slots
 
 Attend = Callable[..., Tensor]
+Float8 = Literal["none", "ffn", "all"]
+"""Which of a transformer's products have float8 weights: none, those of the feed-forward, or those of attention too."""
+
+FLOAT8: dict[Weights, tuple[Float8, Float8]] = {
+    "dtype": ("none", "none"),
+    "fp8": ("ffn", "none"),
+    "fp8-all": ("all", "all"),
+}
+"""Of the slow and of the fast AR."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weight:
+    """Of a product (outputs, inputs), and for float8 a scale an output."""
+
+    values: Tensor
+    scales: Tensor | None = None
+
+    @classmethod
+    def of(cls, weight: Tensor, float8: bool) -> Weight:
+        return cls(*quantised(weight)) if float8 else cls(weight)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,50 +51,45 @@ class FusedLayer:
     """One block's weights, ready for the kernels."""
 
     attention_norm: Tensor
-    qkv: Tensor
+    qkv: Weight
     norms: tuple[Tensor, Tensor] | None
-    output: Tensor
+    output: Weight
     ffn_norm: Tensor
-    gate_up: Tensor
+    gate_up: Weight
     """(2 · intermediate, dim): w1 over w3"""
-    gate_up_scales: Tensor | None
-    """For float8 weights: a scale a row."""
-    down: Tensor
-    down_scales: Tensor | None
+    down: Weight
 
     @classmethod
-    def of(cls, block: Block, float8: bool) -> FusedLayer:
+    def of(cls, block: Block, float8: Float8) -> FusedLayer:
         """Take a block's weights, so that nothing is held twice.
 
-        Its w1 and w3 become views of the joined tensor. float8: the feed-forward's weights are halved, and the
-        block has none any more.
+        Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
         """
         attention, ffn = block.attention, block.feed_forward
-        gate_up, down = torch.cat([ffn.w1.weight, ffn.w3.weight]), ffn.w2.weight.data
-        gate_up_scales = down_scales = None
-        if float8:
-            for part in (ffn.w1, ffn.w2, ffn.w3):
-                part.weight.data = part.weight.data[:0]
-            (gate_up, gate_up_scales), (down, down_scales) = quantised(gate_up), quantised(down)
-        else:
-            ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        gate_up, small = torch.cat([ffn.w1.weight, ffn.w3.weight]), float8 != "none"
+        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=attention.wqkv.weight,
+            qkv=_taken(attention.wqkv, float8 == "all"),
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=attention.wo.weight,
+            output=_taken(attention.wo, float8 == "all"),
             ffn_norm=block.ffn_norm.weight,
-            gate_up=gate_up,
-            gate_up_scales=gate_up_scales,
-            down=down,
-            down_scales=down_scales,
+            gate_up=Weight.of(gate_up, small),
+            down=_taken(ffn.w2, small),
         )
+
+
+def _taken(part: nn.Linear, float8: bool) -> Weight:
+    weight = part.weight.data
+    if float8:
+        part.weight.data = weight.new_empty(0)
+    return Weight.of(weight, float8)
 
 
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
-    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: bool) -> None:
+    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: Float8) -> None:
         self._attend, self._alike = attend, alike
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
@@ -89,17 +107,19 @@ class FusedTransformer:
         eps = self._sizes.norm_eps
         for index, layer in enumerate(self._layers):
             keys, values = cache.keys[index], cache.values[index]
-            qkv = linear(x, layer.qkv, layer.attention_norm, eps, alike=self._alike)
+            qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
             how = qkv, layer.norms, eps, self._table
             if one_slot_twice:  # a row sees what another row of its slot puts into the cache
                 rotate(*how, slots, positions, keys, values)
             y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
-            x = linear(y.flatten(1), layer.output, residual=x, alike=self._alike)
-            y = linear(
-                x, layer.gate_up, layer.ffn_norm, eps, gated=True, scales=layer.gate_up_scales, alike=self._alike
-            )
-            x = linear(y, layer.down, residual=x, scales=layer.down_scales, alike=self._alike)
+            x = self._product(y.flatten(1), layer.output, residual=x)
+            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True)
+            x = self._product(y, layer.down, residual=x)
         return x
+
+    def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
+        eps = self._sizes.norm_eps
+        return linear(x, weight.values, eps=eps, scales=weight.scales, alike=self._alike, **fused)
 
     def norm(self, x: Tensor) -> Tensor:
         """The final norm (rows, dim)."""
@@ -122,18 +142,19 @@ class FusedFrame:
         context: int,
         kernel_attention: bool,
         alike: bool = False,
-        float8: bool = False,
+        weights: Weights = "dtype",
     ) -> None:
         """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed.
 
-        float8: the slow AR's feed-forward reads half as many bytes, and draws a little differently.
+        weights: as EngineConfig says; what is held in float8 is half as many bytes to read.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
         self._head = model.head().contiguous()
         attend = decode_attention if kernel_attention else masked_attention
-        self.slow = FusedTransformer(model.slow, context, attend, alike, float8)
-        self._fast = FusedTransformer(model.fast, books, attend, alike, False)
+        slow, fast = FLOAT8[weights]
+        self.slow = FusedTransformer(model.slow, context, attend, alike, slow)
+        self._fast = FusedTransformer(model.fast, books, attend, alike, fast)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)

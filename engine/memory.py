@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from engine.cache import KVCache
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Weights
 from engine.errors import ConfigError
 from engine.model import DualAR
 
@@ -47,22 +48,21 @@ def plan_memory(
     context: int,
     prefix_bytes: int,
     codec_graphs: Precision | None,
-    float8: bool = False,
+    weights: Weights = "dtype",
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
-    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. float8: the slow AR's
-    feed-forward in 8 bits.
+    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
+    EngineConfig says.
     """
     with torch.device("meta"):
-        weights = sum(p.numel() for p in DualAR(config).parameters()) * dtype.itemsize
-        plain = Codec(codec)
-    if float8:
-        weights -= 3 * config.slow.n_layer * config.slow.dim * config.slow.intermediate_size * (dtype.itemsize - 1)
+        model, plain = DualAR(config), Codec(codec)
+    held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
+    held -= _in_float8(model, weights) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     position = KVCache.bytes_per_position(config.slow, dtype)
     items = [
-        ("weights", weights + head),
+        ("weights", held + head),
         ("codec", _codec_bytes(plain, codec_graphs)),
         (f"{rows + 1} rows of {context} positions", (rows + 1) * context * position),
         ("known voices", prefix_bytes),
@@ -71,6 +71,17 @@ def plan_memory(
     if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec)))
     return MemoryPlan(tuple(items))
+
+
+def _in_float8(model: DualAR, weights: Weights) -> int:
+    """How many of the model's parameters are held in 8 bits."""
+    if weights == "dtype":
+        return 0
+    blocks: list[Any] = [*model.slow.layers]
+    parts = [block.feed_forward for block in blocks]
+    if weights == "fp8-all":
+        parts = [part for block in (*blocks, *model.fast.layers) for part in (block.feed_forward, block.attention)]
+    return sum(p.numel() for part in parts for p in part.parameters() if p.ndim == 2)
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
@@ -83,7 +94,8 @@ def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
     laid_out = sum(p.nbytes for part in parts for p in part.parameters())
     books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
     table = books * config.post_module.dim * 4
-    return whole + table - ((laid_out + table) // 2 if graphs == "bfloat16" else 0)
+    half = {"float32": 0, "tf32": laid_out, "bfloat16": laid_out + table}[graphs]
+    return whole + table - half // 2
 
 
 def _stream_bytes(codec: Codec) -> int:

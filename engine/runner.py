@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.cache import KVCache, Prefixes
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Weights
 from engine.model import DualAR
 from engine.prompt import Piece
 from engine.row import Row
@@ -48,18 +48,18 @@ class Runner:
 
     @torch.inference_mode()
     def use_graphs(
-        self, kernel_attention: bool, progress: Callable[[float], None], alike: bool = False, float8: bool = False
+        self, kernel_attention: bool, progress: Callable[[float], None], alike: bool = False, weights: Weights = "dtype"
     ) -> None:
         """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
 
-        alike: a row's codes do not depend on what else is in the batch, not even by rounding. float8: as
-        FusedFrame says. Both need the kernel.
+        alike: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
+        EngineConfig says. Both need the kernel.
         """
         from engine.fused import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
         from engine.graphs import FrameGraphs, PrefillGraphs
 
         step = FusedFrame(
-            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, float8
+            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, weights
         )
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)

@@ -9,6 +9,7 @@ import torch
 
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint
+from engine.clips import AT_ONCE, Clips
 from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
@@ -25,7 +26,7 @@ DEFAULT_MAX_CONTEXT = 4096
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop]:
+def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, Clips]:
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
     device = _device(config.device)
     codec_device = _device(config.codec_device) if config.codec_device else device
@@ -35,12 +36,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    float8 = config.weights == "fp8"
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
     for wanted, asked in (
         ("reproducible takes", config.reproducible and device.type == "cuda"),
-        ("fp8 weights", float8),
+        (f"{config.weights} weights", config.weights != "dtype"),
     ):
         if asked and not kernel:
             raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
@@ -50,7 +50,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    memory = plan_memory(sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, float8)
+    memory = plan_memory(
+        sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
+    )
     memory.check(_budget(config, device))
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
@@ -74,12 +76,15 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     if missing is None:
-        runner.use_graphs(kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, float8)
+        runner.use_graphs(
+            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights
+        )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
     is_exact = config.reproducible or device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
-    return checkpoint, info, Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
+    loop = Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
+    return checkpoint, info, loop, _clips(codec, codec_device, precision is not None, lambda: loop.death)
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:
@@ -91,6 +96,20 @@ def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Str
     decoder = FusedDecoder(codec, rows, precision, max(GraphStreams.FRAMES))
     codec.forget_decoder()
     return GraphStreams(decoder, rows)
+
+
+def _clips(codec: Codec, device: torch.device, kernels: bool, death: Callable[[], str | None]) -> Clips:
+    """The encoder's side; where plain torch encodes, nothing is gained by encoding several clips together."""
+    if kernels:
+        from engine.codec.fused_encoder import FusedEncoder  # only here, for it needs Triton
+
+        if FusedEncoder.reads(codec):
+            encoder = FusedEncoder(codec, AT_ONCE)
+            encoder.prepare()
+            clips = Clips(encoder, codec.config, device, AT_ONCE, death)
+            clips.prepare()
+            return clips
+    return Clips(codec.encode, codec.config, device, 1, death)
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:

@@ -99,7 +99,8 @@ class Settings:
     fish_kvcache_attn: str = "1"
     """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
     weights: str = "dtype"
-    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits, faster and a little different."""
+    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits, faster and a little different;
+    fp8-all: its attention and the fast AR too."""
     reproducible: bool = False
     """1: a seeded take is the same alone and under load on a GPU too, bit by bit, a tenth slower for one caller."""
     log_level: str = "warning"
@@ -292,7 +293,7 @@ _READERS: dict[str, Reader] = {
     "threads": _whole(1, 1024),
     "prefix_cache_mb": _whole(0, 1_000_000),
     "graphs": _switch,
-    "weights": _one_of("dtype", "fp8"),
+    "weights": _one_of("dtype", "fp8", "fp8-all"),
     "reproducible": _switch,
     "fish_kvcache_attn": _one_of("1", "0", "required"),
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),

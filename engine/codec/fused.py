@@ -6,8 +6,8 @@ and every state has a fixed address: a call can be captured as a CUDA graph for 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,108 +15,14 @@ from torch import Tensor, nn
 
 from engine import kernels
 from engine.codec.config import Precision
+from engine.codec.fused_layer import Kinds, Layer, Streams
+from engine.codec.fused_transformer import FusedBlock
 from engine.codec.layers import ConvNeXtBlock
-from engine.codec.layers import Snake as PlainSnake
 from engine.codec.model import Codec
 from engine.codec.past import Pasts
-from engine.codec.products import Product, laid_out, product_of, snake_of
-from engine.codec.transformer import Block
-from engine.kernels.conv import Activation, conv
+from engine.codec.products import Product, product_of
 from engine.kernels.launch import compiling
-from engine.kernels.past import Past
 from engine.layers import RMSNorm
-
-
-@dataclass(frozen=True, slots=True)
-class Streams:
-    """Which slots a call is about, and what they remember."""
-
-    pasts: Pasts
-    slots: Tensor
-    positions: Tensor
-    turns: Tensor
-
-    def past(self, number: int) -> Past:
-        """That of the layer of this number."""
-        return Past(self.pasts.columns(number), self.slots, self.turns)
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Types and memory that all layers of a decoder share."""
-
-    pasts: Pasts
-    precision: Precision
-    between: torch.dtype  # of activations that only go into a product; sums stay in float32
-
-
-class Layer:
-    """A product and what is fused with it: norm before; activation, residual and the next layer's Snake after."""
-
-    def __init__(
-        self,
-        product: Product,
-        kinds: Kinds,
-        *,
-        reads: torch.dtype | None = None,
-        norm_eps: float | None = None,
-        activation: Activation = "none",
-        adds: bool = False,
-        result: torch.dtype | None = torch.float32,
-        snake: PlainSnake | None = None,
-    ) -> None:
-        self.weights = laid_out(product.weight, kinds.precision)
-        self.bias = product.weight.new_zeros(len(product.weight)) if product.bias is None else product.bias
-        self.stride, self.dilation = product.stride, product.dilation
-        self.number = None
-        if product.context:
-            self.number = kinds.pasts.reserve(product.context, product.weight.shape[2], reads or kinds.between)
-        self.norm_eps, self.activation, self.adds, self.result = norm_eps, activation, adds, result
-        self.snake = None if snake is None else (snake_of(snake, self.stride), kinds.between)
-
-    def __call__(self, x: Tensor, streams: Streams, base: Tensor | None = None) -> tuple[Tensor | None, Tensor | None]:
-        """x (rows, steps, inputs) → the result and its Snake, each (rows, steps · stride, channels) or None."""
-        past = None if self.number is None else streams.past(self.number)
-        result, active = conv(
-            x, self.weights, self.bias, past, self.dilation, self.norm_eps, self.activation,
-            base if self.adds else None, self.result, self.snake,
-        )  # fmt: skip
-        return self._unfolded(result), self._unfolded(active)
-
-    def only(self, x: Tensor, streams: Streams, base: Tensor | None = None) -> Tensor:
-        """The result alone."""
-        result, _ = self(x, streams, base)
-        assert result is not None
-        return result
-
-    def _unfolded(self, x: Tensor | None) -> Tensor | None:
-        """Outputs that hold several steps, as steps: memory stays as it is."""
-        return x if x is None or self.stride == 1 else x.view(x.shape[0], x.shape[1] * self.stride, -1)
-
-
-class TransformerLayer:
-    """Attention and feed-forward in five kernels."""
-
-    def __init__(self, block: Block, kinds: Kinds) -> None:
-        attention, wide, between = block.attention, block.feed_forward, kinds.between
-        self.window, self.heads = attention.window, attention.n_head
-        q, k, v = attention.wqkv.weight.detach().unflatten(0, (3, self.heads, -1))
-        q, k = (torch.cat([t[:, 0::2], t[:, 1::2]], 1) for t in (q, k))  # as the attention kernel turns them
-        qkv = Product(torch.stack([q, k, v]).flatten(0, 2)[:, None]).of_normed(block.attention_norm.weight)
-        gates = torch.stack([wide.w1.weight.detach(), wide.w3.weight.detach()], 1).flatten(0, 1)
-        gated = Product(gates[:, None]).of_normed(block.ffn_norm.weight)
-        out = product_of(attention.wo).scaled(block.attention_layer_scale.gamma)
-        down = product_of(wide.w2).scaled(block.ffn_layer_scale.gamma)
-        self.qkv = Layer(qkv, kinds, norm_eps=block.attention_norm.eps, result=between)
-        self.out = Layer(out, kinds, adds=True)
-        self.gated = Layer(gated, kinds, norm_eps=block.ffn_norm.eps, activation="silu_gate", result=between)
-        self.down = Layer(down, kinds, adds=True)
-
-    def __call__(self, x: Tensor, frequencies: Tensor, ring: tuple[Tensor, Tensor], streams: Streams) -> Tensor:
-        qkv = self.qkv.only(x, streams).unflatten(2, (3, self.heads, -1))
-        y = kernels.window_attention(qkv, frequencies, *ring, streams.slots, streams.positions, self.window)
-        x = self.out.only(y, streams, x)
-        return self.down.only(self.gated.only(x, streams), streams, x)
 
 
 class Upsampling:
@@ -144,13 +50,12 @@ class FusedDecoder:
     def __init__(self, codec: Codec, count: int, precision: Precision = "float32", frames: int = 8) -> None:
         self.device, self.num_codebooks = next(codec.parameters()).device, codec.config.num_codebooks
         self.frames = frames
-        kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
         self._pasts = Pasts()
-        kinds = Kinds(self._pasts, precision, kind)
+        kinds = Kinds(self._pasts, precision)
         quantizer, post = codec.quantizer, codec.quantizer.post_module
-        self._table, self._starts, self._sizes = _table(codec, kind)
+        self._table, self._starts, self._sizes = _table(codec, precision)
         blocks: Any = post.layers
-        self._blocks = [TransformerLayer(block, kinds) for block in blocks]
+        self._blocks = [FusedBlock(block, kinds) for block in blocks]
         self._projection = None
         norm: RMSNorm | None = post.norm  # goes into the first product after it
         if isinstance(post.output_proj, nn.Linear):
@@ -192,7 +97,8 @@ class FusedDecoder:
         streams = Streams(self._pasts, slots, self._clock[0], self._clock[1])
         x = kernels.look_up(codes, self._table, self._starts, self._sizes)
         for block, keys, values in zip(self._blocks, self._keys, self._values, strict=True):
-            x = block(x, self._frequencies, (keys, values), streams)
+            ring = keys, values, slots, streams.positions, block.window
+            x = block(x, functools.partial(self._attend, ring), streams)
         if self._projection:
             x = self._projection.only(x, streams)
         for stage in self._stages:
@@ -204,6 +110,9 @@ class FusedDecoder:
         pcm = self._last.only(x, streams)
         kernels.advance(slots, self._clock[0], self._clock[1], frames)
         return pcm.view(rows, -1)
+
+    def _attend(self, ring: tuple[Tensor, Tensor, Tensor, Tensor, int], qkv: Tensor) -> Tensor:
+        return kernels.window_attention(qkv, self._frequencies, *ring)
 
 
 def _decoder(codec: Codec, kinds: Kinds) -> list[Layer]:
@@ -224,7 +133,7 @@ def _decoder(codec: Codec, kinds: Kinds) -> list[Layer]:
     return [*layers, Layer(product_of(last), kinds, activation="tanh")]
 
 
-def _table(codec: Codec, kind: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:
     """All codebooks' entries as they go into the transformer, where each book starts, and its size."""
     quantizer, post = codec.quantizer, codec.quantizer.post_module
     books: list[Any] = [*quantizer.semantic_quantizer.quantizers, *quantizer.quantizer.quantizers]
@@ -233,4 +142,5 @@ def _table(codec: Codec, kind: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         entries = [entry @ post.input_proj.weight.t() for entry in entries]
         entries[0] = entries[0] + post.input_proj.bias
     sizes = torch.tensor([len(entry) for entry in entries], device=entries[0].device)
-    return torch.cat(entries).to(kind).contiguous(), sizes.cumsum(0) - sizes, sizes
+    table = torch.cat(entries).contiguous()
+    return table.bfloat16() if precision == "bfloat16" else table, sizes.cumsum(0) - sizes, sizes

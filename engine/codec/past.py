@@ -31,5 +31,5 @@ class Pasts:
         size = 2 * context * channels * dtype.itemsize
         return self._memory[:, start : start + size].view(dtype).unflatten(1, (2, context, channels))
 
-    def clear(self, slot: int) -> None:
+    def clear(self, slot: int | slice) -> None:
         self._memory[slot].zero_()

@@ -17,12 +17,16 @@ from engine.kernels.conv import Snake, Weights
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """out[t] = Σ weight[:, j] · x[t − (taps − 1 − j) · dilation] + bias; stride: steps that an output holds."""
+    """out[t] = Σ weight[:, j] · x[t − (taps − 1 − j) · dilation] + bias.
+
+    stride: steps that an output holds; folds: steps that an input holds.
+    """
 
     weight: Tensor
     bias: Tensor | None = None
     stride: int = 1
     dilation: int = 1
+    folds: int = 1
 
     @property
     def context(self) -> int:
@@ -44,11 +48,21 @@ def product_of(layer: nn.Module) -> Product:
     if isinstance(layer, nn.Linear):
         return Product(layer.weight.detach()[:, None], _detached(layer.bias))
     if isinstance(layer, CausalConv1d):
+        if layer.conv.stride[0] > 1:
+            return _strided(layer)
         weight = layer.conv.weight.detach().transpose(1, 2)
         return Product(weight, _detached(layer.conv.bias), dilation=layer.conv.dilation[0])
     if isinstance(layer, CausalConvTranspose1d):
         return _transposed(layer)
     raise TypeError(f"{type(layer).__name__} is not a product")
+
+
+def _strided(layer: CausalConv1d) -> Product:
+    """As many steps as the stride has side by side make an input; the kernel's front is filled up with zeros."""
+    weight, stride = layer.conv.weight.detach(), layer.conv.stride[0]
+    outputs, inputs, kernel = weight.shape
+    weight = F.pad(weight, (-kernel % stride, 0)).transpose(1, 2)
+    return Product(weight.reshape(outputs, -1, stride * inputs), _detached(layer.conv.bias), folds=stride)
 
 
 def _transposed(layer: CausalConvTranspose1d) -> Product:
@@ -73,11 +87,10 @@ def snake_of(layer: PlainSnake, times: int) -> Snake:
 def laid_out(weight: Tensor, precision: Precision) -> Weights:
     """(outputs, taps, inputs) as a precision wants it."""
     weight = weight.float().contiguous()
-    if precision == "tf32":
-        return Weights(((weight.view(torch.int32) + 4096) & -8192).view(torch.float32))  # rounded to its eleven bits
     if precision == "bfloat16":
         return Weights(weight.bfloat16())
-    return in_halves(weight)
+    halves = in_halves(weight)
+    return replace(halves, low=None) if precision == "tf32" else halves
 
 
 def in_halves(weight: Tensor, kind: torch.dtype = torch.float16) -> Weights:

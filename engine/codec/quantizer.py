@@ -107,7 +107,10 @@ class Quantizer(nn.Module):
 
     def encode(self, z: Tensor) -> Tensor:
         """Encoder output (rows, dim, steps) → codes (rows, codebooks, frames)."""
-        z = self.pre_module(self.downsample(z))
+        return self.codes(self.pre_module(self.downsample(z)))
+
+    def codes(self, z: Tensor) -> Tensor:
+        """What pre_module makes, (rows, dim, frames) → codes (rows, codebooks, frames)."""
         semantic, first = self.semantic_quantizer(z)
         _, rest = self.quantizer(z - semantic)
         return torch.cat([first, rest], 1)

@@ -23,16 +23,15 @@ Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """(outputs, taps, inputs), to be multiplied by scale; precision: how products of float32 are made.
+    """(outputs, taps, inputs), to be multiplied by scale; products are made in the type of high and summed in float32.
 
     With low, what float16 lost of high, both sides are halves of eleven bits each: three products make one of about
-    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off there.
+    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
     """
 
     high: Tensor
     low: Tensor | None = None
     scale: float = 1.0
-    precision: Literal["ieee", "tf32"] = "tf32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,7 @@ def conv(
     residual: Tensor | None = None,
     out: torch.dtype | None = None,
     snake: tuple[Snake, torch.dtype] | None = None,
+    total: int | None = None,
     tiles: Tiles | None = None,
 ) -> tuple[Tensor | None, Tensor | None]:
     """x (rows, steps, inputs), after each row's past, by weights (outputs, taps, inputs) → (rows, steps, outputs).
@@ -61,6 +61,7 @@ def conv(
     out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
     norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
     silu_gate takes outputs in pairs gate, up and halves them. The past moves on by x, in the other of its halves.
+    total: steps, rows taken together, for which tiles are chosen; by default those of x.
     """
     rows, steps, inputs = x.shape
     outputs, taps, depth = weights.high.shape
@@ -76,7 +77,7 @@ def conv(
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, steps, outputs)}")
     result = None if out is None else torch.empty(rows, steps, wide, device=x.device, dtype=out)
     active = None if snake is None else torch.empty(rows, steps, wide, device=x.device, dtype=snake[1])
-    tiles = tiles or _tiles(x, weights)
+    tiles = tiles or _tiles(x, weights, total)
     programs = tiles.programs(rows * steps, outputs)
     keepers = past.keepers if past else 0
     launch(
@@ -87,8 +88,7 @@ def conv(
         programs, keepers, norm_eps or 0.0, weights.scale,
         HAS_PAST=past is not None, HAS_LOW=weights.low is not None,
         HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
-        HAS_SNAKE=snake is not None, ACTIVATION=activation, PRECISION=weights.precision,
-        ROUNDS=weights.high.dtype == torch.float32 and weights.precision == "tf32",
+        HAS_SNAKE=snake is not None, ACTIVATION=activation,
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.outputs, BLOCK_K=tiles.depth,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
@@ -99,12 +99,12 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
     return other if tensor is None else tensor
 
 
-def _tiles(x: Tensor, weights: Weights) -> Tiles:
+def _tiles(x: Tensor, weights: Weights, total: int | None) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     if x.device.type == "cpu":
         return pick_interpreted(rows * steps, outputs, inputs)
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
 
 
 def conv_twin(

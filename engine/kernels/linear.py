@@ -265,7 +265,9 @@ def _tiles_of_one(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     """The best measured on an H200 for one row."""
     if gated:
         return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 4)
-    return Tiles(8, 256, 2, 4) if columns > depth else Tiles(4, 512, 2, 4)
+    if columns > depth:
+        return Tiles(8, 256, 2, 4)
+    return Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4)
 
 
 def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:

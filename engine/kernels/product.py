@@ -9,9 +9,11 @@ from engine.kernels.past import keep_past, old_half
 
 
 @triton.jit
-def to_tf32(x):
-    """Rounded to the eleven bits of TF32, the rest of which tensor cores would cut off."""
-    return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
+def narrowed(x, kind: tl.constexpr):
+    """x in this type; what is too large for float16 is cut off at its largest number."""
+    if x.dtype == tl.float32 and kind == tl.float16:
+        x = tl.clamp(x, -65504.0, 65504.0)
+    return x.to(kind)
 
 
 @triton.jit
@@ -47,23 +49,23 @@ def to_bfloat16(x):
 
 
 @triton.jit
-def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr, PRECISION: tl.constexpr):
+def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr):
     """acc + a · b; with a low half of b, a is halved too, and of the four products the smallest is left out."""
     if HAS_LOW:
-        a = tl.clamp(a, -65504.0, 65504.0)  # float16 has no more
+        a = tl.clamp(a, -65504.0, 65504.0)  # else the rest would be what is too large
         high = a.to(b.dtype)
         rest = (a - high.to(tl.float32)).to(b.dtype)
         acc = tl.dot(rest, tl.trans(b), acc)
         acc = tl.dot(high, tl.trans(low), acc)
         return tl.dot(high, tl.trans(b), acc)
     else:
-        return tl.dot(a.to(b.dtype), tl.trans(b), acc, input_precision=PRECISION)
+        return tl.dot(narrowed(a, b.dtype), tl.trans(b), acc, input_precision="ieee")
 
 
 @triton.jit
 def _tile(
     x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context, slot_stride, eps,
-    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr, PRECISION: tl.constexpr, EVEN: tl.constexpr,
+    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr, EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """The product of steps m and outputs n, over all taps and inputs in one loop that the compiler can pipeline."""
@@ -90,7 +92,7 @@ def _tile(
         a = tl.load(source[:, None] + (start + k)[None, :], mask=a_inside, other=0.0)
         b = tl.load(w, mask=b_inside, other=0.0)
         c = tl.load(lo, mask=b_inside, other=0.0) if HAS_LOW else b
-        acc = _add_product(acc, a, b, c, HAS_LOW, PRECISION)
+        acc = _add_product(acc, a, b, c, HAS_LOW)
         if HAS_NORM:
             squares += a.to(tl.float32) * a.to(tl.float32)
         forward = BLOCK_K if EVEN else tl.minimum(BLOCK_K, inputs - start)  # a tap's last block may be short
@@ -108,7 +110,6 @@ def _tile(
 def _finish(
     acc, alpha, inverse, residual, out, active, m, n, total, outputs,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
-    ROUNDS: tl.constexpr,
 ):  # fmt: skip
     """Activation, residual and snake, and where they go."""
     at = m.to(tl.int64)[:, None] * outputs + n[None, :]
@@ -120,14 +121,12 @@ def _finish(
     if HAS_RESIDUAL:
         acc += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
     if HAS_OUT:
-        tl.store(out + at, acc.to(out.dtype.element_ty), mask=inside)
+        tl.store(out + at, narrowed(acc, out.dtype.element_ty), mask=inside)
     if HAS_SNAKE:
         alphas = tl.load(alpha + n, mask=n < outputs, other=1.0)[None, :]
         inverses = tl.load(inverse + n, mask=n < outputs, other=1.0)[None, :]
         waved = _snake(acc, alphas, inverses)
-        if ROUNDS:
-            waved = to_tf32(waved)
-        tl.store(active + at, waved.to(active.dtype.element_ty), mask=inside)
+        tl.store(active + at, narrowed(waved, active.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -137,7 +136,7 @@ def _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, H
     n = first_n // 2 + tl.arange(0, HALF_N)
     at = m.to(tl.int64)[:, None] * (outputs // 2) + n[None, :]
     inside = (m < total)[:, None] & (n < outputs // 2)[None, :]
-    tl.store(out + at, (gate * tl.sigmoid(gate) * up).to(out.dtype.element_ty), mask=inside)
+    tl.store(out + at, narrowed(gate * tl.sigmoid(gate) * up, out.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps", "scale"])
@@ -146,7 +145,7 @@ def conv_kernel(
     rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps, scale,
     HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
-    PRECISION: tl.constexpr, ROUNDS: tl.constexpr, EVEN: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
@@ -157,8 +156,7 @@ def conv_kernel(
         m, n = first_m + tl.arange(0, BLOCK_M), first_n + tl.arange(0, BLOCK_N)
         acc = _tile(
             x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context,
-            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, PRECISION, EVEN,
-            BLOCK_M, BLOCK_N, BLOCK_K,
+            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, EVEN, BLOCK_M, BLOCK_N, BLOCK_K,
         )  # fmt: skip
         acc = acc * scale + tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
         if ACTIVATION == "silu_gate":
@@ -166,7 +164,7 @@ def conv_kernel(
         else:
             _finish(
                 acc, alpha, inverse, residual, out, active, m, n, total, outputs,
-                HAS_RESIDUAL, HAS_OUT, HAS_SNAKE, ACTIVATION, ROUNDS,
+                HAS_RESIDUAL, HAS_OUT, HAS_SNAKE, ACTIVATION,
             )  # fmt: skip
     elif HAS_PAST:
         keep_past(x, past, slots, turns, program - tiles, keepers, rows, steps, inputs, context, slot_stride)

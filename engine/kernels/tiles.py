@@ -66,7 +66,7 @@ def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[Ti
     if outputs <= 16:
         return [(Tiles(128, 16, 32, 4, 4), 0)]
     small = (Tiles(64, 32, 32, 4, 6), 0)
-    wide = 64 if 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
+    wide = 64 if outputs <= 64 or 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
     if taps == 1:  # bound by its reads and writes
         return [(Tiles(64, wide, 32, 4, 3), _SMS), small]
     if wide == 64 or halves:

@@ -30,6 +30,13 @@ MAX_START = 1800.0
 STEP = 0.02
 """Seconds a level of `read_levels` stands for."""
 
+PROBE = {"probesize": str(32 * 1024)}
+"""Bytes from which FFmpeg learns what a track is. It would read up to five million: of a ten-second WAV, ten of the
+twelve milliseconds that reading it takes."""
+
+PART = 2**15
+"""Samples that are looked at together."""
+
 CONTAINERS = "WAV, FLAC, MP3, Ogg, AAC, M4A/MP4, WebM, AIFF or CAF"
 MEDIA_TYPES = {
     "wav": "audio/wav",
@@ -163,16 +170,16 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
     """The file's sound frame by frame: float32 (channels, samples) and the rate, which stays the same."""
     container = container_of(data, param)
     try:
-        with av.open(io.BytesIO(data), "r", format=container) as source:
+        with av.open(io.BytesIO(data), "r", format=container, options=PROBE) as source:
             if not source.streams.audio:
                 raise InvalidClip("the file has no audio track", param)
             # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
-            rate, resampler = 0, av.AudioResampler(format="flt")
+            rate = 0
             for frame in source.decode(audio=0):
                 if not rate:
                     rate = frame.sample_rate
                     target = rate if rate in USUAL_RATES else OTHER_RATE
-                    resampler = av.AudioResampler(format="flt", rate=target)
+                    resampler = av.AudioResampler(format="flt", rate=target, frame_size=PART)
                 _check_frame(frame, rate, param)
                 for part in resampler.resample(frame):
                     yield part.to_ndarray().reshape(part.samples, -1).T, target

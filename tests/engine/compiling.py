@@ -1,4 +1,4 @@
-"""Compiles, without a GPU, the kernels that a Hopper GPU would want for a small codec: python -m tests.engine.compiling
+"""Compiles, without a GPU, kernels that a Hopper GPU would want: python -m tests.engine.compiling
 
 A process of its own, for Triton is interpreted in the tests' process. Ends with an error where a kernel does not
 compile; prints how many were compiled.
@@ -37,17 +37,17 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def tiles_of_a_gpu(x: Tensor, weights: Weights) -> Tiles:
+def tiles_of_a_gpu(x: Tensor, weights: Weights, total: int | None) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
 
 
 def main() -> None:
     driver.set_active(Hopper())  # type: ignore[no-untyped-call]
     module: Any = sys.modules["engine.kernels.conv"]
     module._tiles = tiles_of_a_gpu
-    for precision in ("float32", "bfloat16"):
+    for precision in ("float32", "tf32", "bfloat16"):
         decoder = FusedDecoder(random_codec(transformer()), 8, precision)  # type: ignore[arg-type]
         decoder.prepare([(1, 1), (8, 8)])
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import torch
 
 from engine.codec import Codec, CodecConfig, TransformerConfig
@@ -12,25 +15,28 @@ def transformer(**sizes: int) -> TransformerConfig:
     return TransformerConfig(**plain | sizes)  # type: ignore[arg-type]  # all of them are int
 
 
-def random_codec(post: TransformerConfig) -> Codec:
-    """No size is a power of two, every gain and period differs from its neighbour's."""
+def random_codec(post: TransformerConfig, **sizes: Any) -> Codec:
+    """No size is a power of two, every gain and period differs from its neighbour's; `sizes` are set in its config."""
     torch.manual_seed(0)
     codec = Codec(
-        CodecConfig(
-            encoder_dim=4,
-            encoder_rates=(2, 3),
-            encoder_transformer_layers=(0, 0),
-            decoder_dim=20,
-            decoder_rates=(3, 2),
-            latent_dim=24,
-            semantic_codebook_size=16,
-            residual_codebooks=2,
-            residual_codebook_size=8,
-            codebook_dim=4,
-            downsample_factor=(2,),
-            downsample_dims=(24,),
-            pre_module=transformer(),
-            post_module=post,
+        replace(
+            CodecConfig(
+                encoder_dim=4,
+                encoder_rates=(2, 3),
+                encoder_transformer_layers=(0, 0),
+                decoder_dim=20,
+                decoder_rates=(3, 2),
+                latent_dim=24,
+                semantic_codebook_size=16,
+                residual_codebooks=2,
+                residual_codebook_size=8,
+                codebook_dim=4,
+                downsample_factor=(2,),
+                downsample_dims=(24,),
+                pre_module=transformer(),
+                post_module=post,
+            ),
+            **sizes,
         )
     )
     for name, parameter in codec.named_parameters():

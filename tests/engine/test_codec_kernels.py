@@ -34,7 +34,7 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
 ) -> None:
     x, residual = random(rows, steps, inputs, seed=1), random(rows, steps, outputs, seed=2)
     weight = random(outputs, taps, inputs, scale=(taps * inputs) ** -0.5, seed=3)
-    weights = products.in_halves(weight) if halves else conv.Weights(weight, precision="ieee")
+    weights = products.in_halves(weight) if halves else conv.Weights(weight)
     alpha = 0.2 + random(outputs, seed=4).abs()
     snake = conv.Snake(alpha, alpha.reciprocal()), torch.float32
     mine = past(rows, (taps - 1) * dilation, inputs)
@@ -47,10 +47,21 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
     assert torch.equal(mine.columns, plain.columns)
 
 
+def test_float16_cuts_off_what_it_cannot_hold() -> None:
+    """An infinity would make a stream's sound silent for good."""
+    x, bias = random(1, 4, 16, seed=1), torch.zeros(16, device=DEVICE)
+    x[0, 1, 2] = 1e6
+    eye = conv.Weights(torch.eye(16, device=DEVICE)[:, None].half())
+    one = conv.Snake(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
+    out, active = kernels.conv(x, eye, bias, out=torch.float16, snake=(one, torch.float16))
+    assert out[0, 1, 2] == 65504 and active[0, 1, 2] >= 65472
+    assert out.isfinite().all() and active.isfinite().all()
+
+
 @pytest.mark.parametrize("activation", ["none", "gelu", "silu_gate", "tanh"])
 def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: str) -> None:
     x = random(2, 5, 48, seed=1)
-    weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2), precision="ieee")
+    weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2))
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
     bias = random(50, seed=3)
     assert close(kernels.conv(x, weights, bias, **how)[0], kernels.conv_twin(x, weights, bias, **how)[0])
@@ -59,7 +70,7 @@ def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: st
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
 def test_snake_keeps_its_accuracy_for_small_and_for_large_inputs(size: float) -> None:
     x, one = random(1, 64, 16, scale=size), torch.ones(16, device=DEVICE)
-    weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None], precision="ieee")
+    weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None])
     _, got = kernels.conv(x, weights, 0 * one, snake=(conv.Snake(one, one), torch.float32))
     assert (got.double() - (x.double() + x.double().sin().square())).abs().max() <= 4e-7 * max(1.0, size)
 

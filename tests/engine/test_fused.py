@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from engine.checkpoint import load
+from engine.config import Weights
+from engine.model import DualAR
 from engine.prompt import build_prompt
 from engine.row import Row
 from engine.runner import Runner
@@ -25,15 +27,34 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize("fast_dim", [64, 32])
-@pytest.mark.parametrize(("kernel_attention", "alike"), [(True, False), (True, True), (False, False)])
+def round_to_float8(model: DualAR, weights: Weights) -> None:
+    """Give the plain model the weights that float8 can hold."""
+    for name, weight in model.named_parameters():
+        wide = "feed_forward" in name and name.startswith("slow.")
+        if weight.ndim == 2 and ((wide and weights == "fp8") or ("layers" in name and weights == "fp8-all")):
+            small, scales = fused.quantised(weight)
+            weight.data = small.float() * scales[:, None]
+
+
+@pytest.mark.parametrize(
+    ("fast_dim", "kernel_attention", "alike", "weights"),
+    [
+        (64, True, False, "dtype"),
+        (64, True, True, "dtype"),
+        (64, False, False, "dtype"),
+        (32, True, False, "fp8"),
+        (32, True, True, "fp8-all"),
+        (32, False, False, "dtype"),
+    ],
+)
 @torch.inference_mode()
 def test_a_fused_frame_draws_what_the_plain_one_draws(
-    tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool
+    tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool, weights: Weights
 ) -> None:
     folder = write_checkpoint(tmp_path, model=TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
     device = torch.device(DEVICE)
     checkpoint = load(folder, device, device, torch.float32)
+    round_to_float8(checkpoint.model, weights)
     frames = []
     for path in ("plain", "fused"):
         rows = tuple(
@@ -48,7 +69,9 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
         if path == "plain":
             frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(2)]))
         else:
-            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention, alike)
+            step = fused.FusedFrame(
+                checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention, alike, weights
+            )
             slots = torch.arange(3, device=device)
             frames.append(np.stack([step(slots)[0].cpu().numpy() for _ in range(2)]))
     assert np.array_equal(*frames)

@@ -55,6 +55,15 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(post:
     assert (again - alone[1, : len(again)]).abs().max() < 1e-5
 
 
+@torch.inference_mode()
+def test_eleven_bits_are_near_the_plain_sound() -> None:
+    codec = random_codec(transformer()).to(DEVICE)
+    codes = torch.randint(0, 8, (2, 3, 8), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    alone = codec.decode(codes)[:, 0]
+    heard = fused.FusedDecoder(codec, 2, "tf32")(codes, torch.arange(2, device=DEVICE))
+    assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
+
+
 def test_more_frames_than_it_was_made_for_are_refused() -> None:
     decoder = fused.FusedDecoder(random_codec(transformer()).to(DEVICE), 1, frames=2)
     with pytest.raises(ValueError, match="3 frames"):

@@ -1,0 +1,93 @@
+"""Clips that are encoded while others speak: what it costs these, and how long a clip takes."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import threading
+import time
+
+import numpy as np
+
+from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, row
+from engine.clips import AT_ONCE, Clips
+from engine.codec import Codec
+from engine.codec.fused import FusedDecoder
+from engine.codec.fused_encoder import FusedEncoder
+from engine.loop import Loop
+from engine.model import DualAR
+from engine.runner import Runner
+from engine.scheduler import Plan
+from engine.streams import GraphStreams
+
+CLIP_SECONDS = 10
+TURNS = 300
+
+
+class WatchedLoop(Loop):
+    """Keeps how long each turn took: what a listener waits for a frame."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self.turns: list[float] = []
+        self.many = threading.Event()
+
+    def _turn(self, plan: Plan) -> None:
+        started = time.perf_counter()
+        super()._turn(plan)
+        if plan.speaking:
+            self.turns.append((time.perf_counter() - started) * 1e3)
+        if len(self.turns) >= TURNS:
+            self.many.set()
+
+
+def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) -> dict[str, dict[str, float]]:
+    """Turns of the loop in ms while `rows` speak, alone and while `count` clips are encoded; then clips by themselves.
+
+    Takes the codec's weights.
+    """
+    runner = Runner(model, rows, 4096)
+    runner.use_graphs(True, lambda done: None)
+    streams = GraphStreams(FusedDecoder(codec, rows), rows)
+    streams.capture(lambda done: None)
+    encoder = FusedEncoder(codec, AT_ONCE)
+    started = time.perf_counter()
+    encoder.prepare()
+    compiled = time.perf_counter() - started
+    clips = Clips(encoder, codec.config, DEVICE, AT_ONCE, lambda: None)
+    clips.prepare()
+    noise = np.random.default_rng(0).standard_normal(CLIP_SECONDS * codec.config.sample_rate).astype(np.float32) * 0.1
+
+    async def encode(many: int) -> float:
+        began = time.perf_counter()
+        await asyncio.gather(*(clips.encode(np.roll(noise, i), codec.config.sample_rate) for i in range(many)))
+        return (time.perf_counter() - began) * 1e3
+
+    asyncio.run(encode(2))
+    out = {"alone": spread([asyncio.run(encode(1)) for _ in range(10)])}
+    out["ten at once"] = spread([asyncio.run(encode(count)) for _ in range(5)])
+    loop = WatchedLoop(runner, streams, DEVICE, rows, rows, FRAME_SECONDS)
+    loop.start()
+    for i in range(rows):
+        speaking = row(0, i, 100, S2_PRO)
+        speaking.max_frames = 3900
+        loop.submit(speaking)
+    loop.many.wait(60)
+    out["turns"] = spread(loop.turns[-TURNS // 2 :])
+    before = len(loop.turns)
+    meanwhile = asyncio.run(encode(count))
+    out["turns while clips are encoded"] = spread(loop.turns[before + 1 :])
+    loop.stop()
+    clips.stop()
+    out["clips while rows speak"] = {"all_ms": meanwhile, "compile_s": compiled}
+    return out
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Median, the worst of a hundred, and the worst."""
+    ordered = sorted(values)
+    return {
+        "median_ms": statistics.median(ordered),
+        "p99_ms": ordered[len(ordered) * 99 // 100],
+        "worst_ms": ordered[-1],
+    }
