@@ -69,7 +69,7 @@ class Stage:
         process = subprocess.Popen(
             [sys.executable, "-m", self.module, *self.arguments, "--out", str(out)],
             cwd=ROOT,
-            env={**os.environ, **self.settings},
+            env={**os.environ, **self.settings, "TRITON_CACHE_DIR": str(out.parent / "kernels")},  # all compiled anew
             start_new_session=True,
         )
         try:
@@ -94,7 +94,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
     """All of them, in their order."""
     settings = {name: os.environ.get(name, value) for name, value in SERVICE_SETTINGS.items()}
     everything = [
-        Stage("engine", "benchmarks.gpu", (str(options.small),), 240),
+        Stage("engine", "benchmarks.gpu", (str(options.small),), 330),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
         Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
         Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),

@@ -209,7 +209,7 @@ def main() -> None:
         if arguments.out:
             arguments.out.write_text(json.dumps(report, indent=1))
 
-    faulthandler.dump_traceback_later(240)
+    faulthandler.dump_traceback_later(320)
     began = time.perf_counter()
     with torch.inference_mode():
         keep("kernels", check_kernels())

@@ -77,6 +77,11 @@ def capture_sizes(
     progress: Callable[[float], None],
 ) -> dict[int, Captured]:
     """Capture every size, the largest first so that the others fit into its memory pool."""
+    from engine.kernels.launch import compiling  # needs Triton, which CPU-only machines may lack
+
+    with compiling():
+        for each in inputs.values():
+            work(each)
     graphs: dict[int, Captured] = {}
     pool = None
     for done, size in enumerate(sorted(inputs, reverse=True), 1):

@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.kernels.rotate import rotate_twin
 from engine.model import attention
@@ -230,7 +231,8 @@ def decode_attention(
     stats = torch.empty(rows, n_head, splits, 2, device=qkv.device, dtype=torch.float32)
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
-    _attend[(rows, kv_heads, splits)](
+    launch(
+        _attend, (rows, kv_heads, splits),
         qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats, _arrivals(qkv.device), out,
         eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
 
@@ -64,7 +65,8 @@ def end_frame(
     width = text.shape[1]
     if inputs.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
         raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
-    _end_frame[(rows, triton.cdiv(width, 1024))](
+    launch(
+        _end_frame, (rows, triton.cdiv(width, 1024)),
         slots, codes, text, audio, inputs, positions, frames, recent,
         first_token, books, audio.shape[0] // books, width, last_position, math.sqrt(books + 1),
         WINDOW=recent.shape[1], BLOCK=1024, OVERLAP=overlaps(codes.device), num_warps=4, **early(codes.device),

@@ -19,6 +19,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
 
@@ -85,7 +86,7 @@ def _one(
     tl.store(out + column, y.to(out.dtype.element_ty), mask=column < columns)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _many(
     x, weight, scales, residual, out, partial, arrived, rows, columns, depth, share,
     SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
@@ -191,9 +192,9 @@ def linear(
 def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
     """x (rows, depth), contiguous, RMS-normalised with gains (depth,)."""
     out = torch.empty_like(x)
-    _norm[(x.shape[0],)](
-        x, gains, out, x.shape[1], eps, BLOCK=triton.next_power_of_2(x.shape[1]), OVERLAP=overlaps(x.device),
-        num_warps=4, **early(x.device),
+    launch(
+        _norm, (x.shape[0],), x, gains, out, x.shape[1], eps,
+        BLOCK=triton.next_power_of_2(x.shape[1]), OVERLAP=overlaps(x.device), num_warps=4, **early(x.device),
     )  # fmt: skip
     return out
 
@@ -213,7 +214,8 @@ def _through_one(
     tiles = _tiles_of_one(columns, depth, gated, weight.element_size())
     # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
     overlap = overlaps(x.device) and not gated
-    _one[(triton.cdiv(columns, tiles.block_n),)](
+    launch(
+        _one, (triton.cdiv(columns, tiles.block_n),),
         x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
         out, columns, depth, eps,
         SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
@@ -237,7 +239,8 @@ def _through_many(
     partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
     block_m = min(64, max(16, triton.next_power_of_2(rows)))
-    _many[(triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m))](
+    launch(
+        _many, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
         x, weight, x if scales is None else scales, x if residual is None else residual,
         out, partial, _arrivals(x.device), rows, columns, depth, share,
         SCALED=scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,

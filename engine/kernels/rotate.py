@@ -8,6 +8,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.launch import launch
+
 
 @triton.jit
 def _rotate(
@@ -72,7 +74,8 @@ def rotate(
         raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
-    _rotate[(rows, n_head + 2 * kv_heads)](
+    launch(
+        _rotate, (rows, n_head + 2 * kv_heads),
         qkv, q_norm, k_norm, table, slots, positions, keys, values, out, eps, keys.stride(0), keys.stride(1),
         N_HEAD=n_head, N_KV=kv_heads, HALF=head_dim // 2, HAS_NORM=norms is not None, num_warps=1,
     )  # fmt: skip

@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
@@ -114,7 +115,7 @@ def _column(key):
     return 0xFFFF - (key & 0xFFFF).to(tl.int32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first_draw"])
 def _sample(
     logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
     columns, width, first_draw, stop, code_stride,
@@ -180,7 +181,8 @@ def sample(
         raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
     block = max(triton.next_power_of_2(columns), 2 * AT_ONCE)
-    _sample[(rows,)](
+    launch(
+        _sample, (rows,),
         logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,

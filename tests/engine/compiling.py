@@ -7,17 +7,26 @@ compile; prints how many were compiled.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import torch
 from torch import Tensor
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
+from engine.cache import KVCache
 from engine.codec.fused import FusedDecoder
-from engine.kernels.conv import Weights
+from engine.codec.fused_encoder import FusedEncoder
+from engine.config import ModelConfig, TransformerSizes, Weights
+from engine.fused import FusedFrame, FusedPrefill
+from engine.kernels import conv
+from engine.kernels.launch import compiling
 from engine.kernels.tiles import Tiles, pick
+from engine.model import DualAR
+from engine.slots import Slots
 from tests.engine.small_codec import random_codec, transformer
 
 SHARED = 232448
@@ -37,19 +46,42 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def tiles_of_a_gpu(x: Tensor, weights: Weights, total: int | None) -> Tiles:
+def tiles_of_a_gpu(x: Tensor, weights: conv.Weights, total: int | None) -> Tiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
     return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+
+
+def compile_frames() -> None:
+    """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
+    for name in ("linear", "decode_attention", "sample", "end_frame"):
+        module: Any = sys.modules[f"engine.kernels.{name}"]
+        module.overlaps, module.early = lambda device: True, lambda device: {"launch_pdl": True}
+    sizes = TransformerSizes(400, 1, 64, 4, 2, 16, 96, True, 1e6, 1e-6)
+    fast = replace(sizes, vocab_size=64, qk_norm=False)
+    config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
+    for weights in get_args(Weights):
+        model = DualAR(config).bfloat16().eval().requires_grad_(False)
+        device, dtype = torch.device("cpu"), torch.bfloat16
+        cache, slots = KVCache(sizes, 3, 256, device, dtype), Slots(config, 3, 256, device, dtype)
+        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights)
+        read = FusedPrefill(model, frame.slow, cache)
+        lines = torch.zeros(8, dtype=torch.int64)
+        with compiling():
+            frame(torch.arange(1))
+            frame(torch.arange(2))
+            read(lines, lines.repeat(4, 1), lines, lines)
 
 
 def main() -> None:
     driver.set_active(Hopper())  # type: ignore[no-untyped-call]
     module: Any = sys.modules["engine.kernels.conv"]
     module._tiles = tiles_of_a_gpu
+    compile_frames()
     for precision in ("float32", "tf32", "bfloat16"):
         decoder = FusedDecoder(random_codec(transformer()), 8, precision)  # type: ignore[arg-type]
         decoder.prepare([(1, 1), (8, 8)])
+    FusedEncoder(random_codec(transformer()), 2).prepare()
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
 
 
