@@ -27,8 +27,9 @@ test:
 	$(PY) -m pytest -m browser || status="FAILED"; \
 	echo "==> All tests, browser tests included: $$status"; [ "$$status" = passed ]
 
+# The packages of the tests, for a browser presses Speak too, where there is one.
 bench:
-	@scripts/prepare run
+	@scripts/prepare test
 	@$(PY) -m benchmarks.bench
 
 # The packages of the tests, for upstream's loop is measured beside ours.

@@ -1,7 +1,8 @@
-"""`make bench`: the real studio as a user starts it, on two cores: ready, first audio, real-time factor, memory.
+"""`make bench`: the real studio as a user starts it, on two cores: ready, first audio, real-time factor, memory, page.
 
 The settings of app.py hold here too (MODEL, DEVICE …); PORT is chosen. Times are taken by this process's clock at
-the far end of HTTP, so they hold the network stack, the server and the engine.
+the far end of HTTP, so they hold the network stack, the server and the engine; the page's by Chromium's clock, so that
+they hold a press, the browser and the player too.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import platform
 import statistics
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from benchmarks import page
 from benchmarks.api_server import StudioProcess
 
 CORES = 2
@@ -23,6 +25,7 @@ LONG = (
     "The morning was quiet, and the harbour lay under a thin mist. One boat after the other came home, "
     "and the gulls followed them in. By noon the market was full of voices."
 )
+PAGE_TAKES = 10
 PCM_BYTES_A_SECOND = 2 * 24_000
 
 
@@ -53,6 +56,8 @@ class Report:
     rtf_worst: float
     peak_rss_mib: float
     requests: int
+    page: page.Report | None
+    """What benchmarks.page measured in a studio of its own; None where there is no Chromium."""
 
 
 class Studio(StudioProcess):
@@ -101,21 +106,28 @@ def main() -> None:
         rtf_worst=round(max(rtf), 3),
         peak_rss_mib=round(studio.stop(), 0),
         requests=1 + len(first) + len(rtf),
+        page=None,
     )
-    print(table(report))
+    why_not = ""
+    try:
+        report = replace(report, page=page.measure_in_chromium(PAGE_TAKES))
+    except page.NoBrowser as missing:
+        why_not = str(missing)
+    print(table(report, why_not))
     print(json.dumps(asdict(report)))
 
 
-def table(report: Report) -> str:
-    """The report for people."""
+def table(report: Report, why_not: str = "") -> str:
+    """The report for people; ``why_not`` says why there is nothing about the page."""
     rows = [
         ("ready after start", f"{report.ready_s:.2f} s", ""),
         ("first audio over HTTP", f"{report.first_audio_ms:.0f} ms", f"worst {report.first_audio_ms_worst:.0f}"),
         ("real-time factor", f"{report.rtf:.3f}", f"worst {report.rtf_worst:.3f}; below 1 is faster than speech"),
         ("peak resident memory", f"{report.peak_rss_mib:.0f} MiB", ""),
+        *(page.rows(report.page) if report.page else [("the page in a browser", "-", why_not)]),
     ]
     head = f"{report.model} on {report.device}, {report.cores} cores, {report.machine}"
-    return "\n".join([head, *(f"  {name:22} {value:>10}  {note}".rstrip() for name, value, note in rows)])
+    return "\n".join([head, *(f"  {name:26} {value:>10}  {note}".rstrip() for name, value, note in rows)])
 
 
 if __name__ == "__main__":

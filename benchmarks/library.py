@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +74,7 @@ def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
     figures = {"open the library (a start)": median(lambda: Library(home))}
     library = Library(home)
     some = library.voices.get(f"voice_{voices // 2:024x}")
-    last = library.takes.page(limit=1)[0]
+    last, some_voice = library.takes.page(limit=2)[1], "template"
     middle = library.takes.page(limit=500)[-1].id
     calls: dict[str, Callable[[], object]] = {
         "list 50 voices": lambda: library.voices.page(limit=50),
@@ -91,6 +91,10 @@ def measure_library(home: Path, voices: int, takes: int) -> dict[str, float]:
         "search takes: one in all": lambda: library.takes.page(TakeFilter(last.text)),
         "search takes: none": lambda: library.takes.page(TakeFilter("zzzz")),
         "search takes: two letters, none": lambda: library.takes.page(TakeFilter("zz")),
+        "takes of a voice that has all": lambda: library.takes.page(TakeFilter(voice=some_voice)),
+        "takes of a voice that has one": lambda: library.takes.page(TakeFilter(voice="seldom")),
+        "takes of a voice that has none": lambda: library.takes.page(TakeFilter(voice="nobody")),
+        "takes of a voice: a part of many words": lambda: library.takes.page(TakeFilter("tion", voice=some_voice)),
         "open a take": lambda: library.takes.get(last.id),
     }
     return figures | {name: median(call) for name, call in calls.items()}
@@ -123,6 +127,8 @@ def fill(home: Path, voices: int, takes: int) -> None:
             kept | {"n": None, "id": f"req_{n}", "text": " ".join(chance.choices(said, k=20)), "created": float(n)}
             for n in range(1, takes)
         )
+    cast = {"cast": {"Ann": first.address, "Bob": "seldom@1"}}
+    library.takes.add(replace(take, id="req_cast", voice=f"{first.slug}, seldom", voice_id=None, parameters=cast))
 
 
 async def measure_references(home: Path, model: str) -> dict[str, float]:

@@ -7,15 +7,18 @@ hold here too; browser, server and engine share this machine, so the figures hol
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import shutil
 import statistics
 import sys
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Page, sync_playwright
+from benchmarks.api_server import StudioProcess
 
-from benchmarks.bench import Studio
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
@@ -47,10 +50,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--takes", type=int, default=50)
     takes = parser.parse_args().takes
+    try:
+        report = measure_in_chromium(takes)
+    except NoBrowser as missing:
+        sys.exit(str(missing))
+    print(table(report))
+    print(json.dumps(asdict(report)))
+
+
+class NoBrowser(Exception):
+    """There is nothing to open the page in; the message says what to install."""
+
+
+def measure_in_chromium(takes: int) -> Report:
+    """Start a studio, open its page and speak so many takes. Raises NoBrowser."""
     program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if program is None:
-        sys.exit(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}")
-    studio = Studio()
+        raise NoBrowser(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}")
+    if importlib.util.find_spec("playwright") is None:
+        raise NoBrowser("no playwright: install requirements-test.txt")
+    from playwright.sync_api import sync_playwright
+
+    studio = StudioProcess()
     try:
         studio.wait_until_ready()
         with sync_playwright() as playwright:
@@ -61,8 +82,7 @@ def main() -> None:
             browser.close()
     finally:
         studio.stop()
-    print(table(report))
-    print(json.dumps(asdict(report)))
+    return report
 
 
 def measure(page: Page, address: str, takes: int) -> Report:
@@ -117,7 +137,12 @@ def heap_mib(page: Page) -> float:
 
 def table(report: Report) -> str:
     """The report for people."""
-    rows = [
+    return "\n".join(f"  {name:26} {value:>10}  {note}".rstrip() for name, value, note in rows(report))
+
+
+def rows(report: Report) -> list[tuple[str, str, str]]:
+    """Name, value and note of each figure."""
+    return [
         ("page takes presses after", f"{report.interactive_ms:.0f} ms", "fresh browser"),
         ("first sound, server", f"{report.server_ms:.0f} ms", ""),
         ("press to first sample", f"{report.heard_ms:.0f} ms", ""),
@@ -125,7 +150,6 @@ def table(report: Report) -> str:
         ("gaps", str(report.gaps), f"in {report.takes} takes"),
         ("JavaScript memory", f"{report.heap_mib_last:.1f} MiB", f"{report.heap_mib_first:.1f} after a tenth of them"),
     ]
-    return "\n".join(f"  {name:26} {value:>10}  {note}".rstrip() for name, value, note in rows)
 
 
 if __name__ == "__main__":

@@ -43,11 +43,20 @@ class History:
         kept = self._recorder.retention
         return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self._library.takes.undo_seconds}
 
+    async def by_id(self, wanted: TakeFilter) -> TakeFilter:
+        """The same filter with its voice by id, so that names may change."""
+        if wanted.voice is None or "@" in wanted.voice:
+            return wanted
+        try:
+            voice = await to_thread.run_sync(self._library.voices.get, wanted.voice)
+        except NotFound:
+            return wanted  # one that is deleted, or clip, or random
+        return replace(wanted, voice=voice.id)
+
     async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
         """First those that are not in the library, then those that are. Raises NotFound when ``after`` is gone."""
         await self._settle()
-        recent = [take for take in self._recent.list(wanted.caller) if _fits(take, wanted)]
-        return await to_thread.run_sync(partial(self._page, recent, wanted, limit, after))
+        return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
     async def get(self, take_id: str, sees: str | None) -> TakeJson:
         """All that is known of a take. Raises NotFound."""
@@ -123,9 +132,17 @@ class History:
         if self._recorder is not None:
             await self._recorder.settle(take_id)
 
+    def _label(self, voice: str | None) -> str | None:
+        """How recent takes name a voice that is asked for by its id."""
+        try:
+            return voice and self._library.voices.get(voice).slug
+        except NotFound:
+            return voice
+
     def _page(self, recent: list[Take], wanted: TakeFilter, limit: int, after: str | None) -> TakePage:
         known = self._library.takes.known([take.id for take in recent])
-        recent = [take for take in recent if take.id not in known]
+        label = self._label(wanted.voice)
+        recent = [take for take in recent if take.id not in known and _fits(take, wanted, label)]
         places = [take.id for take in recent]
         if after in places:
             recent, after = recent[places.index(after) + 1 :], None
@@ -141,11 +158,11 @@ class History:
         return TakePage(data, last, len(found) > limit)
 
 
-def _fits(take: Take, wanted: TakeFilter) -> bool:
-    """Whether a take answers the question, so far as that is known without its words."""
+def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
+    """Whether a take answers the question, so far as it is known without its words; ``label`` is the voice's."""
     return (
         not (wanted.query.strip() or wanted.starred)
-        and (wanted.voice is None or wanted.voice == take.voice)
+        and (label is None or label in take.voice.split(", "))
         and (wanted.since is None or take.created >= wanted.since)
         and (wanted.until is None or take.created < wanted.until)
         and (wanted.ids is None or take.id in wanted.ids)

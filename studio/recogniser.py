@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,7 +48,7 @@ class Recogniser(Protocol):
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
         """The words of float32 mono samples (samples,) at RATE. Blocking; raises OSError, RuntimeError, ValueError.
 
-        ``language``: two or three letters, blank to have it recognised too.
+        ``language``: two or three letters; blank, or one that it does not know, to have it recognised too.
         """
 
 
@@ -62,10 +63,11 @@ class FasterWhisper:
     def recognise(self, pcm: np.ndarray, language: str) -> Heard:
         if self._model is None:
             self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
-        found, info = self._model.transcribe(pcm, language=language or None, word_timestamps=True)
+        known = language if language in self._model.supported_languages else None  # else it is recognised too
+        found, info = self._model.transcribe(pcm, language=known, word_timestamps=True)
         segments = list(found)  # a generator: the work is done here
         words = tuple(
-            Word(word.word.strip(), round(word.start, 3), round(word.end, 3), round(word.probability, 3))
+            Word(word.word.strip(), *(round(float(value), 3) for value in (word.start, word.end, word.probability)))
             for segment in segments
             for word in segment.words or ()
         )
@@ -77,12 +79,14 @@ PACKAGES = {"faster-whisper": FASTER_WHISPER}
 
 
 def check_name(name: str) -> str:
-    """A setting such as faster-whisper:base. Raises ValueError for what is unknown or not installed."""
+    """A setting such as faster-whisper:base. Raises ValueError for what is unknown, not installed or not there."""
     kind, _, model = name.partition(":")
     if kind not in PACKAGES or not model:
         raise ValueError(f"allowed is {' or '.join(f'{each}:MODEL' for each in PACKAGES)}")
     if importlib.util.find_spec(PACKAGES[kind]) is None:
         raise ValueError(f"it needs the package {kind}, which is not installed")
+    if Path(model).is_absolute() and not Path(model).is_dir():
+        raise ValueError(f"there is no folder {model}")
     return name
 
 

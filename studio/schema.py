@@ -249,3 +249,27 @@ def m009_part_takes(db: Database) -> None:
     db.table("part_takes").create_index(["id"], unique=True)
     db.table("part_takes").create_index(["part_id"])
     db.table("part_takes").create_index(["audio"])
+
+
+@MIGRATIONS()
+def m010_take_voices(db: Database) -> None:
+    """By which names a take's voices can be asked for: id, slug and slug@revision of each, of a dialogue's cast too."""
+    db.execute("create table take_voices (name text, take integer, primary key (name, take)) without rowid")
+    db.execute("create index take_voices_by_take on take_voices (take)")
+    addresses = (
+        "select new.voice as address union all select json_extract(new.parameters, '$.voice')"
+        " union all select value from json_each(new.parameters, '$.cast')"
+    )
+    slugs = f"select rtrim(rtrim(address, '0123456789'), '@') as slug from ({addresses})"
+    names = (
+        f"select new.voice_id as name union all {addresses} union all {slugs}"
+        f" union all select id from voices where deleted is null and slug in ({slugs})"
+    )
+    add = f"insert or ignore into take_voices select name, new.n from ({names}) where name is not null"
+    db.execute(f"create trigger take_voices_added after insert on takes begin {add}; end")
+    db.execute(f"create trigger take_voices_now after update of voice on takes begin {add}; end")
+    db.execute("update takes set voice = voice")
+    db.execute("drop trigger take_voices_now")
+    removed = "delete from take_voices where take = old.n"
+    db.execute(f"create trigger take_voices_removed after delete on takes begin {removed}; end")
+    db.execute("drop index idx_takes_voice_id_n")  # nothing asks for it any more

@@ -17,6 +17,7 @@ import engine
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "studio", "training", "benchmarks", "tests")
 MAX_FILE_LINES = 400
+MAX_PAGE_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 
 ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqlite3", "sqlite_utils", "studio"}
@@ -167,6 +168,15 @@ def test_files_and_functions_stay_small(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             assert length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "assets/page").iterdir()), ids=name_of)
+def test_the_pages_files_stay_small_and_say_their_duty(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MAX_PAGE_FILE_LINES
+    comment = {".js": "// ", ".css": "/* "}.get(path.suffix, "")
+    assert lines[0].startswith(comment)
+    assert len(lines[0]) > 20 or not comment
 
 
 @pytest.mark.parametrize("path", PRODUCT, ids=name_of)

@@ -30,7 +30,7 @@ const FILLINGS = {
   Speeds: [0.85, 1, 1.15].map((speed) => ({ speed })),
 };
 
-function unfit(why, advice) {
+export function unfit(why, advice) {
   return new Refusal({ what: "There is nothing to compare yet.", why, advice });
 }
 

@@ -8,12 +8,24 @@ const STORE = "voice-studio-cast-1";
 const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
 const WORDS_IN_A_NAME = 4;
 
+/** The name that begins a line, or undefined. */
+function nameIn(line) {
+  const name = NAME.exec(line)?.[1];
+  return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
+}
+
+/** Whether words stand before the first name: they are in the voice of whoever tells the story. */
+export function isTold(script) {
+  const lines = script.split("\n");
+  const first = lines.findIndex(nameIn);
+  return lines.slice(0, first < 0 ? lines.length : first).join("").trim() !== "";
+}
+
 /** The names in a script that begin so many lines at least, each once, as first written. */
 export function speakers(script, least = 1) {
   const found = new Map();
-  for (const line of script.split("\n")) {
-    const name = NAME.exec(line)?.[1];
-    if (!name || name.split(/\s+/).length > WORDS_IN_A_NAME) continue;
+  for (const name of script.split("\n").map(nameIn)) {
+    if (!name) continue;
     const counted = found.get(folded(name)) ?? { name, lines: 0 };
     counted.lines += 1;
     found.set(folded(name), counted);

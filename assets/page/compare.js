@@ -1,30 +1,31 @@
 // The area that speaks one text in several ways at once, switches between them, and lets the ear vote, blind if wanted.
 
 import { Ballots } from "./ballots.js";
-import { Candidates } from "./candidates.js";
+import { Candidates, unfit } from "./candidates.js";
+import { isTold } from "./cast.js";
 import { Cell } from "./cell.js";
 import { Refusal } from "./door.js";
 import { makeTake } from "./maker.js";
-import { buildRequest } from "./request.js";
 import { Take } from "./take.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
 const SEEDS = 2 ** 31;
+const ALL_CAST = "It is a dialogue, and the Studio's cast has a voice for every line: it would sound the same with each of these.";
 const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask again when there is room
 
 /**
- * Fires "play" {take, isSwitch} (switch: at the same place), "grown" and "made" {take} while takes are made,
- * "told" {take} when a name is shown, and "use" {changes} for the Studio's fields.
+ * Fires "play" {take, others} (if one of the others is heard: at the same place), "grown" and "made" {take} while takes
+ * are made, "told" {take} when a name is shown, and "use" {changes} for the Studio's fields.
  */
 export class Compare extends EventTarget {
   #cells = [];
   #making = null; // the AbortController of what is being made
   #round = 0;
 
-  /** fields: the Studio's; health: to wait for the engine. */
-  constructor(root, fields, health) {
+  /** fields: the Studio's; health: to wait for the engine; request(fields): the body that is sent. */
+  constructor(root, { fields, health, request }) {
     super();
-    Object.assign(this, { root, fields, health });
+    Object.assign(this, { root, fields, health, request });
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
     this.candidates = new Candidates(root);
     this.ballots = new Ballots(this.part("results"));
@@ -97,7 +98,8 @@ export class Compare extends EventTarget {
     const shared = Math.floor(Math.random() * SEEDS);
     const requests = [];
     for (const { label, fields } of listed) {
-      const request = await buildRequest(fields, this.health.frameRate);
+      const request = await this.request(fields);
+      if (request.cast && this.candidates.kind === "voices" && !isTold(request.input)) throw unfit(ALL_CAST, "Compare settings, or switch Dialogue off in the Studio.");
       requests.push({ label, fields, request: { seed: shared, ...request } });
     }
     return requests;

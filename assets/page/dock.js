@@ -1,6 +1,7 @@
 // The docked player's face: waveform, position, time, figures. It draws what it is told and reports presses.
 
 const BARS_PER_SECOND = 30;
+const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
 export function clock(seconds) {
@@ -42,19 +43,37 @@ export class Dock extends EventTarget {
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
     this.parts.seek.addEventListener("input", ({ target }) => tell("seek", { seconds: Number(target.value) }));
+    this.parts.seek.addEventListener("keydown", (event) => this.#step(event));
     this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
     new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+  }
+
+  /** A press of an arrow goes on by a second; the slider itself would go on by its step, which is a hundredth. */
+  #step(event) {
+    const by = STEPS[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const seconds = Math.min(Math.max(0, this.#view.position + by), this.#view.seconds);
+    this.dispatchEvent(new CustomEvent("seek", { detail: { seconds } }));
   }
 
   /** state: empty | waiting | playing | paused | over; the words are for people and screen readers. */
   say(state, words) {
     this.element.dataset.state = state;
     if (words !== undefined && this.parts.status.textContent !== words) this.parts.status.textContent = words;
-    const playing = state === "playing" || state === "waiting";
-    this.parts.play.setAttribute("aria-label", playing ? "Pause" : "Play");
+    this.parts.play.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
     this.parts.play.disabled = state === "empty";
-    if (!playing) this.level(0);
+    if (!this.isPlaying) this.level(0);
+  }
+
+  get state() {
+    return this.element.dataset.state;
+  }
+
+  /** Whether sound comes, or is waited for. */
+  get isPlaying() {
+    return this.state === "playing" || this.state === "waiting";
   }
 
   /** How loud the sound is now, from 0 to 1. */

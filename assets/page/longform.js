@@ -138,9 +138,10 @@ export class LongForm extends EventTarget {
     this.#project = null;
     if (id) localStorage.setItem(OPENED, id);
     else localStorage.removeItem(OPENED);
-    this.part("shelf").hidden = Boolean(id);
-    this.part("project").hidden = !id;
-    if (!id) return this.#list();
+    if (!id) {
+      this.#reveal("shelf");
+      return this.#list();
+    }
     const project = new Project(this.part, id, listed ?? (await voices()));
     if (!this.#isOpen) return project.close();
     this.#project = project;
@@ -149,7 +150,12 @@ export class LongForm extends EventTarget {
       this.#show(null);
       this.#say(detail.words);
     });
-    return project.look();
+    await project.look(); // before it is seen: a press on what the last one said would be lost
+    if (this.#project === project) this.#reveal("project");
+  }
+
+  #reveal(name) {
+    for (const each of ["shelf", "project"]) this.part(each).hidden = each !== name;
   }
 
   async #list() {
@@ -157,10 +163,7 @@ export class LongForm extends EventTarget {
     try {
       const { data } = await listProjects();
       if (!this.#isOpen || this.#project) return;
-      const rows = data.map((project) => this.#row(project));
-      const focused = document.activeElement?.dataset.project;
-      this.part("projects").replaceChildren(...rows);
-      if (focused) rows.find((row) => row.firstChild.dataset.project === focused)?.firstChild.focus();
+      this.part("projects").replaceChildren(...data.map((project) => this.#row(project)));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
@@ -177,7 +180,7 @@ export class LongForm extends EventTarget {
       stateWord(project.state, WORDS[project.state]),
       element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
     ]);
-    button.dataset.project = project.id;
+    button.dataset.key = project.id;
     return element("li", {}, [button]);
   }
 }

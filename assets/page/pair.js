@@ -5,6 +5,7 @@ import { element } from "./parts.js";
 /** Fires "switch" with {take} when that one shall be heard, and "change" when others are compared. */
 export class Pair extends EventTarget {
   #takes = [];
+  #heard = null;
 
   constructor(bar) {
     super();
@@ -37,6 +38,7 @@ export class Pair extends EventTarget {
 
   /** Mark the take that is heard. */
   mark(take) {
+    this.#heard = take;
     for (const side of this.sides.children) side.setAttribute("aria-pressed", String(side.dataset.id === take?.id));
   }
 
@@ -50,7 +52,7 @@ export class Pair extends EventTarget {
   #side(take) {
     const side = element("button", { type: "button", textContent: take.name, onclick: () => this.#tell("switch", { take }) });
     side.dataset.id = take.id;
-    side.setAttribute("aria-pressed", "false");
+    side.setAttribute("aria-pressed", String(take.id === this.#heard?.id));
     return side;
   }
 

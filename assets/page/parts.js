@@ -21,6 +21,12 @@ export function labelled(button, label) {
   return button;
 }
 
+/** Give a parent these children; where it has them already, nothing is touched: presses and focus on them stay. */
+export function setChildren(parent, children) {
+  const present = [...parent.children];
+  if (children.length !== present.length || children.some((child, i) => child !== present[i])) parent.replaceChildren(...children);
+}
+
 /** Hours, minutes and seconds, as short as they can be said. */
 export function duration(seconds) {
   const whole = Math.max(1, Math.round(seconds));

@@ -1,7 +1,7 @@
 // One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
 
 import { Refusal } from "./door.js";
-import { duration, element } from "./parts.js";
+import { duration, element, setChildren } from "./parts.js";
 import { PartRow } from "./part.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
@@ -138,9 +138,7 @@ export class Project extends EventTarget {
   #showParts({ data, total }) {
     const shown = new Map(data.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
     for (const part of data) shown.get(part.id).show(part);
-    const rows = [...shown.values()].map((row) => row.element);
-    const present = [...this.part("rows").children];
-    if (rows.length !== present.length || rows.some((row, i) => row !== present[i])) this.part("rows").replaceChildren(...rows);
+    setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
     this.#rows = shown;
     this.part("pager").hidden = total <= PAGE;
     this.part("range").textContent = `${this.#page * PAGE + 1} to ${this.#page * PAGE + data.length} of ${total}`;

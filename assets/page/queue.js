@@ -1,9 +1,11 @@
 // The area of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
 
 import { cancelRequest, queue, recentTakes } from "./door.js";
+import { element, labelled, setChildren } from "./parts.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
+const COLUMNS = 6; // and one more for the button
 
 const STATES = { waiting: "In line", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
 
@@ -14,12 +16,12 @@ function cells(take) {
 }
 
 export class Queue {
+  #rows = new Map(); // by take id
   #timer = 0;
   #isOpen = false;
 
-  constructor(element) {
-    this.element = element;
-    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+  constructor(root) {
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
   }
 
   open() {
@@ -40,27 +42,28 @@ export class Queue {
       ? `${line.running} of ${line.max_rows} places speak, ${line.waiting} in line.`
       : "The engine is not ready.";
     this.part("empty").hidden = takes.length > 0;
-    this.part("rows").replaceChildren(...takes.slice(0, SHOWN).map((take) => this.#row(take)));
+    this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
+    setChildren(this.part("rows"), [...this.#rows.values()]);
     this.#timer = setTimeout(() => this.#refresh(), REFRESH);
   }
 
+  /** The row of a take, the same one as long as it is listed: a press on its button must not miss it. */
   #row(take) {
-    const row = document.createElement("tr");
+    const row = this.#rows.get(take.id) ?? this.#newRow(take);
+    const isUnderWay = take.state === "waiting" || take.state === "speaking";
     row.dataset.state = take.state;
     row.title = take.error ?? take.id;
-    row.append(...cells(take).map((words) => Object.assign(document.createElement("td"), { textContent: words })));
-    const last = document.createElement("td");
-    if (take.state === "waiting" || take.state === "speaking") last.append(this.#end(take));
-    row.append(last);
+    for (const [i, words] of cells(take).entries()) if (row.cells[i].textContent !== words) row.cells[i].textContent = words;
+    if (!isUnderWay) row.cells[COLUMNS].replaceChildren();
     return row;
   }
 
-  #end(take) {
-    const end = Object.assign(document.createElement("button"), { type: "button", textContent: "Stop" });
-    end.addEventListener("click", async () => {
+  #newRow(take) {
+    const onclick = async () => {
       await cancelRequest(take.id);
       this.#refresh();
-    });
-    return end;
+    };
+    const end = labelled(element("button", { type: "button", textContent: "Stop", onclick }), `Stop the take of ${take.voice}, seed ${take.seed}`);
+    return element("tr", {}, [...Array.from({ length: COLUMNS }, () => element("td")), element("td", {}, [end])]);
   }
 }

@@ -65,6 +65,10 @@ export class ScriptTools {
       this.#open(false);
       this.toggle.focus();
     });
+    this.panel.addEventListener("focusout", ({ relatedTarget }) => {
+      const staysBy = [this.panel, this.toggle, this.area]; // to the script it goes with every tag
+      if (relatedTarget && !staysBy.some((each) => each.contains(relatedTarget))) this.#open(false);
+    });
     document.addEventListener("pointerdown", ({ target }) => {
       if (!this.panel.contains(target) && target !== this.toggle) this.#open(false);
     });

@@ -25,7 +25,7 @@ function facts({ engine, status }, { model, versions, storage }) {
         ["Model", `${model}, ${(engine.parameters / 1e6).toFixed(0)} million parameters`],
         ["Device", `${engine.device}, ${engine.dtype}, ${engine.frame_path}`],
         ["At a time", `${engine.max_rows} requests of ${engine.max_context} positions; ${engine.max_waiting} more may wait`],
-        ["Memory", engine.memory],
+        ...(engine.memory ? [["Memory", engine.memory]] : []),
       ]
     : [["Model", `${model}: ${status}`]];
   const { folder, voices: voiceCount, takes, database_bytes: database, audio_bytes: audio } = storage;

@@ -44,12 +44,12 @@ function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
 }
 
 /**
- * isBlind: its name and settings are not to be told yet. isLive: heard while it is made, not again. settings are the
- * page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.
+ * isBlind: its name and settings are not to be told yet. pressedAt: when it was asked for, in milliseconds of
+ * performance.now(), null if it is not heard while it is made. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.
  */
 export class Take {
   constructor({ number, request, voiceName, settings }) {
-    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, isLive: false, isLearned: false });
+    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, pressedAt: null, isLearned: false });
     Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
     Object.assign(this, { record: null, queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
   }

@@ -20,6 +20,7 @@ export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
   #takes = [];
   #deleted = null;
+  #current = null;
 
   /** format: gives the format besides WAV in which takes can be saved, or null. */
   constructor(root, format) {
@@ -55,6 +56,7 @@ export class TakeList extends EventTarget {
 
   /** Mark the take that the player holds. */
   select(take) {
+    this.#current = take;
     for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
     this.pair.mark(take);
   }
@@ -70,10 +72,18 @@ export class TakeList extends EventTarget {
   }
 
   #insert(take) {
-    this.#takes.unshift(take);
     take.row = this.#row(take);
-    this.part("list").prepend(take.row);
+    take.row.toggleAttribute("aria-current", take === this.#current);
+    this.#place(take);
     this.root.hidden = false;
+  }
+
+  /** By number: of several that are made at once, the first to be asked for may be the last to end. */
+  #place(take) {
+    this.#takes.push(take);
+    this.#takes.sort((a, b) => b.number - a.number);
+    const next = this.#takes[this.#takes.indexOf(take) + 1];
+    this.part("list").insertBefore(take.row, next?.row ?? null);
   }
 
   #tell(type, take) {
@@ -114,10 +124,7 @@ export class TakeList extends EventTarget {
     const take = this.#deleted;
     this.#deleted = null;
     this.part("deleted").hidden = true;
-    this.#takes.push(take);
-    this.#takes.sort((a, b) => b.number - a.number);
-    const next = this.#takes[this.#takes.indexOf(take) + 1];
-    this.part("list").insertBefore(take.row, next?.row ?? null);
+    this.#place(take);
     remember(this.#takes);
     take.row.querySelector(".take-play").focus();
     this.#tellServer(() => restoreTakes([take.id]));

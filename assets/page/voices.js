@@ -100,8 +100,6 @@ export class Voices extends EventTarget {
     const turn = (this.#turn += 1);
     const found = await this.#find();
     if (turn !== this.#turn) return;
-    const focused = document.activeElement?.closest("#area-voices .card")?.dataset.id;
-    const label = document.activeElement?.getAttribute("aria-label");
     this.#cards.clear();
     this.part("list").replaceChildren();
     this.#append(found);
@@ -111,7 +109,6 @@ export class Voices extends EventTarget {
     this.part("empty").textContent = isNarrowed
       ? "No voice is like that. Search for less, or choose All."
       : "No voices yet. Record or upload a clip under New voice, or import a .fishvoice file.";
-    if (focused) this.#cards.get(focused)?.querySelector(`[aria-label="${CSS.escape(label ?? "")}"]`)?.focus();
   }
 
   async #more() {
@@ -143,9 +140,7 @@ export class Voices extends EventTarget {
       };
       return button;
     });
-    const at = [...this.part("tags").children].indexOf(document.activeElement);
     this.part("tags").replaceChildren(...buttons);
-    buttons[at]?.focus();
   }
 
   #mark(id) {

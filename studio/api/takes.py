@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -71,7 +70,6 @@ class TakeRoutes:
 
     def __init__(self, service: SpeechService) -> None:
         self._history = service.history
-        self._voices = service.voices.library.voices
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -169,15 +167,7 @@ class TakeRoutes:
         return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
-        """Voices are looked for by their id, so that names may change."""
-        name = wanted.filter.voice
-        if name is None or "@" in name:
-            return wanted.filter
-        try:
-            voice = await to_thread.run_sync(self._voices.get, name)
-        except NotFound:
-            return wanted.filter  # one that is deleted, or clip, or random
-        return replace(wanted.filter, voice=voice.id)
+        return await self._history.by_id(wanted.filter)
 
     def _undo(self) -> dict[str, object]:
         return {"undo_seconds": (self._history.retention_json or {}).get("undo_seconds", 0)}

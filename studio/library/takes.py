@@ -147,7 +147,7 @@ class _Search:
             escaped = query.replace("!", "!!").replace("%", "!%").replace("_", "!_")
             self.ask("takes.text like ? escape '!'", f"%{escaped}%")
         if wanted.voice is not None:
-            self.ask("? in (voice_id, voice, rtrim(rtrim(voice, '0123456789'), '@'))", wanted.voice)
+            self.ask("take_voices.name = ?", wanted.voice)
         if wanted.ids is not None:
             self.ask("id in (select value from json_each(?))", json.dumps(wanted.ids))
         for condition, value in (
@@ -169,7 +169,10 @@ class _Search:
 
     @property
     def order(self) -> str:
-        return "takes_text.rowid" if self.by_index else "takes.n"
+        """The number of a take, in the index that is walked backwards."""
+        if self.by_index:
+            return "takes_text.rowid"
+        return "takes.n" if self.wanted.voice is None else "take_voices.take"
 
     def rows(self, db: Database, limit: int) -> list[dict[str, Any]]:
         """Newest first."""
@@ -183,6 +186,8 @@ class _Search:
         sought = self.wanted.query.strip().lower()
         db.register_function(lambda text: sought in text.lower(), name="holds_query")
         source = "takes_text join takes on takes.n = takes_text.rowid" if self.by_index else "takes"
+        if self.wanted.voice is not None:
+            source += " join take_voices on take_voices.take = takes.n"
         return f"from {source} where {' and '.join(self.where)}"
 
 

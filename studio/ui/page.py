@@ -27,7 +27,7 @@ LARGEST_UPLOAD = "25mb"
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
-STYLES = ("studio", "cast", "new-voice", "voices", "longform", "compare", "history", "api", "settings")
+STYLES = ("studio", "cast", "takes", "dock", "code", *AREAS)
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -153,7 +153,6 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         choices, value=choices[0][1], label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
     _html(words.HEAR_VOICE)
-    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(
             label=words.CLIP,
@@ -171,6 +170,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("own-clip"))
+    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     return source, voice, clip, clip_text, compare
 
 
@@ -228,7 +228,7 @@ def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop:
 
 
 def _html(markup: str) -> gr.HTML:
-    """Markup of ours, styled by studio.css alone."""
+    """Markup of ours, styled by our stylesheets alone."""
     return gr.HTML(markup, apply_default_css=False)
 
 

@@ -37,7 +37,7 @@ class TakeDoors:
             raise _refusal(f"limit must be from 1 to {MAX_LIST}")
         wanted = TakeFilter(query, voice or None, starred or None, caller=request.state.sees)
         try:
-            page = await self._history.page(wanted, int(limit), after or None)
+            page = await self._history.page(await self._history.by_id(wanted), int(limit), after or None)
         except StudioError as error:
             raise _refusal(str(error)) from error
         return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}

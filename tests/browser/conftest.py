@@ -84,6 +84,8 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recogniser of that name, whose weights are not at hand: it hears "A steady tone." in everything."""
 
     class WhisperModel:
+        supported_languages = ("en",)
+
         def __init__(self, name: str) -> None:
             pass
 

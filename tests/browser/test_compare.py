@@ -109,6 +109,23 @@ def test_settings_of_one_voice_are_compared_and_the_winner_goes_into_the_studio(
     assert (kept["temperature"], kept["seed"], kept["keepSeed"]) == (0.35, 2, True)
 
 
+def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
+    compare.page.get_by_role("tab", name="Studio").click()
+    compare.script.fill("It was late.\nAnna: Good evening.\nOld Bert: Is it?")
+    compare.page.get_by_role("switch", name="Dialogue").click()
+    compare.page.get_by_label("Voice of Old Bert").select_option("bert")
+    compare.page.get_by_role("button", name="Compare voices on this script").click()
+    expect(area(compare)).to_contain_text("All are spoken")
+    area(compare).get_by_role("textbox", name="Text").fill("Anna: Good evening.\nOld Bert: Is it?")
+    area(compare).get_by_role("button", name="Speak all").click()
+    expect(area(compare)).to_contain_text("has a voice for every line")
+    area(compare).get_by_role("button", name="Settings", exact=True).click()
+    area(compare).get_by_role("button", name="Speeds").click()
+    requests = speak_all(compare)
+    assert [body["cast"] for body in requests] == [{"Anna": "anna", "Old Bert": "bert"}] * 3
+    assert sorted(body.get("speed", 1) for body in requests) == [0.85, 1, 1.15]
+
+
 def test_a_candidate_is_saved_as_the_sound_that_was_made(compare: Screen) -> None:
     speak_all(compare)
     with compare.page.expect_download() as saving:

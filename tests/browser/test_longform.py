@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import FilePayload, Locator, expect
+from playwright.sync_api import FilePayload, Locator, Route, expect
 
 from studio.settings import Settings
 from tests.browser.screen import Screen
@@ -35,6 +35,21 @@ def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
     with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
         yield served
+
+
+def test_a_project_is_not_seen_before_it_takes_presses(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    held: list[Route] = []
+    screen.page.route("**/v1/projects/*/parts?*", lambda route: held.append(route))
+    with screen.page.expect_request("**/v1/projects/*/parts?*"):
+        area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
+    expect(area.get_by_role("button", name="Speak")).to_have_count(0)
+    held[0].continue_()
+    area.get_by_role("button", name="Speak all parts").wait_for()
+    screen.page.unroute_all()
+    area.get_by_role("button", name="All projects").click()
+    expect(area.get_by_label("Choose a document")).to_be_visible()
 
 
 def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:

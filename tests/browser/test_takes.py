@@ -38,6 +38,7 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
     assert not [body for body in speech if "seed" in body]
     assert screen.heard()["rendered"] == TWO_SECONDS
     assert screen.page.evaluate("window.studio.current.number") == 1
+    assert numbers(screen) == [4, 3, 2, 1]
     seeds = {row.locator(".take-facts span").nth(3).inner_text() for row in screen.takes.all()}
     assert len(seeds) == 4
 
@@ -71,6 +72,7 @@ def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Ope
     rows = {number: screen.page.locator(f"#takes li[data-take='{number}']") for number in (1, 3)}
     rows[1].get_by_role("button", name="Compare").click()
     rows[3].get_by_role("button", name="Compare").click()
+    expect(screen.page.locator("#takes .pair [aria-pressed=true]")).to_have_text("Take 1")
     screen.page.locator("#takes .pair").get_by_role("button", name="Take 1").click()
     screen.page.wait_for_function("window.studio.current.number === 1 && window.studio.position > 1")
     place = screen.page.evaluate("window.studio.position")

@@ -154,3 +154,21 @@ def test_a_dialogue_is_kept_with_its_voices_and_turns_and_can_be_spoken_again(st
         named = spoken(served, input="Anna: One.\nBert: Two.", voice="random")
         take = client.get(f"/v1/takes/{named.headers['x-request-id']}").json()
         assert take["voice"] == "anna, bert" and "voice" not in take["request"]
+
+
+def test_a_kept_dialogue_is_found_by_each_of_its_voices(steered: Steer) -> None:
+    served, _ = steered()
+    alone = spoken(served, input="Alone.", voice="bert", cast=None).headers["x-request-id"]
+    cast = {"Ann": "anna", "Bob": "bert"}
+    both = spoken(served, input="It was late.\nAnn: Hi.\nBob: Yes?", voice="random", cast=cast).headers["x-request-id"]
+    with served.client() as client:
+
+        def ids(**question: str) -> list[str]:
+            return [take["id"] for take in client.get("/v1/takes", params=question).json()["data"]]
+
+        assert ids(voice="anna") == ids(voice="anna@1") == ids(voice="random") == [both]
+        assert ids(voice="bert") == [both, alone] and ids(voice="bert", q="alone") == [alone]
+        client.patch("/v1/voices/anna", json={"name": "Zoe"})
+        assert ids(voice="zoe") == ids(voice="Zoe") == [both]
+        client.delete(f"/v1/takes/{both}")
+        assert ids(voice="zoe") == [] and ids(voice="bert") == [alone]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlite_utils import Database
 
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.schema import MIGRATIONS
 from tests.studio.voices import new_sample
 
 
@@ -195,6 +199,28 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     assert ids("fish") == ["req_1"] and len(files(library)) == 1
     assert library.takes.purge(everything=True) == 2 and files(library) == set()
     assert library.takes.keep_newest(1) == 2 and ids() == ["req_3"]
+
+
+def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
+        db = Database(connection)
+        MIGRATIONS.apply(db, stop_before="m010_take_voices")
+        for number, (voice, parameters) in enumerate(
+            [("anna@2", {}), ("anna, bo", {"cast": {"A": "anna@2", "B": "bo@1"}})]
+        ):
+            row = dataclasses.asdict(take(number)) | {
+                "voice": voice,
+                "parameters": json.dumps(parameters),
+                "timings": "{}",
+            }
+            db.table("takes").insert(row | {"voice_id": None})
+        connection.commit()
+    library = Library(tmp_path)
+
+    def ids(voice: str) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(voice=voice))]
+
+    assert ids("anna") == ids("anna@2") == ["req_1", "req_0"] and ids("bo") == ["req_1"] and ids("anna@1") == []
 
 
 def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -> None:

@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from studio.transcript import compare
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import WORDS, spoken
+from tests.studio.whisper import write_model
 
 ADVISE, TRANSCRIBE = "/v1/voices/advise", "/v1/voices/transcribe"
 Steer = Callable[..., tuple[Served, FakeEngine]]
@@ -68,6 +70,7 @@ class Info:
 class WhisperModel:
     """Stands in for the recogniser, whose weights are not at hand: hears the first words, and notes what it got."""
 
+    supported_languages = ("en", "de")
     heard: list[tuple[np.ndarray, str | None]]
     gate: threading.Event
     broken: bool
@@ -118,6 +121,32 @@ def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
         {"text": "The ", "heard": None}, {"text": "Birch", "heard": "beech"}, {"text": "!", "heard": None}
     ]  # fmt: skip
     assert advice["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None}
+
+
+def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path) -> None:
+    write_model(tmp_path / "model", ["The", "birch", "canoe", "slid."], seconds=1.9)
+    setting = f"faster-whisper:{tmp_path / 'model'}"
+    served, _ = steered(transcriber=Settings.from_environment({"TRANSCRIBER": setting}).transcriber)
+    files = {"audio_sample": ("me.wav", spoken())}
+    with served.client() as client:
+        told = client.post(TRANSCRIBE, data={"ref_text": "The canoe slid.", "end": "2"}, files=files).json()
+        unknown = client.post(TRANSCRIBE, data={"language": "nds", "end": "2"}, files=files).json()
+    assert told["text"] == unknown["text"] == "The birch canoe slid." and told["language"] == "en"
+    assert [word["word"] for word in told["words"]] == ["The", "birch", "canoe", "slid."]
+    times = [time for word in told["words"] for time in (word["start"], word["end"])]
+    assert times == sorted(times) and 0 <= times[0] < times[-1] <= told["seconds"] == 2
+    assert all(word["probability"] > 0.9 for word in told["words"])
+    assert {"text": "", "heard": "birch"} in told["marks"]
+
+
+def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there is no folder /no/such"):
+        Settings.from_environment({"TRANSCRIBER": "faster-whisper:/no/such"})
+    for name, why in ((str(tmp_path), "model.bin"), ("gigantic", "'gigantic', expected one of: tiny")):
+        served, _ = steered(transcriber=f"faster-whisper:{name}")
+        with served.client() as client:
+            answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
+        assert answer.status_code == 503 and why in answer.json()["error"]["message"]
 
 
 def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel], steered: Steer) -> None:

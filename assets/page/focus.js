@@ -1,0 +1,52 @@
+// Focus stays where the keys are: a control that is hidden, or drawn anew, hands it to its like, else to the nearest one.
+
+const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
+const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown"]; // what may hide a control, or show it again
+
+const isSeen = (control) => control.isConnected && control.checkVisibility({ visibilityProperty: true });
+const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
+const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
+
+/** With a pointer focus goes to the like alone: another control might bring up a phone's keyboard. */
+export function keepFocus() {
+  let usesKeys = false;
+  let last = null; // {control, holders, order, isWaiting}: what surrounded it, for one that is removed has no place any more
+  let isLooking = false;
+
+  document.addEventListener("keydown", () => (usesKeys = true), true);
+  document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // beside all controls: given up
+  document.addEventListener("focusin", ({ target }) => {
+    const holders = [];
+    for (let holder = target.parentElement; holder && holder !== document.body; holder = holder.parentElement) {
+      holders.push(holder);
+      if (holder.matches(".area, #dock, dialog")) break;
+    }
+    last = { control: target, holders, order: [...(holders.at(-1)?.querySelectorAll(CONTROLS) ?? [])], isWaiting: false };
+  });
+
+  const look = () => {
+    isLooking = false;
+    const { activeElement } = document;
+    if (!last || (activeElement !== document.body && activeElement !== last.control)) return;
+    if (!isSeen(last.control)) heir(last, usesKeys)?.focus();
+    else if (last.control.matches(":disabled")) last.isWaiting = true;
+    else if (last.isWaiting) last.control.focus();
+  };
+  new MutationObserver(() => {
+    if (isLooking) return;
+    isLooking = true;
+    requestAnimationFrame(look);
+  }).observe(document.body, { subtree: true, childList: true, attributeFilter: SHOWS });
+}
+
+/** The control of the same name, else the nearest before or after it, in the smallest part of the page that has one. */
+function heir({ control, holders, order }, orNearest) {
+  const at = order.indexOf(control);
+  const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];
+  for (const holder of holders.filter(isSeen)) {
+    const alike = [...holder.querySelectorAll(CONTROLS)].find((each) => nameOf(each) === nameOf(control) && isUsable(each));
+    const found = alike ?? near.find((each) => holder.contains(each) && isUsable(each));
+    if (found) return found;
+  }
+  return orNearest ? document.querySelector("#areas [aria-selected=true]") : null;
+}

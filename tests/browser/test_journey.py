@@ -1,0 +1,207 @@
+"""The whole journey in one go, from a recording to a voice that comes back and speaks again; and keys alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.screen import Screen
+from tests.browser.test_looks import PHONE, serious_violations
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+LOOKS = {"Desktop": {"color_scheme": "light"}, "Phone": {**PHONE, "color_scheme": "dark"}}
+MOST_STOPS = 80
+"""Presses of Tab after which a control counts as out of reach."""
+
+
+def area(screen: Screen, name: str) -> Locator:
+    """Go to an area."""
+    screen.page.locator("#areas").get_by_role("tab", name=name, exact=True).click()
+    return screen.page.get_by_role("tabpanel", name=name, exact=True)
+
+
+def hear(screen: Screen) -> None:
+    """Wait until the player moves, and once more, and until the take is heard to its end."""
+    screen.page.wait_for_function("window.studio.position > 0.2 && window.studio.heard.rendered > 0")
+    screen.page.wait_for_function("(before) => window.studio.position > before", arg=0.5)
+    screen.until_over()
+
+
+def looks_right(screen: Screen) -> None:
+    assert serious_violations(screen) == []
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.page.viewport_size["width"]  # type: ignore[index]
+
+
+def record_a_voice(screen: Screen, name: str) -> None:
+    """Through the four steps of a new voice, with the microphone."""
+    steps = area(screen, "New voice")
+
+    def press(button: str) -> None:
+        steps.get_by_role("button", name=button, exact=True).click()
+
+    press("Record")
+    expect(steps.locator(".recording-time").first).to_contain_text("0:02")
+    press("Stop recording")
+    press("Next")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    looks_right(screen)
+    press("Next")
+    steps.get_by_label("Transcript").fill("A steady tone.")
+    press("Next")
+    steps.get_by_label("Name", exact=True).fill(name)
+    steps.get_by_label("It is my voice").check()
+    press("Save the voice")
+    expect(steps.get_by_role("heading", name=f"{name} is in the library")).to_be_visible()
+    press("Open the Studio")
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value(name)
+
+
+@pytest.mark.parametrize("device", LOOKS)
+def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
+    served: Served, open_page: Open, device: str
+) -> None:
+    screen = open_page(served, permissions=["microphone"], **LOOKS[device]).ready()
+    voice = f"Toni {device}"
+    record_a_voice(screen, voice)
+    screen.cut_after(1)
+    screen.script.fill("Two words")
+    screen.speak.click()
+    hear(screen)
+    looks_right(screen)
+
+    compare = area(screen, "Compare")
+    compare.get_by_role("button", name="Settings", exact=True).click()
+    compare.get_by_role("button", name="Temperatures").click()
+    compare.get_by_role("button", name="Speak all").click()
+    expect(compare).to_contain_text("All are spoken")
+    compare.get_by_role("button", name="Play B").click()
+    screen.page.wait_for_function("window.studio.current.number === 'B'")
+    hear(screen)
+    looks_right(screen)
+
+    voices = area(screen, "Voices")
+    voices.get_by_role("button", name=f"Inspect {voice}").click()
+    with screen.page.expect_download() as export:
+        voices.get_by_role("link", name=f"Export {voice}").click()
+    with served.client() as client:
+        pack = {"file": export.value.path().read_bytes()}
+        assert client.post("/v1/voices/inspect", files=pack).json()["name"] == voice
+    voices.get_by_role("button", name=f"Delete {voice}").click()
+    expect(voices).to_contain_text(f"{voice} is deleted.")
+    expect(screen.page.get_by_label("Choose a voice")).not_to_have_value(voice)
+    voices.get_by_role("button", name="Undo").click()
+    voices.get_by_role("button", name=f"Use {voice}").click()
+    expect(screen.page.get_by_label("Choose a voice")).to_have_value(voice)
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert request.value.post_data_json["voice"] == f"toni-{device.lower()}"
+    screen.page.wait_for_function("window.studio.current.number === 2")
+    hear(screen)
+
+
+class Keys:
+    """Somebody without a pointer."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def go_to(self, control: Locator, key: str = "Tab") -> None:
+        """Press Tab until it has the focus; every stop on the way is somewhere, and is seen to be."""
+        for _ in range(MOST_STOPS):
+            self.page.keyboard.press(key)
+            if control.evaluate("(element) => element === document.activeElement"):
+                return
+            assert self.page.evaluate(RING), self.page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        raise AssertionError(f"{control} is not reached by {key}")
+
+
+RING = """() => {
+  const drawn = ({ outlineStyle, boxShadow }) => outlineStyle !== "none" || boxShadow !== "none";
+  const rings = (element) => drawn(getComputedStyle(element));
+  const near = (element, up) => element && up && (rings(element) || near(element.parentElement, up - 1));
+  return document.activeElement === document.body || near(document.activeElement, 3);
+}"""
+
+
+def test_a_take_is_made_heard_starred_shown_as_code_and_deleted_by_keys_alone(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    screen = open_page(studio).ready()
+    page, keys = screen.page, Keys(screen.page)
+    expect(screen.script).to_be_focused()
+    keys.press("Control+a")
+    page.keyboard.type("Two words")
+    keys.press("Control+Enter")
+    hear(screen)
+    take = screen.takes.first
+    star = take.get_by_role("button", name="Star")
+    keys.go_to(star)
+    keys.press("Space")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    code, dialog = take.get_by_role("button", name="Code"), page.get_by_role("dialog")
+    keys.go_to(code, "Shift+Tab")
+    keys.press("Enter")
+    expect(dialog).to_contain_text("curl")
+    keys.go_to(dialog.get_by_role("tab", selected=True))
+    keys.press("ArrowRight")
+    expect(dialog.get_by_role("tab", selected=True)).to_be_focused()
+    expect(dialog).to_contain_text("from openai import OpenAI")
+    keys.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(code).to_be_focused()
+    keys.go_to(take.get_by_role("button", name="Delete"))
+    keys.press("Enter")
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
+    keys.press("Enter")
+    expect(take.get_by_role("button", name="Play take 1")).to_be_focused()
+    keys.press("Enter")
+    hear(screen)
+
+
+def test_focus_goes_on_from_what_is_hidden_or_drawn_anew(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.service.host.engine()
+    screen = open_page(studio).ready()
+    page, keys = screen.page, Keys(screen.page)
+    engine.later_frames_gate.clear()
+    keys.go_to(screen.speak)
+    keys.press("Enter")
+    expect(screen.stop).to_be_focused()
+    keys.press("Escape")
+    expect(screen.speak).to_be_focused()
+    engine.later_frames_gate.set()
+    keys.go_to(screen.script, "Shift+Tab")
+    keys.press("Control+a", "Delete", "Control+Enter")
+    expect(screen.card).to_contain_text("There is nothing to say.")
+    keys.go_to(screen.card.get_by_role("button"))
+    keys.press("Enter")
+    expect(screen.script).to_be_focused()
+    keys.go_to(page.get_by_role("tab", name="Studio"), "Shift+Tab")
+    keys.press("ArrowRight", "ArrowRight")
+    voices = page.get_by_role("tabpanel", name="Voices")
+    star = voices.get_by_role("button", name="Favourite Bert")
+    keys.go_to(star)
+    keys.press("Space")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    expect(star).to_be_focused()
+    keys.go_to(voices.get_by_role("button", name="Inspect Bert"), "Shift+Tab")
+    keys.press("Enter")
+    expect(page.get_by_role("complementary", name="Bert")).to_be_focused()
+    keys.go_to(voices.get_by_role("button", name="Duplicate Bert"))
+    keys.press("Enter")
+    expect(page.get_by_role("complementary", name="Bert copy")).to_be_visible()
+    keys.go_to(voices.get_by_role("button", name="Delete Bert copy"))
+    keys.press("Enter")
+    undo = voices.get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    keys.press("Enter")
+    expect(undo).to_be_hidden()
+    expect(page.locator("body")).not_to_be_focused()
+    expect(voices.locator(":focus")).to_have_count(1)
