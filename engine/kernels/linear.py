@@ -279,13 +279,11 @@ def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
     if item > 2:  # float32 takes twice the shared memory
         return Tiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
-    if item == 1 and not columns > depth:
-        return Tiles(64, 128, 4, 4, splits=4)
-    if item == 1 and gated:
-        return Tiles(128, 128, 8, 3)
     if gated:
-        return Tiles(128, 64, 4, 4)
-    return Tiles(64, 128, 4, 4) if columns > depth else Tiles(64, 64, 4, 5, splits=4)
+        return Tiles(128, 64, 4, 4) if item > 1 else Tiles(128, 128, 8, 3)
+    if columns > depth:
+        return Tiles(64, 128, 4, 4)
+    return Tiles(64, 64, 4, 5, splits=4) if item > 1 else Tiles(64, 128, 4, 4, splits=4)
 
 
 @functools.cache
