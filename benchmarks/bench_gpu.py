@@ -28,7 +28,7 @@ from benchmarks.report import Report, table
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "h200.json"
 FULL_SIZE_BYTES = 12 * 2**30
-STAGES = ("engine", "service", "upstream")
+STAGES = ("engine", "memory", "service", "upstream")
 SERVICE_SETTINGS = {"MAX_ROWS": "64", "MAX_CONTEXT": "1024", "CODEC_DTYPE": "tf32"}
 
 FIGURES: dict[str, tuple[str, str]] = {
@@ -41,6 +41,10 @@ FIGURES: dict[str, tuple[str, str]] = {
     "frame_ms_b64": ("engine", "frame_ms_b64"),
     "codec_xrt_32": ("engine", "codec_xrt_32|codec_xrt_32_tf32"),
     "xrt_b64_with_codec": ("engine", "xrt_b64_with_codec|stream_64_tf32/xrt_with_codec"),
+    "xrt_b64_two_gpus": ("engine", "stream_64_tf32_two_gpus/xrt_with_codec"),
+    "encode_10s_ms": ("engine", "encoding/alone/median_ms"),
+    "turn_ms_worst_while_encoding": ("engine", "turns while clips are encoded/worst_ms"),
+    "gib_4x4k": ("memory", "gib_4x4k"),
     "ready_s": ("service", "ready_s"),
     "ttfa_ms_p50_cached": ("service", "ttfa_ms_p50_cached"),
     "ttfa_ms_p95_10rps": ("service", "ttfa_ms_p95_10rps"),
@@ -96,11 +100,12 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
     everything = [
         Stage("engine", "benchmarks.gpu", (str(options.small),), 330),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
+        Stage("memory", "benchmarks.memory", (str(checkpoint),), 90),
         Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
         Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),
     ]
     wanted = set(options.only or STAGES)
-    if wanted & {"service", "upstream"} and not options.checkpoint:
+    if wanted - {"engine"} and not options.checkpoint:
         wanted.add("weights")
     return [stage for stage in everything if stage.name in wanted]
 

@@ -138,11 +138,12 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
     runner.use_graphs(True, lambda done: None)
-    streams = GraphStreams(FusedDecoder(codec, rows, precision), rows)
+    decoder = FusedDecoder(codec, rows, precision)
+    streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
     streams.capture(lambda done: None)
     captured = time.perf_counter() - started
-    loop = Loop(runner, streams, DEVICE, rows, 2 * rows, FRAME_SECONDS)
+    loop = Loop(runner, streams, decoder.device, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
 
     def submit(seed: int, steps: int, most: int) -> Heard:
@@ -229,6 +230,10 @@ def main() -> None:
         takes: tuple[tuple[int, Precision], ...] = ((1, "float32"), (64, "float32"), (64, "tf32"), (64, "bfloat16"))
         for count, precision in takes:
             keep(f"stream_{count}_{precision}", time_streams(model, codec, count, 250, precision))
+        if torch.cuda.device_count() > 1:
+            with torch.device("cuda:1"):
+                apart = Codec(CodecConfig()).eval().requires_grad_(False)
+            keep("stream_64_tf32_two_gpus", time_streams(model, apart, 64, 250, "tf32"))
         keep("encoding", time_encoding(model, codec))
         keep("logits", check_logits(model))
         del model

@@ -9,6 +9,7 @@ import torch
 
 from engine.cache import KVCache
 from engine.codec import Codec, CodecConfig, Precision
+from engine.codec.config import PIECE_SAMPLES
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, Weights
 from engine.errors import ConfigError
@@ -70,6 +71,7 @@ def plan_memory(
     ]
     if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec)))
+        items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
     return MemoryPlan(tuple(items))
 
 

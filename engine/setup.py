@@ -36,16 +36,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     folder = checkpoints.find(config.model)
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
-    if config.kv_attention == "required" and not kernel:
-        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
-    for wanted, asked in (
-        ("reproducible takes", config.reproducible and device.type == "cuda"),
-        (f"{config.weights} weights", config.weights != "dtype"),
-    ):
-        if asked and not kernel:
-            raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
-    if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
-        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
+    _check(config, device, codec_device, missing, kernel)
     rows = config.max_rows or (8 if device.type == "cuda" else 4)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
@@ -81,10 +72,28 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # what laying weights out anew has left free
     is_exact = config.reproducible or device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
     return checkpoint, info, loop, _clips(codec, codec_device, precision is not None, lambda: loop.death)
+
+
+def _check(
+    config: EngineConfig, device: torch.device, codec_device: torch.device, missing: str | None, kernel: bool
+) -> None:
+    """Raise ConfigError where the config wants what cannot be had here. missing: why there are no fused kernels."""
+    if config.kv_attention == "required" and not kernel:
+        raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
+    for wanted, asked in (
+        ("reproducible takes", config.reproducible and device.type == "cuda"),
+        (f"{config.weights} weights", config.weights != "dtype"),
+    ):
+        if asked and not kernel:
+            raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
+    if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
+        raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:

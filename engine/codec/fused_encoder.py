@@ -13,15 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine import kernels
+from engine.codec.config import PIECE_SAMPLES
 from engine.codec.fused_layer import Kinds, Layer, Streams
 from engine.codec.fused_transformer import WholeTransformer
 from engine.codec.model import Codec
 from engine.codec.past import Pasts
 from engine.codec.products import product_of
 from engine.kernels.launch import compiling
-
-PIECE_SAMPLES = 2**19
-"""Samples of all clips together that are on their way at once: twelve seconds, 134 MB an activation."""
 
 
 class FusedEncoder:
