@@ -51,9 +51,11 @@ class Captured:
     outputs: Any
 
     @classmethod
-    def of(cls, work: Callable[[Tensor], Any], inputs: Tensor, pool: Any) -> Captured:
-        """Capture work(inputs). Kernels compile and libraries make their workspaces before, on a stream aside."""
-        side = torch.cuda.Stream(priority=AHEAD)
+    def of(cls, work: Callable[[Tensor], Any], inputs: Tensor, pool: Any, side: torch.cuda.Stream) -> Captured:
+        """Capture work(inputs) on a stream aside, where libraries make their workspaces before.
+
+        Graphs of one pool must be captured on the same stream: memory is only reused where it was freed.
+        """
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
@@ -83,9 +85,9 @@ def capture_sizes(
         for each in inputs.values():
             work(each)
     graphs: dict[int, Captured] = {}
-    pool = None
+    pool, side = None, torch.cuda.Stream(priority=AHEAD)
     for done, size in enumerate(sorted(inputs, reverse=True), 1):
-        graphs[size] = Captured.of(work, inputs[size], pool)
+        graphs[size] = Captured.of(work, inputs[size], pool, side)
         pool = pool or graphs[size].graph.pool()
         progress(done / len(inputs))
     return graphs

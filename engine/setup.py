@@ -72,8 +72,6 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
-    if device.type == "cuda":
-        torch.cuda.empty_cache()  # what laying weights out anew has left free
     is_exact = config.reproducible or device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
@@ -115,6 +113,7 @@ def _clips(codec: Codec, device: torch.device, kernels: bool, death: Callable[[]
         if FusedEncoder.reads(codec):
             encoder = FusedEncoder(codec, AT_ONCE)
             encoder.prepare()
+            torch.cuda.empty_cache()  # what laying weights out anew has left free
             clips = Clips(encoder, codec.config, device, AT_ONCE, death)
             clips.prepare()
             return clips

@@ -102,11 +102,10 @@ class GraphStreams:
             self._capture(sizes, progress)
 
     def _capture(self, sizes: list[tuple[int, int]], progress: Callable[[float], None]) -> None:
-        pool = None
+        pool, side = None, torch.cuda.Stream(priority=AHEAD)  # one for all: memory is only reused where it was freed
         for done, (rows, frames) in enumerate(sizes, 1):
             slots = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
             codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64, device=self._device)
-            side = torch.cuda.Stream(priority=AHEAD)
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 self._decoder(codes, slots)  # kernels are loaded before the capture
