@@ -41,7 +41,6 @@ def round_to_float8(model: DualAR, weights: Weights) -> None:
     [
         (64, True, False, "dtype"),
         (64, True, True, "dtype"),
-        (64, False, False, "dtype"),
         (32, True, False, "fp8"),
         (32, True, True, "fp8-all"),
         (32, False, False, "dtype"),
