@@ -16,8 +16,11 @@ StudioError
 ├── DegenerateSpeech     the model gave no usable speech, and neither did a second try
 ├── NotOffered           this installation has no such feature
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
+├── LibraryUnavailable   the library's file cannot be read or written now
 └── Unavailable          the engine could not start, or has stopped
 """
+
+import sqlite3
 
 
 class StudioError(Exception):
@@ -102,6 +105,12 @@ class NotReady(StudioError):
     def __init__(self, message: str, retry_after: int = 2) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class LibraryUnavailable(StudioError, sqlite3.Error):
+    """SQLite's error too, for those who go on without the library."""
+
+    code = "library_unavailable"
 
 
 class Unavailable(StudioError):

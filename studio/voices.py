@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -71,6 +72,13 @@ class VoiceShelf:
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
+    def _instead(self, wanted: str) -> str:
+        """What there is: names like the wanted one, or else the first of all."""
+        names = [voice.id for voice in self.listed]
+        if near := difflib.get_close_matches(wanted, names, 3):
+            return f"did you mean {' or '.join(near)}?"
+        return f"there are {', '.join(names[:20])}"
+
     def knows(self, name: str) -> bool:
         """Whether `find` finds it. Blocking."""
         try:
@@ -90,8 +98,7 @@ class VoiceShelf:
         except NotFound as error:
             alias = wanted.casefold()
             if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
-                known = ", ".join(voice.id for voice in self.listed[:20])
-                raise UnknownVoice(f"{error}; there are {known}", "voice") from None
+                raise UnknownVoice(f"{error}; {self._instead(alias)}", "voice") from None
             meant = RANDOM if alias == RANDOM else _meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 

@@ -36,15 +36,21 @@ export class Queue {
 
   async #refresh() {
     clearTimeout(this.#timer);
-    const [line, takes] = await Promise.all([queue(), recentTakes()]);
+    const answers = await Promise.all([queue(), recentTakes()]).catch(() => null);
+    clearTimeout(this.#timer); // of another look, which a press began meanwhile
     if (!this.#isOpen) return;
+    this.#timer = setTimeout(() => this.#refresh(), REFRESH);
+    if (answers) this.#show(...answers);
+    else this.part("load").textContent = "The studio does not answer. What stands here may be old; it is asked again every second.";
+  }
+
+  #show(line, takes) {
     this.part("load").textContent = line
       ? `${line.running} of ${line.max_rows} places speak, ${line.waiting} in line.`
       : "The engine is not ready.";
     this.part("empty").hidden = takes.length > 0;
     this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
     setChildren(this.part("rows"), [...this.#rows.values()]);
-    this.#timer = setTimeout(() => this.#refresh(), REFRESH);
   }
 
   /** The row of a take, the same one as long as it is listed: a press on its button must not miss it. */

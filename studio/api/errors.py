@@ -27,6 +27,7 @@ from studio.errors import (
     Changed,
     DegenerateSpeech,
     InvalidRequest,
+    LibraryUnavailable,
     LineFull,
     NameTaken,
     NotFinished,
@@ -77,6 +78,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     TooManyRequests: (429, None),
     NotOffered: (501, None),
     NotReady: (503, None),
+    LibraryUnavailable: (503, None),
     Unavailable: (503, None),
     StudioError: (500, None),
 }

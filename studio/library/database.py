@@ -9,10 +9,19 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
+from studio.errors import LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.schema import MIGRATIONS
 
 BUSY_SECONDS = 60
+TROUBLES = {
+    "locked": "is locked by another program; close what has it open, and try again",
+    "readonly": "cannot be written; let the studio's user write there, or set STUDIO_HOME to a folder of its own",
+    "unable to open": "cannot be opened; see that its folder is there and may be read and written",
+    "disk is full": "has no room left on its disk; free some, and try again",
+    "disk I/O": "cannot be read from its disk; look at the disk, or go back to a backup",
+}
+"""What SQLite says, and what it means to the owner of the library."""
 """How long a call waits for another writer."""
 
 _NAMING = (("samples", "clip"), ("takes", "audio"), ("consents", "recording"), ("part_takes", "audio"))
@@ -41,16 +50,30 @@ class Store:
             self._clear_orphans(db)
 
     @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say what is wrong with the file, and what to do, in the place of SQLite's words."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            for words, meaning in TROUBLES.items():
+                if words in str(error):
+                    raise LibraryUnavailable(f"the library {self.path} {meaning}") from error
+            raise
+
+    @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
-        """One consistent view of the library."""
-        with contextlib.closing(self._connect()) as connection:
+        """One consistent view of the library. Raises LibraryUnavailable."""
+        with self._explained(), contextlib.closing(self._connect()) as connection:
             connection.execute("begin")
             yield Database(connection, recursive_triggers=False)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
-        """A transaction that has the write lock from its first statement: all of it is kept, or nothing."""
-        with contextlib.closing(self._connect()) as connection:
+        """A transaction that has the write lock from its first statement: all of it is kept, or nothing.
+
+        Raises LibraryUnavailable.
+        """
+        with self._explained(), contextlib.closing(self._connect()) as connection:
             connection.execute("begin immediate")
             try:
                 yield Database(connection, recursive_triggers=False)

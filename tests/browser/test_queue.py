@@ -48,3 +48,14 @@ def test_the_pages_own_takes_are_listed_with_their_figures(served: Served, open_
     expect(row.locator("td").nth(3)).to_have_text(screen.figure("Server"))
     screen.page.get_by_role("tab", name="Studio").click()
     expect(row).to_be_hidden()
+
+
+def test_a_list_that_cannot_be_asked_for_says_so_and_comes_back(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.page.get_by_role("tab", name="Queue").click()
+    area = screen.page.get_by_role("tabpanel", name="Queue")
+    expect(area).to_contain_text("places speak")
+    screen.page.route("**/v1/queue", lambda route: route.abort())
+    expect(area).to_contain_text("The studio does not answer.")
+    screen.page.unroute("**/v1/queue")
+    expect(area).to_contain_text("places speak")

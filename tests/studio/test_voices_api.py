@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import sqlite3
 import wave
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -303,3 +305,24 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"slug": "Not this"}).status_code == 400
     assert client.patch("/v1/voices/narrator", json={"slug": "random"}).status_code == 400
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
+
+
+def test_a_library_that_another_program_has_locked_says_where_it_lies_and_what_to_do(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
+    path = served.app.state.service.voices.library.store.path
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("begin immediate")
+        refused = create(client)
+        assert code_of(refused) == (503, "library_unavailable")
+        message = refused.json()["error"]["message"]
+        assert str(path) in message and "locked by another program" in message
+    assert create(client).status_code == 200
+
+
+def test_a_voice_that_is_not_there_is_answered_with_names_like_it(client: httpx.Client) -> None:
+    create(client, "Eve")
+    answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
+    assert code_of(answer) == (400, "voice_not_found")
+    assert "did you mean eve?" in answer.json()["error"]["message"]
