@@ -119,9 +119,11 @@ class Performance:
                         heard.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
                         yield chunk
-            except DegenerateSpeech:
+            except DegenerateSpeech as error:
                 if heard or attempt:
-                    raise
+                    seeds = " and ".join(str(self._seed(number + i * RETRY_STEP)) for i in range(attempt + 1))
+                    told = f"{error}, with seed {seeds}; try another seed or other words"
+                    raise DegenerateSpeech(told) from error
                 attempt += 1
             except EngineFull:
                 if not number and not self._patient:
@@ -132,15 +134,17 @@ class Performance:
                 return
 
     def _speak(self, words: Words, seed_step: int) -> AsyncGenerator[AudioChunk, None]:
-        sampling = self._utterance.sampling
         utterance = replace(
             self._utterance,
             text=words.text,
             history=self._heard_again(words),
-            sampling=replace(sampling, seed=(sampling.seed + seed_step) % (MAX_SEED + 1)),
+            sampling=replace(self._utterance.sampling, seed=self._seed(seed_step)),
             max_frames=min(self._utterance.max_frames, self._budget or self._utterance.max_frames),
         )
         return cast("AsyncGenerator[AudioChunk, None]", self._engine.speak(utterance))
+
+    def _seed(self, step: int) -> int:
+        return (self._utterance.sampling.seed + step) % (MAX_SEED + 1)
 
     def _remember(self, words: Words, codes: list[np.ndarray]) -> None:
         spoken = np.concatenate(codes, axis=1)

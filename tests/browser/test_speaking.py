@@ -37,12 +37,15 @@ def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_pa
     expect(screen.takes).to_have_count(1)
     screen.until_over()
     headers = answer.value.headers
-    assert screen.figure("Server") == f"{round(float(headers['x-first-audio-ms']))} ms"
+    server = int(screen.figure("Server").removesuffix(" ms"))
+    assert (
+        abs(server - float(headers["x-first-audio-ms"])) <= 0.5
+    )  # the page rounds halves up, Python to even
     assert screen.figure("Seed") == headers["x-seed"]
     heard = int(screen.figure("Heard").removesuffix(" ms"))
     assert heard > float(headers["x-first-audio-ms"])
     record = httpx.get(f"{served.url}/v1/takes/{headers['x-request-id']}").json()
-    assert float(screen.figure("RTF")) == round(record["rtf"], 2)
+    assert abs(float(screen.figure("RTF")) - record["rtf"]) <= 0.005 + 1e-9
     assert screen.figure("Gaps") == str(screen.heard()["underruns"])
 
 

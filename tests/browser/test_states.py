@@ -104,6 +104,19 @@ def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer,
     expect(screen.script).to_have_value("My words")
 
 
+def test_speech_that_goes_wrong_twice_names_both_seeds_and_keeps_the_script(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.service.host.engine()
+    engine.spoilt = ["nan", "nan"]
+    screen = open_page(studio).ready()
+    screen.script.fill("Two words")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("no numbers")
+    first, second = (utterance.sampling.seed for utterance in engine.utterances)
+    expect(screen.card).to_contain_text(f"with seed {first} and {second}")
+    expect(screen.script).to_have_value("Two words")
+
+
 def test_a_take_that_breaks_off_keeps_what_came(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
