@@ -38,9 +38,7 @@ def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_pa
     screen.until_over()
     headers = answer.value.headers
     server = int(screen.figure("Server").removesuffix(" ms"))
-    assert (
-        abs(server - float(headers["x-first-audio-ms"])) <= 0.5
-    )  # the page rounds halves up, Python to even
+    assert abs(server - float(headers["x-first-audio-ms"])) <= 0.5  # the page rounds halves up, Python to even
     assert screen.figure("Seed") == headers["x-seed"]
     heard = int(screen.figure("Heard").removesuffix(" ms"))
     assert heard > float(headers["x-first-audio-ms"])
