@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from engine import kernels
 from engine.codec.config import Precision
-from engine.codec.fused_layer import Kinds, Layer, Streams
+from engine.codec.fused_layer import Kinds, Layer, Streams, residual_units, through
 from engine.codec.fused_transformer import FusedBlock
 from engine.codec.layers import ConvNeXtBlock
 from engine.codec.model import Codec
@@ -103,10 +103,7 @@ class FusedDecoder:
             x = self._projection.only(x, streams)
         for stage in self._stages:
             x = stage(x, streams)
-        base = x
-        for layer in self._layers:
-            result, active = layer(x, streams, base)
-            base, x = base if result is None else result, x if active is None else active
+        _, x = through(self._layers, x, streams)
         pcm = self._last.only(x, streams)
         kernels.advance(slots, self._clock[0], self._clock[1], frames)
         return pcm.view(rows, -1)
@@ -123,13 +120,7 @@ def _decoder(codec: Codec, kinds: Kinds) -> list[Layer]:
     layers = [Layer(product_of(first), kinds, reads=torch.float32, result=None, snake=starts[0])]
     for block, end in zip(blocks, starts[1:], strict=True):
         _, up, *units = block.block
-        units = [unit.block for unit in units]
-        after = [unit[0] for unit in units[1:]] + [end]
-        layers.append(Layer(product_of(up), kinds, snake=units[0][0]))
-        for (_, wide, snake, narrow), following in zip(units, after, strict=True):
-            layers.append(Layer(product_of(wide), kinds, result=None, snake=snake))
-            result = None if following is end else torch.float32  # nothing adds to a block's last sum
-            layers.append(Layer(product_of(narrow), kinds, adds=True, result=result, snake=following))
+        layers += [Layer(product_of(up), kinds, snake=units[0].block[0]), *residual_units(units, end, kinds)]
     return [*layers, Layer(product_of(last), kinds, activation="tanh")]
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine import kernels
 from engine.codec.config import PIECE_SAMPLES
-from engine.codec.fused_layer import Kinds, Layer, Streams
+from engine.codec.fused_layer import Kinds, Layer, Streams, residual_units, through
 from engine.codec.fused_transformer import WholeTransformer
 from engine.codec.model import Codec
 from engine.codec.past import Pasts
@@ -71,12 +71,9 @@ class FusedEncoder:
         """The next samples (rows, 1, samples) of every clip → (rows, steps, channels)."""
         slots = self._slots[: len(audio)]
         streams = Streams(self._pasts, slots, self._clock[0], self._clock[1])
-        base = x = audio.transpose(1, 2).contiguous()
-        for layer in self._layers:
-            result, active = layer(x, streams, base)
-            base, x = base if result is None else result, x if active is None else active
+        result, _ = through(self._layers, audio.transpose(1, 2).contiguous(), streams)
         kernels.advance(slots, self._clock[0], self._clock[1], 0)
-        return base
+        return result
 
 
 def _convolutions(first: Any, blocks: list[Any], kinds: Kinds) -> tuple[list[Layer], list[WholeTransformer]]:
@@ -85,13 +82,7 @@ def _convolutions(first: Any, blocks: list[Any], kinds: Kinds) -> tuple[list[Lay
     layers, steps = [Layer(product_of(first), kinds, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
     for block, start in zip(blocks, starts[1:], strict=True):
         *units, end, down = block.block[:5]
-        units = [unit.block for unit in units]
-        after = [unit[0] for unit in units[1:]] + [end]
-        for (_, wide, snake, narrow), following in zip(units, after, strict=True):
-            layers.append(Layer(product_of(wide), kinds, result=None, snake=snake, total=steps))
-            result = None if following is end else torch.float32  # nothing adds to a block's last sum
-            product = product_of(narrow)
-            layers.append(Layer(product, kinds, adds=True, result=result, snake=following, total=steps))
+        layers += residual_units(units, end, kinds, steps)
         product = product_of(down)
         steps //= product.folds
         layers.append(Layer(product, kinds, snake=start, total=steps))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.codec.config import Precision
+from engine.codec.layers import ResidualUnit
 from engine.codec.layers import Snake as PlainSnake
 from engine.codec.past import Pasts
-from engine.codec.products import Product, laid_out, snake_of
+from engine.codec.products import Product, laid_out, product_of, snake_of
 from engine.kernels.conv import Activation, conv
 from engine.kernels.past import Past
 
@@ -93,3 +96,25 @@ class Layer:
     def _unfolded(self, x: Tensor | None) -> Tensor | None:
         """Outputs that hold several steps, as steps: memory stays as it is."""
         return x if x is None or self.stride == 1 else x.view(x.shape[0], x.shape[1] * self.stride, -1)
+
+
+def through(layers: Iterable[Layer], x: Tensor, streams: Streams) -> tuple[Tensor, Tensor]:
+    """x through these layers, each after the one before: the last result, which the next residual adds to, and x."""
+    base = x
+    for layer in layers:
+        result, active = layer(x, streams, base)
+        base, x = base if result is None else result, x if active is None else active
+    return base, x
+
+
+def residual_units(
+    units: Iterable[ResidualUnit], end: PlainSnake, kinds: Kinds, total: int | None = None
+) -> list[Layer]:
+    """Both convolutions of each unit, whose input is active already; `end` is the Snake after the last one."""
+    blocks: list[Any] = [unit.block for unit in units]
+    layers = []
+    for (_, wide, snake, narrow), following in zip(blocks, [*(block[0] for block in blocks[1:]), end], strict=True):
+        layers.append(Layer(product_of(wide), kinds, result=None, snake=snake, total=total))
+        result = None if following is end else torch.float32  # nothing adds to the last sum
+        layers.append(Layer(product_of(narrow), kinds, adds=True, result=result, snake=following, total=total))
+    return layers
