@@ -7,7 +7,6 @@ result depends on its own length and on the tiles alone.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.arrivals import arrivals
 from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 from engine.kernels.rotate import rotate_twin
@@ -233,20 +233,14 @@ def decode_attention(
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
         _attend, (rows, kv_heads, splits),
-        qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats, _arrivals(qkv.device), out,
-        eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
+        qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats,
+        arrivals(qkv.device, "decode_attention"), out, eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,
         HEADS=triton.next_power_of_2(n_head // kv_heads), BLOCK=block, SPLIT=tiles.split,
         ONE_SPLIT=splits == 1, STORED=stored, AT_ONCE=at_once,
         OVERLAP=overlaps(qkv.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(qkv.device),
     )  # fmt: skip
     return out
-
-
-@functools.cache
-def _arrivals(device: torch.device) -> Tensor:
-    """How many splits of a head have arrived; zero between kernels. Kernels of one stream take turns."""
-    return torch.zeros(65536, dtype=torch.int32, device=device)
 
 
 def decode_attention_twin(

@@ -10,7 +10,6 @@ row the same result in any company; the kernel for one row sums in another order
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import torch
@@ -19,6 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.arrivals import arrivals
 from engine.kernels.launch import launch
 from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
@@ -244,7 +244,7 @@ def _through_many(
     launch(
         _many, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
         x, weight, x if scales is None else scales, x if residual is None else residual,
-        out, partial, _arrivals(x.device), rows, columns, depth, share,
+        out, partial, arrivals(x.device, "linear"), rows, columns, depth, share,
         SCALED=scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
         BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(x.device),
@@ -284,12 +284,6 @@ def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     if columns > depth:
         return Tiles(64, 128, 4, 4)
     return Tiles(64, 64, 4, 5, splits=4) if item > 1 else Tiles(64, 128, 4, 4, splits=4)
-
-
-@functools.cache
-def _arrivals(device: torch.device) -> Tensor:
-    """How many programs have brought their part of a block; zero between kernels. Kernels of one stream take turns."""
-    return torch.zeros(65536, dtype=torch.int32, device=device)
 
 
 def linear_twin(
