@@ -14,14 +14,29 @@ from engine.prompt import Prompt
 
 
 class KVCache:
-    """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer."""
+    """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer.
+
+    spare: one slot more, the last, which has memory for its position 0 alone. What looks like its other positions is
+    the next layer's first slot (after the last layer, memory of no use): they are never written, and whoever looks at
+    a slot's whole context masks them as it masks every position that is still to come.
+    """
 
     def __init__(
-        self, sizes: TransformerSizes, slots: int, context: int, device: torch.device, dtype: torch.dtype
+        self,
+        sizes: TransformerSizes,
+        slots: int,
+        context: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        spare: bool = False,
     ) -> None:
-        shape = (sizes.n_layer, slots, context, sizes.n_kv_head, sizes.head_dim)
-        self.keys = torch.zeros(shape, device=device, dtype=dtype)
-        self.values = torch.zeros(shape, device=device, dtype=dtype)
+        shape = (sizes.n_layer, slots + spare, context, sizes.n_kv_head, sizes.head_dim)
+        position = sizes.n_kv_head * sizes.head_dim
+        strides = ((slots * context + spare) * position, context * position, position, sizes.head_dim, 1)
+        held = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
+        self.keys, self.values = (
+            torch.zeros(held, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
+        )
 
     def span(self, slots: slice, start: int) -> Span:
         """Several steps from `start` on, the same for all these slots: a prefill, or a frame of the fast AR."""
@@ -32,9 +47,10 @@ class KVCache:
         return Steps(self, slots, positions)
 
     @staticmethod
-    def bytes_per_position(sizes: TransformerSizes, dtype: torch.dtype) -> int:
-        """What one position of one row costs."""
-        return 2 * sizes.n_layer * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
+    def nbytes(sizes: TransformerSizes, slots: int, context: int, dtype: torch.dtype, spare: bool = False) -> int:
+        """What such a cache holds, keys and values together."""
+        positions = sizes.n_layer * (slots * context + spare) + spare * (context - 1)
+        return 2 * positions * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
 
 
 class Span:

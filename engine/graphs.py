@@ -116,7 +116,7 @@ class FrameGraphs:
 
 
 class PrefillGraphs:
-    """Pieces of several prompts read at once; a batch is filled up with positions of the spare slot."""
+    """Pieces of several prompts read at once; a batch is filled up with the one position of the spare slot."""
 
     def __init__(self, read: Read, codebooks: int, spare_slot: int, device: torch.device) -> None:
         self._read, self._spare, self._device, self._lines = read, spare_slot, device, codebooks + 3
@@ -144,7 +144,7 @@ class PrefillGraphs:
         self._graphs[size].replay(lines)
 
     def _blank(self, size: int) -> Tensor:
-        """Tokens, slots, positions and codes of nothing."""
+        """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""
         lines = torch.zeros(self._lines, size, dtype=torch.int64)
         lines[1] = self._spare
         return lines

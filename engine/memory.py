@@ -61,11 +61,11 @@ def plan_memory(
     held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
     held -= _in_float8(model, weights) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    position = KVCache.bytes_per_position(config.slow, dtype)
+    cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
     items = [
         ("weights", held + head),
         ("codec", _codec_bytes(plain, codec_graphs)),
-        (f"{rows + 1} rows of {context} positions", (rows + 1) * context * position),
+        (f"{rows} rows of {context} positions", cache),
         ("known voices", prefix_bytes),
         (f"{rows} codec streams", rows * _stream_bytes(plain)),
     ]

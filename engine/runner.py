@@ -38,10 +38,10 @@ class Runner:
         self.kernel_attention = False
         self.ahead = False
         """Whether a frame should be launched before the one before it is read: it is where launching does not wait."""
-        # One slot more than rows: graphs fill a batch up with it.
-        self._cache = KVCache(model.config.slow, rows + 1, context, weight.device, weight.dtype)
+        # Graphs fill a batch up with the spare slot.
+        self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
         self.prefixes = Prefixes(self._cache, prefix_bytes)
-        self._slots = Slots(model.config, rows + 1, context, weight.device, weight.dtype)
+        self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
         self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS

@@ -15,19 +15,22 @@ from engine.types import Sampling
 
 
 class Slots:
-    """State of `count` slots."""
+    """State of a slot for each of `rows` rows and of the spare one, number `rows`, which no row is ever given."""
 
-    def __init__(self, config: ModelConfig, count: int, context: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(self, config: ModelConfig, rows: int, context: int, device: torch.device, dtype: torch.dtype) -> None:
+        count = rows + 1
+
         def integers(*shape: int) -> Tensor:
             return torch.zeros(count, *shape, dtype=torch.int64, device=device)
 
         self._semantic_start = config.semantic_start
-        self.last_position = context - 1
-        """Where a slot that goes on after its take has ended stays."""
         self.input = torch.zeros(count, config.slow.dim, device=device, dtype=dtype)
         """Embedding of the token that the next frame starts from."""
         self.position = integers()
         """Where in the KV cache that token goes."""
+        self.last_position = integers()
+        """Where a slot that goes on after its take has ended stays; the spare one is there from the beginning."""
+        self.last_position[:rows] = context - 1
         self.temperature = torch.zeros(count, device=device)
         self.top_p = torch.zeros(count, device=device)
         self.top_k = integers()
@@ -60,4 +63,4 @@ class Slots:
         self.input[slots] = model.embed(tokens, codes[:, :, None])[:, 0]
         self.recent[slots] = torch.cat([self.recent[slots][:, 1:], codes[:, :1]], 1)
         self.frame[slots] += 1
-        self.position[slots] = (self.position[slots] + 1).clamp(max=self.last_position)
+        self.position[slots] = (self.position[slots] + 1).minimum(self.last_position[slots])

@@ -15,8 +15,8 @@ from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
 
 @triton.jit
 def _end_frame(
-    slots, codes, text, audio, inputs, positions, frames, recent,
-    first_token, books, size, width, last_position, divisor,
+    slots, codes, text, audio, inputs, positions, frames, recent, last_position,
+    first_token, books, size, width, divisor,
     WINDOW: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row, block = tl.program_id(0), tl.program_id(1)
@@ -38,9 +38,10 @@ def _end_frame(
         window = tl.arange(0, 16)
         past = tl.load(recent + slot * WINDOW + window + 1, mask=window < WINDOW - 1, other=0)
         position, frame = tl.load(positions + slot), tl.load(frames + slot)
+        last = tl.load(last_position + slot)
         tl.debug_barrier()  # all is read before any of it is written
         tl.store(recent + slot * WINDOW + window, tl.where(window == WINDOW - 1, main, past), mask=window < WINDOW)
-        tl.store(positions + slot, tl.minimum(position + 1, last_position))
+        tl.store(positions + slot, tl.minimum(position + 1, last))
         tl.store(frames + slot, frame + 1)
 
 
@@ -54,12 +55,13 @@ def end_frame(
     positions: Tensor,
     frames: Tensor,
     recent: Tensor,
-    last_position: int,
+    last_position: Tensor,
 ) -> None:
     """Take in a frame's codes (rows, codebooks) int64 for these slots (rows,), each named once but the spare one.
 
     text (tokens, width): token embeddings, semantic ones from first_token on; audio (codebooks · size, width). Writes
-    inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are.
+    inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are; no
+    position goes beyond its slot's last_position (slots in all,) int64.
     """
     rows, books = codes.shape
     width = text.shape[1]
@@ -67,8 +69,8 @@ def end_frame(
         raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
-        slots, codes, text, audio, inputs, positions, frames, recent,
-        first_token, books, audio.shape[0] // books, width, last_position, math.sqrt(books + 1),
+        slots, codes, text, audio, inputs, positions, frames, recent, last_position,
+        first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
         WINDOW=recent.shape[1], BLOCK=1024, OVERLAP=overlaps(codes.device), num_warps=4, **early(codes.device),
     )  # fmt: skip
 
@@ -83,7 +85,7 @@ def end_frame_twin(
     positions: Tensor,
     frames: Tensor,
     recent: Tensor,
-    last_position: int,
+    last_position: Tensor,
 ) -> None:
     """The same in plain torch."""
     books = codes.shape[1]
@@ -91,4 +93,4 @@ def end_frame_twin(
     inputs[slots] = (text[first_token + codes[:, 0]] + audio[codes + offsets].sum(1)) / math.sqrt(books + 1)
     recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
     frames[slots] += 1
-    positions[slots] = (positions[slots] + 1).clamp(max=last_position)
+    positions[slots] = (positions[slots] + 1).minimum(last_position[slots])

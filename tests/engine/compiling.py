@@ -63,7 +63,7 @@ def compile_frames() -> None:
     for weights in get_args(Weights):
         model = DualAR(config).bfloat16().eval().requires_grad_(False)
         device, dtype = torch.device("cpu"), torch.bfloat16
-        cache, slots = KVCache(sizes, 3, 256, device, dtype), Slots(config, 3, 256, device, dtype)
+        cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
         frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights)
         read = FusedPrefill(model, frame.slow, cache)
         lines = torch.zeros(8, dtype=torch.int64)

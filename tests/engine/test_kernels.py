@@ -125,8 +125,9 @@ def test_the_end_of_a_frame_is_the_plain_one() -> None:
     states = []
     for end_frame in (kernels.end_frame, kernels.end_frame_twin):
         inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
-        positions, frames = torch.tensor([5, 6, 7, 99], device=DEVICE), torch.arange(4, device=DEVICE)
-        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, 99)
+        positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
+        last = torch.tensor([0, 99, 99, 99], device=DEVICE)
+        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, last)
         states.append((inputs, recent, positions, frames))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))
