@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import threading
 import time
 
 import numpy as np
 
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, row
+from benchmarks.material import noise
+from benchmarks.report import spread
 from engine.clips import AT_ONCE, Clips
 from engine.codec import Codec
 from engine.codec.fused import FusedDecoder
@@ -41,7 +42,7 @@ class WatchedLoop(Loop):
             self.many.set()
 
 
-def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) -> dict[str, dict[str, float]]:
+def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) -> dict[str, dict[str, float | None]]:
     """Turns of the loop in ms while `rows` speak, alone and while `count` clips are encoded; then clips by themselves.
 
     Takes the codec's weights.
@@ -56,15 +57,15 @@ def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) 
     compiled = time.perf_counter() - started
     clips = Clips(encoder, codec.config, DEVICE, AT_ONCE, lambda: None)
     clips.prepare()
-    noise = np.random.default_rng(0).standard_normal(CLIP_SECONDS * codec.config.sample_rate).astype(np.float32) * 0.1
+    clip = noise(CLIP_SECONDS, codec.config.sample_rate)
 
     async def encode(many: int) -> float:
         began = time.perf_counter()
-        await asyncio.gather(*(clips.encode(np.roll(noise, i), codec.config.sample_rate) for i in range(many)))
+        await asyncio.gather(*(clips.encode(np.roll(clip, i), codec.config.sample_rate) for i in range(many)))
         return (time.perf_counter() - began) * 1e3
 
     asyncio.run(encode(2))
-    out = {"alone": spread([asyncio.run(encode(1)) for _ in range(10)])}
+    out: dict[str, dict[str, float | None]] = {"alone": spread([asyncio.run(encode(1)) for _ in range(10)])}
     out["ten at once"] = spread([asyncio.run(encode(count)) for _ in range(5)])
     loop = WatchedLoop(runner, streams, DEVICE, rows, rows, FRAME_SECONDS)
     loop.start()
@@ -81,13 +82,3 @@ def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) 
     clips.stop()
     out["clips while rows speak"] = {"all_ms": meanwhile, "compile_s": compiled}
     return out
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Median, the worst of a hundred, and the worst."""
-    ordered = sorted(values)
-    return {
-        "median_ms": statistics.median(ordered),
-        "p99_ms": ordered[len(ordered) * 99 // 100],
-        "worst_ms": ordered[-1],
-    }

@@ -1,4 +1,4 @@
-"""What the load generator sends: sentences that no request shares with another, and clips that no server has met."""
+"""What the benchmarks say and clone: sentences that no request shares with another, clips that no server has met."""
 
 from __future__ import annotations
 
@@ -36,20 +36,25 @@ def sentence(seed: int, characters: int = 100) -> str:
 
 def clip(seed: int, seconds: float = 10.0) -> bytes:
     """A WAV file of a humming voice: harmonics of a wandering pitch in syllables, another for every seed."""
-    noise = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     samples = round(seconds * CLIP_RATE)
     time = np.arange(samples) / CLIP_RATE
-    turns = np.interp(time, np.arange(seconds * 3 + 1) / 3, noise.uniform(90, 240, int(seconds * 3 + 1)))
+    turns = np.interp(time, np.arange(seconds * 3 + 1) / 3, rng.uniform(90, 240, int(seconds * 3 + 1)))
     phase = 2 * np.pi * np.cumsum(turns) / CLIP_RATE
-    loudness = noise.uniform(0.2, 1.0, 12) / np.arange(1, 13)
+    loudness = rng.uniform(0.2, 1.0, 12) / np.arange(1, 13)
     voice = sum(level * np.sin(order * phase) for order, level in enumerate(loudness, 1))
-    syllables = 0.55 + 0.45 * np.sin(2 * np.pi * noise.uniform(3, 5) * time)
-    sound = voice * syllables + 0.01 * noise.standard_normal(samples)
+    syllables = 0.55 + 0.45 * np.sin(2 * np.pi * rng.uniform(3, 5) * time)
+    sound = voice * syllables + 0.01 * rng.standard_normal(samples)
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setparams((1, 2, CLIP_RATE, samples, "NONE", ""))
         writer.writeframes((0.5 * 32767 * sound / np.abs(sound).max()).astype("<i2").tobytes())
     return file.getvalue()
+
+
+def noise(seconds: int, rate: int) -> np.ndarray:
+    """Sound float32 (samples,) for whom only a clip's length counts; always the same."""
+    return np.random.default_rng(0).standard_normal(seconds * rate).astype(np.float32) * 0.1
 
 
 def data_url(wav: bytes) -> str:

@@ -9,9 +9,9 @@ import argparse
 import asyncio
 from pathlib import Path
 
-import numpy as np
 import torch
 
+from benchmarks.material import noise
 from benchmarks.report import Report
 from engine import Engine, EngineConfig, Sampling, Utterance
 
@@ -22,8 +22,7 @@ CLIP_SECONDS = 10
 async def clone(engine: Engine) -> None:
     """Encode a clip and speak with it on all rows."""
     rate = engine.info.sample_rate
-    noise = np.random.default_rng(0).standard_normal(CLIP_SECONDS * rate).astype(np.float32) * 0.1
-    reference = await engine.encode_reference(noise, rate, "Words that are said in ten seconds.")
+    reference = await engine.encode_reference(noise(CLIP_SECONDS, rate), rate, "Words that are said in ten seconds.")
 
     async def speak(seed: int) -> None:
         utterance = Utterance("A sentence to be spoken.", (reference,), Sampling(seed=seed), max_frames=60)

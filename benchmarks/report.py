@@ -37,6 +37,11 @@ def percentile(values: Iterable[float], share: float, digits: int = 1) -> float 
     return round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], digits) if ordered else None
 
 
+def spread(ms: Sequence[float]) -> dict[str, float | None]:
+    """Of milliseconds the median, what only one of a hundred exceeds, and the worst."""
+    return {"median_ms": percentile(ms, 0.5, 2), "p99_ms": percentile(ms, 0.99, 2), "worst_ms": percentile(ms, 1, 2)}
+
+
 def table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows of the same names, a column for each."""
     cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
