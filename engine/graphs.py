@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import bisect
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ AHEAD = -1
 """Priority of the streams of frames and sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
 kernels have that of the stream on which they were captured."""
 
+Size = TypeVar("Size", int, tuple[int, int])
+"""Names a graph; a larger one has more to do."""
 Step = Callable[[Tensor], tuple[Tensor, Tensor]]
 """slots (rows,) int64 → codes (rows, codebooks), ended (rows,); every other state lives in slot tensors."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
@@ -47,44 +49,45 @@ class Captured:
     """A graph, the tensors that it reads and those that it leaves its results in."""
 
     graph: torch.cuda.CUDAGraph
-    inputs: Tensor
+    inputs: tuple[Tensor, ...]
     outputs: Any
 
     @classmethod
-    def of(cls, work: Callable[[Tensor], Any], inputs: Tensor, pool: Any, side: torch.cuda.Stream) -> Captured:
-        """Capture work(inputs) on a stream aside, where libraries make their workspaces before.
+    def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
+        """Capture work(*inputs) on a stream aside, where libraries make their workspaces before.
 
         Graphs of one pool must be captured on the same stream: memory is only reused where it was freed.
         """
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
-                work(inputs)
+                work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own stream may be another GPU's
-            outputs = work(inputs)
+            outputs = work(*inputs)
         return cls(graph, inputs, outputs)
 
-    def replay(self, values: Tensor) -> Any:
-        """Run on these values (of the inputs' shape, in the host's memory); the outputs stand until the next replay."""
-        self.inputs.copy_(values.pin_memory(), non_blocking=True)
+    def replay(self, *values: Tensor) -> Any:
+        """Run on these values (shaped as the inputs, in the host's memory); the outputs stand until the next replay."""
+        for each, value in zip(self.inputs, values, strict=True):
+            each.copy_(value.pin_memory(), non_blocking=True)
         self.graph.replay()
         return self.outputs
 
 
 def capture_sizes(
-    work: Callable[[Tensor], Any],
-    inputs: dict[int, Tensor],
+    work: Callable[..., Any],
+    inputs: Mapping[Size, tuple[Tensor, ...]],
     progress: Callable[[float], None],
-) -> dict[int, Captured]:
+) -> dict[Size, Captured]:
     """Capture every size, the largest first so that the others fit into its memory pool."""
     from engine.kernels.launch import compiling  # needs Triton, which CPU-only machines may lack
 
     with compiling():
         for each in inputs.values():
-            work(each)
-    graphs: dict[int, Captured] = {}
+            work(*each)
+    graphs: dict[Size, Captured] = {}
     pool, side = None, torch.cuda.Stream(priority=AHEAD)
     for done, size in enumerate(sorted(inputs, reverse=True), 1):
         graphs[size] = Captured.of(work, inputs[size], pool, side)
@@ -104,7 +107,7 @@ class FrameGraphs:
     def capture(self, progress: Callable[[float], None]) -> None:
         spare = torch.full((self._sizes[-1],), self._spare, dtype=torch.int64, device=self._device)
         with torch.cuda.device(self._device):
-            self._graphs = capture_sizes(self._step, {size: spare[:size].clone() for size in self._sizes}, progress)
+            self._graphs = capture_sizes(self._step, {size: (spare[:size].clone(),) for size in self._sizes}, progress)
 
     def replay(self, slots: list[int]) -> tuple[Tensor, Tensor]:
         """One frame for these slots: codes (rows, codebooks) and ended (rows,), valid until the next replay."""
@@ -127,7 +130,7 @@ class PrefillGraphs:
             return self._read(lines[0], lines[3:], lines[1], lines[2])
 
         with torch.cuda.device(self._device):
-            blank = {size: self._blank(size).to(self._device) for size in PIECE_SIZES}
+            blank = {size: (self._blank(size).to(self._device),) for size in PIECE_SIZES}
             self._graphs = capture_sizes(work, blank, progress)
 
     def replay(self, pieces: Sequence[Piece]) -> None:

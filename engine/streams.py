@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
-from engine.graphs import AHEAD, undisturbed
+from engine.graphs import Captured, capture_sizes
 
 Piece = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -65,9 +65,6 @@ class BatchDecoder(Protocol):
     def reset(self, slot: int) -> None:
         """Start a new stream in this slot."""
 
-    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
-        """Make calls of these (rows, frames) as quick at first as they are later."""
-
 
 DENSE = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 """Streams decoded together in the longest chunks: the codec computes as much for one that only fills a batch up."""
@@ -91,31 +88,15 @@ class GraphStreams:
             frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
             for frames in self.FRAMES
         }
-        self._graphs: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, Tensor, Tensor, Tensor]] = {}
+        self._graphs: dict[tuple[int, int], Captured] = {}
+        """By frames and rows."""
 
     @torch.inference_mode()
     def capture(self, progress: Callable[[float], None]) -> None:
-        """Capture every size, the largest first so that the others fit into its memory pool."""
+        sizes = [(frames, rows) for frames in self.FRAMES for rows in self._sizes[frames]]
         with torch.cuda.device(self._device):
-            sizes = [(rows, frames) for frames in self.FRAMES for rows in reversed(self._sizes[frames])]
-            self._decoder.prepare(sizes)
-            self._capture(sizes, progress)
-
-    def _capture(self, sizes: list[tuple[int, int]], progress: Callable[[float], None]) -> None:
-        pool, side = None, torch.cuda.Stream(priority=AHEAD)  # one for all: memory is only reused where it was freed
-        for done, (rows, frames) in enumerate(sizes, 1):
-            slots = torch.full((rows,), self._count, dtype=torch.int64, device=self._device)
-            codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64, device=self._device)
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                self._decoder(codes, slots)  # kernels are loaded before the capture
-            torch.cuda.current_stream().wait_stream(side)
-            graph = torch.cuda.CUDAGraph()
-            with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own may be another GPU's
-                pcm = self._decoder(codes, slots)
-            pool = pool or graph.pool()
-            self._graphs[rows, frames] = graph, slots, codes, pcm
-            progress(done / len(sizes))
+            inputs = {size: tuple(part.to(self._device) for part in self._blank(*size)) for size in sizes}
+            self._graphs = capture_sizes(self._decoder, inputs, progress)
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
@@ -145,12 +126,17 @@ class GraphStreams:
 
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
-        size = next(size for size in self._sizes[codes.shape[2]] if size >= len(slots))
-        graph, aim, static_codes, pcm = self._graphs[size, codes.shape[2]]
-        aim.copy_(torch.tensor(slots + [self._count] * (size - len(slots))))
-        static_codes[: len(slots)].copy_(torch.from_numpy(codes.astype(np.int64)))
-        graph.replay()
+        frames = codes.shape[2]
+        size = next(size for size in self._sizes[frames] if size >= len(slots))
+        batch, aim = self._blank(frames, size)
+        batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
+        pcm = self._graphs[frames, size].replay(batch, aim)
         return list(pcm[: len(slots)].cpu().numpy())
+
+    def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
+        """Codes and slots of a batch of nobody's frames."""
+        codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64)
+        return codes, torch.full((rows,), self._count)
 
 
 @contextmanager

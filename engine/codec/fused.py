@@ -7,7 +7,6 @@ and every state has a fixed address: a call can be captured as a CUDA graph for 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -21,7 +20,6 @@ from engine.codec.layers import ConvNeXtBlock
 from engine.codec.model import Codec
 from engine.codec.past import Pasts
 from engine.codec.products import Product, product_of
-from engine.kernels.launch import compiling
 from engine.layers import RMSNorm
 
 
@@ -80,14 +78,6 @@ class FusedDecoder:
         """Start a new stream in this slot."""
         self._pasts.clear(slot)
         self._clock[:, slot].zero_()
-
-    @torch.inference_mode()
-    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
-        """Compile the kernels of these (rows, frames), side by side."""
-        with compiling():
-            for rows, frames in sizes:
-                codes = torch.zeros(rows, self.num_codebooks, frames, dtype=torch.int64, device=self.device)
-                self(codes, codes.new_zeros(rows))
 
     def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
         """The next codes (rows, codebooks, frames) int64 of slots (rows,) → float32 (rows, samples) in [-1, 1]."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from engine import graphs
 from engine.cache import KVCache
@@ -27,23 +22,12 @@ from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 pytest.importorskip("engine.fused")
 
 
-@dataclass
-class Eager:
-    """A graph's work done anew instead of replayed, where graphs cannot be captured."""
-
-    work: Callable[[Tensor], Any]
-
-    def replay(self, values: Tensor) -> Any:
-        return self.work(values)
-
-
 @pytest.fixture
-def filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every batch is of the largest size; graphs work on a CPU too."""
+def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every batch is of the largest size."""
     monkeypatch.setattr(graphs, "BATCH_SIZES", ())
     if DEVICE == "cpu":
-        monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
-        monkeypatch.setattr(graphs, "capture_sizes", lambda work, inputs, progress: dict.fromkeys(inputs, Eager(work)))
+        request.getfixturevalue("eager_graphs")
 
 
 @pytest.mark.parametrize("kernel_attention", [True, False])

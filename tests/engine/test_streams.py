@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -40,25 +40,12 @@ class PlainBatches:
     def reset(self, slot: int) -> None:
         self._states.pop(slot, None)
 
-    def prepare(self, sizes: Sequence[tuple[int, int]]) -> None:
-        """Nothing to do."""
 
-
-class EagerStreams(GraphStreams):
-    """GraphStreams without graphs: the same cutting up and filling up, decoded on the spot."""
-
-    @torch.inference_mode()
-    def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
-        size = next(size for size in self._sizes[codes.shape[2]] if size >= len(slots))
-        padded = torch.zeros(size, *codes.shape[1:], dtype=torch.int64)
-        padded[: len(slots)] = torch.from_numpy(codes.astype(np.int64))
-        aim = torch.tensor(slots + [self._count] * (size - len(slots)))
-        return list(self._decoder(padded, aim)[: len(slots)].numpy())
-
-
+@pytest.mark.usefixtures("eager_graphs")
 def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
-    plain, batched = PlainStreams(codec), EagerStreams(PlainBatches(codec), 3)
+    plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
+    batched.capture(lambda done: None)
     codes = np.random.default_rng(0).integers(0, 16, (4, codec.config.num_codebooks, 40)).astype(np.int16)
     names = ["a", "b", "c", "d"]
     assert [batched.open(name) for name in names] == [True, True, True, False]

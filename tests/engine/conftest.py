@@ -1,0 +1,32 @@
+"""Fixtures of the engine's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+
+@dataclass
+class Eager:
+    """In a graph's place: its work, done anew each time."""
+
+    work: Callable[..., Any]
+
+    def replay(self, *values: Tensor) -> Any:
+        return self.work(*values)
+
+
+@pytest.fixture
+def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever works by CUDA graphs does so on a CPU, with the same sizes and the same filling up."""
+    monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    for module in ("graphs", "streams"):
+        monkeypatch.setattr(
+            f"engine.{module}.capture_sizes", lambda work, inputs, progress: dict.fromkeys(inputs, Eager(work))
+        )
