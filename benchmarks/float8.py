@@ -1,0 +1,145 @@
+"""What float8 weights do to a checkpoint that speaks: how its own takes look to it with them, frame by frame.
+
+python -m benchmarks.float8 CHECKPOINT [--out FILE]
+
+On a CPU in float32, so that nothing but the rounding of the weights counts. Each frame is judged after what was really
+spoken before it, so that one that differs does not lead the others astray.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmarks.report import Report, table
+from engine import Engine, EngineConfig, Sampling, Utterance
+from engine.checkpoint import Checkpoint, load
+from engine.config import Weights
+from engine.fused import FLOAT8
+from engine.kernels import quantised
+from engine.model import Causal, DualAR
+from engine.prompt import build_prompt
+
+TEXTS = (
+    "The morning was quiet, and the harbour lay under a thin mist.",
+    "One boat after the other came home.",
+    "By noon the market was full of voices.",
+    "She opened the letter slowly and read it twice.",
+    "Nobody knew where the old road ended.",
+    "Please leave your keys on the table.",
+    "It rained for three days without a pause.",
+    "He laughed, and the whole room laughed with him.",
+)
+SEEDS = range(4)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Take:
+    """Slow-AR input of a take's prompt and frames: ids (1, steps), codes (1, codebooks, steps), int64."""
+
+    ids: Tensor
+    codes: Tensor
+    start: int
+    """Steps of the prompt."""
+
+    @classmethod
+    def of(cls, utterance: Utterance, codes: np.ndarray, checkpoint: Checkpoint) -> Take:
+        prompt = build_prompt(utterance, checkpoint.tokenizer, checkpoint.config)
+        ids = np.concatenate([prompt.ids, codes[0] + np.int64(checkpoint.config.semantic_start)])
+        every = np.concatenate([prompt.codes, codes], 1)
+        return cls(torch.from_numpy(ids)[None], torch.from_numpy(every)[None], len(prompt))
+
+
+async def speak(folder: Path) -> list[tuple[Utterance, np.ndarray]]:
+    """Every text with every seed: the codes (codebooks, frames) that the checkpoint makes of it."""
+    engine = Engine.start(EngineConfig(str(folder), device="cpu"))
+
+    async def take(utterance: Utterance) -> tuple[Utterance, np.ndarray]:
+        return utterance, np.concatenate([chunk.codes async for chunk in engine.speak(utterance)], 1)
+
+    utterances = [Utterance(text, (), Sampling(seed=seed)) for text in TEXTS for seed in SEEDS]
+    takes = await asyncio.gather(*(take(utterance) for utterance in utterances))
+    engine.stop()
+    return takes
+
+
+def logits(model: DualAR, takes: list[Take]) -> tuple[Tensor, Tensor]:
+    """Of every frame's semantic token (frames, columns), and of its residual codes (frames · codes, columns)."""
+    semantic, residual = [], []
+    for take in takes:
+        x = model.embed(take.ids, take.codes)
+        hidden = model.slow(x, torch.arange(x.shape[1])[None], Causal())[0, take.start - 1 : -1]
+        semantic.append(F.linear(hidden, model.head()))
+        known = model.fast.embeddings(take.codes[0, :-1, take.start :].t())  # all but a frame's last code
+        x = torch.cat([model.fast_project_in(hidden)[:, None], known], 1)
+        residual.append(model.fast_logits(x, torch.arange(x.shape[1])[None], Causal())[:, 1:].flatten(0, 1))
+    return torch.cat(semantic), torch.cat(residual)
+
+
+def rounded(model: DualAR, weights: Weights) -> DualAR:
+    """A copy whose weights are what their float8 stands for."""
+    model = copy.deepcopy(model)
+    for part, float8 in zip((model.slow, model.fast), FLOAT8[weights], strict=True):
+        blocks: list[Any] = [*part.layers]
+        for block in blocks:
+            products = {"none": [], "ffn": [block.feed_forward], "all": [block.feed_forward, block.attention]}[float8]
+            for weight in (weight for product in products for weight in product.parameters() if weight.ndim == 2):
+                values, scales = quantised(weight.data)
+                weight.data = values.float() * scales[:, None]
+    return model
+
+
+def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
+    """The share of rows whose likeliest column stays the same, and their mean divergence in nats."""
+    kept = (oracle.argmax(1) == other.argmax(1)).float().mean()
+    divergence = F.kl_div(other.log_softmax(1), oracle.log_softmax(1), reduction="batchmean", log_target=True)
+    return float(kept), float(divergence)
+
+
+@torch.inference_mode()
+def judge(folder: Path, spoken: list[tuple[Utterance, np.ndarray]]) -> list[dict[str, Any]]:
+    """A row of figures for each kind of float8 weights."""
+    checkpoint = load(folder, torch.device("cpu"), torch.device("cpu"), torch.float32)
+    takes = [Take.of(utterance, codes, checkpoint) for utterance, codes in spoken]
+    oracle, figures = logits(checkpoint.model, takes), []
+    for weights in FLOAT8:
+        if weights == "dtype":
+            continue
+        semantic, residual = map(compare, oracle, logits(rounded(checkpoint.model, weights), takes))
+        figures.append(
+            {
+                "weights": weights,
+                "semantic_kept": semantic[0],
+                "semantic_kl_nats": semantic[1],
+                "residual_kept": residual[0],
+                "residual_kl_nats": residual[1],
+            }
+        )
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    report = Report(options.out)
+    spoken = asyncio.run(speak(options.checkpoint))
+    report.add({"takes": len(spoken), "frames": sum(codes.shape[1] for _, codes in spoken)})
+    figures = judge(options.checkpoint, spoken)
+    report.add({"float8": figures})
+    table(f"Likeliest token and codes kept, of {report.results['frames']} frames", figures)
+    report.close()
+
+
+if __name__ == "__main__":
+    main()
