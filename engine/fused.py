@@ -20,6 +20,7 @@ from engine.config import Weights
 from engine.kernels import Spoken, decode_attention, end_frame, linear, quantised, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
+from engine.sampling import packed
 from engine.slots import Slots
 
 Attend = Callable[..., Tensor]
@@ -112,7 +113,7 @@ class FusedTransformer:
             if one_slot_twice:  # a row sees what another row of its slot puts into the cache
                 rotate(*how, slots, positions, keys, values)
             y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
-            x = self._product(y.flatten(1), layer.output, residual=x)
+            x = self._product(y.flatten(1), layer.output, residual=x, idle=True)
             y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True)
             x = self._product(y, layer.down, residual=x)
         return x
@@ -131,7 +132,7 @@ class FusedTransformer:
 
 
 class FusedFrame:
-    """One frame for the rows in these slots, without a word from the host: codes (rows, codebooks), ended (rows,)."""
+    """One frame for the rows in these slots, without a word from the host: what was drawn, as `packed` lays it out."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class FusedFrame:
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
         self._first: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def __call__(self, slots: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, slots: Tensor) -> Tensor:
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
         hidden = self.slow(state.input[slots], slots, state.position[slots], self._cache)
@@ -183,7 +184,7 @@ class FusedFrame:
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
         end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
-        return codes, ended
+        return packed(codes, ended)
 
     def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:
         """Rows and positions of the first pass: every row at 0, then every row at 1."""

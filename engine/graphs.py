@@ -25,8 +25,8 @@ kernels have that of the stream on which they were captured."""
 
 Size = TypeVar("Size", int, tuple[int, int])
 """Names a graph; a larger one has more to do."""
-Step = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""slots (rows,) int64 → codes (rows, codebooks), ended (rows,); every other state lives in slot tensors."""
+Step = Callable[[Tensor], Tensor]
+"""slots (rows,) int64 → a frame as `engine.sampling.packed` lays it out; every other state lives in slot tensors."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
 """tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
 
@@ -72,6 +72,10 @@ class Captured:
         """Run on these values (shaped as the inputs, in the host's memory); the outputs stand until the next replay."""
         for each, value in zip(self.inputs, values, strict=True):
             each.copy_(value.pin_memory(), non_blocking=True)
+        return self.again()
+
+    def again(self) -> Any:
+        """Run on the values of the last time."""
         self.graph.replay()
         return self.outputs
 
@@ -103,19 +107,22 @@ class FrameGraphs:
         self._step, self._spare, self._device = step, spare_slot, device
         self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
         self._graphs: dict[int, Captured] = {}
+        self._given: dict[int, list[int]] = {}
 
     def capture(self, progress: Callable[[float], None]) -> None:
         spare = torch.full((self._sizes[-1],), self._spare, dtype=torch.int64, device=self._device)
         with torch.cuda.device(self._device):
             self._graphs = capture_sizes(self._step, {size: (spare[:size].clone(),) for size in self._sizes}, progress)
 
-    def replay(self, slots: list[int]) -> tuple[Tensor, Tensor]:
-        """One frame for these slots: codes (rows, codebooks) and ended (rows,), valid until the next replay."""
+    def replay(self, slots: list[int]) -> Tensor:
+        """One frame for these slots, (rows, codebooks + 1) int16, valid until the next replay."""
         if len(slots) > self._sizes[-1]:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
         size = self._sizes[bisect.bisect_left(self._sizes, len(slots))]
-        codes, ended = self._graphs[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))
-        return codes[: len(slots)], ended[: len(slots)]
+        if self._given.get(size) == slots:  # as in most frames: nothing needs to be sent there
+            return self._graphs[size].again()[: len(slots)]
+        self._given[size] = slots
+        return self._graphs[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
 
 
 class PrefillGraphs:

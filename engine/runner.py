@@ -18,7 +18,7 @@ from engine.config import ModelConfig, Weights
 from engine.model import DualAR
 from engine.prompt import Piece
 from engine.row import Row
-from engine.sampling import draw, draw_semantic, exponential_noise
+from engine.sampling import draw, draw_semantic, exponential_noise, packed
 from engine.slots import Slots
 
 PREFILL_POSITIONS = 512
@@ -42,7 +42,7 @@ class Runner:
         self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
         self.prefixes = Prefixes(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
-        self._frame: Callable[[tuple[Row, ...]], tuple[Tensor, Tensor]] = PlainFrame(model, self._cache, self._slots)
+        self._frame: Callable[[tuple[Row, ...]], Tensor] = PlainFrame(model, self._cache, self._slots)
         self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
@@ -110,14 +110,13 @@ class Runner:
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
         """Begin one frame for each of these rows."""
-        codes, ended = self._frame(rows)
+        frame = self._frame(rows)
         for row in rows:
             row.position += 1
-        drawn = torch.cat([codes, ended[:, None]], 1).to(torch.int16)
         if self.device.type != "cuda":
-            return Frames(rows, drawn, None)
-        host = torch.empty(drawn.shape, dtype=drawn.dtype, pin_memory=True)
-        host.copy_(drawn, non_blocking=True)
+            return Frames(rows, frame, None)
+        host = torch.empty(frame.shape, dtype=frame.dtype, pin_memory=True)
+        host.copy_(frame, non_blocking=True)
         done = torch.cuda.Event()
         done.record()
         return Frames(rows, host, done)
@@ -153,7 +152,7 @@ class Frames:
 
 
 class PlainFrame:
-    """One frame for the given rows: codes (rows, codebooks) int64 and ended (rows,) bool."""
+    """One frame for the given rows: what was drawn, as `packed` lays it out."""
 
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
         self._model, self._cache, self._slots = model, cache, slots
@@ -162,7 +161,7 @@ class PlainFrame:
         self._fast_cache = KVCache(model.config.fast, count, books, cache.keys.device, cache.keys.dtype)
         self._positions = torch.arange(books, device=cache.keys.device)[None]
 
-    def __call__(self, rows: tuple[Row, ...]) -> tuple[Tensor, Tensor]:
+    def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         state, model = self._slots, self._model
         indices, positions = [row.slot for row in rows], [row.position for row in rows]
         slots = torch.tensor(indices, device=self._positions.device)
@@ -177,7 +176,7 @@ class PlainFrame:
         ended = semantic == stop
         codes = self._residual(hidden, semantic.masked_fill(ended, 0), state.how(slots), noise[:, 2:])
         state.advance(slots, codes, model)
-        return codes, ended
+        return packed(codes, ended)
 
     def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
         """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""

@@ -97,3 +97,8 @@ def _philox(counter: list[Tensor], key0: Tensor, key1: Tensor) -> list[Tensor]:
         c1, c3 = p1 & _MASK32, p0 & _MASK32
         key0, key1 = (key0 + 0x9E3779B9) & _MASK32, (key1 + 0xBB67AE85) & _MASK32
     return [c0, c1, c2, c3]
+
+
+def packed(codes: Tensor, ended: Tensor) -> Tensor:
+    """A frame as it goes to the host: codes (rows, codebooks), then whether the row has ended; int16."""
+    return torch.cat([codes, ended[:, None]], 1).to(torch.int16)

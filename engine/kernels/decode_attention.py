@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.kernels.arrivals import arrivals
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 from engine.kernels.rotate import rotate_twin
 from engine.model import attention
 
@@ -150,6 +150,8 @@ def _attend(
     position = tl.load(positions + row)
     start = split * SPLIT
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
+    if OVERLAP:
+        let_the_next_one_start()
     if AT_ONCE:  # what the cache holds was put there before the kernel before this one began
         at = start + tl.arange(0, BLOCK)
         known = at < position

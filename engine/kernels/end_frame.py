@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 
 
 @triton.jit
@@ -23,6 +23,7 @@ def _end_frame(
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
     if OVERLAP:
+        let_the_next_one_start()
         wait_for_the_one_before()
     slot = tl.load(slots + row)
     main = tl.load(codes + row * books)

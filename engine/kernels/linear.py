@@ -20,7 +20,7 @@ from torch import Tensor
 
 from engine.kernels.arrivals import arrivals
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Tiles:
     splits: int = 1
 
 
+HELD = 2048
+"""Weights a column that one row's product reads early, into registers, where the kernel before leaves memory idle."""
 MANY, MANY_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
 
@@ -42,19 +44,29 @@ MANY, MANY_RESIDUAL = 64, 32
 def _one(
     x, weight, scales, norm, residual, out, columns, depth, eps,
     SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
     base = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
     up = columns.to(tl.int64) * depth
+    if OVERLAP and HAS_RESIDUAL:
+        let_the_next_one_start()
+    if HELD > 0:
+        first = tl.arange(0, HELD)
+        line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
+        held = tl.load(weight + line + first[None, :], eviction_policy="evict_first")
     if OVERLAP:
         wait_for_the_one_before()
+    if HELD > 0:
+        held_x = tl.load(x + first)
+    if OVERLAP and not HAS_RESIDUAL and not GATED:
+        let_the_next_one_start()
     total = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
     total_up = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
     squares = tl.zeros((BLOCK_K,), tl.float32)
-    for start in tl.range(0, depth, BLOCK_K, num_stages=STAGES):
+    for start in tl.range(HELD, depth, BLOCK_K, num_stages=STAGES):
         inside = k < depth - start
         ws = tl.load(weight + base + start, mask=inside[None, :], other=0.0)
         if GATED:
@@ -67,7 +79,11 @@ def _one(
         total += ws.to(tl.float32) * wide[None, :]
         if GATED:
             total_up += ups.to(tl.float32) * wide[None, :]
+    if OVERLAP and GATED:  # it keeps every multiprocessor busy to its end: who starts before that is in its way
+        let_the_next_one_start()
     y = tl.sum(total, 1)
+    if HELD > 0:
+        y += tl.sum(held.to(tl.float32) * held_x.to(tl.float32)[None, :], 1)
     if SCALED:
         y *= tl.load(scales + column, mask=column < columns, other=0.0)
     if HAS_NORM:
@@ -103,6 +119,7 @@ def _many(
     end = tl.minimum(depth, begin + share)
     if OVERLAP:
         wait_for_the_one_before()
+        let_the_next_one_start()
     total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
@@ -150,6 +167,7 @@ def _norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, OVERLAP: tl.constexpr)
     weight = tl.load(gains + k, mask=k < depth, other=0.0)
     if OVERLAP:
         wait_for_the_one_before()
+        let_the_next_one_start()
     xs = tl.load(x + row * depth + k, mask=k < depth, other=0.0).to(tl.float32)
     scale = tl.rsqrt(tl.sum(xs * xs, 0) / depth + eps)
     tl.store(out + row * depth + k, ((xs * scale).to(weight.dtype) * weight).to(out.dtype.element_ty), mask=k < depth)
@@ -164,6 +182,7 @@ def linear(
     residual: Tensor | None = None,
     scales: Tensor | None = None,
     alike: bool = False,
+    idle: bool = False,
 ) -> Tensor:
     """x (rows, depth) times weight (columns, depth) transposed → (rows, columns).
 
@@ -171,6 +190,7 @@ def linear(
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
     overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
     alike: a row's result shall not depend on how many rows there are, at the price of speed for one row and for many.
+    idle: the kernel before leaves memory idle: with one row, half of the weights are read before it has ended.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -180,10 +200,12 @@ def linear(
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, columns)}")
     if not (x.is_contiguous() and weight.is_contiguous()):
         raise ValueError("x and weight must be contiguous")
+    if idle and (norm is not None or gated):
+        raise ValueError("weights of a product with a norm or gates are not read early")
     if (scales is None) != (weight.dtype == x.dtype) or (scales is not None and scales.shape != weight.shape[:1]):
         raise ValueError(f"weight {weight.dtype} for x {x.dtype} needs {'a scale a row' if scales is None else 'none'}")
     if rows == 1 and not alike:
-        return _through_one(x, weight, scales, norm, eps, gated, residual)
+        return _through_one(x, weight, scales, norm, eps, gated, residual, idle)
     if norm is not None:
         x = rms_norm(x, norm, eps)
     if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike and scales is None:
@@ -209,20 +231,20 @@ def _through_one(
     eps: float,
     gated: bool,
     residual: Tensor | None,
+    idle: bool,
 ) -> Tensor:
     depth = x.shape[1]
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
-    tiles = _tiles_of_one(columns, depth, gated, weight.element_size())
-    # The largest product keeps every multiprocessor busy to its end: starting it early costs more than it hides.
-    overlap = overlaps(x.device) and not gated
+    tiles = _tiles_of_one(columns, depth, gated, weight.element_size(), idle)
+    held = min(HELD, triton.next_power_of_2(depth) // 2) if idle else 0
     launch(
         _one, (triton.cdiv(columns, tiles.block_n),),
         x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
         out, columns, depth, eps,
         SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages,
-        OVERLAP=overlap, num_warps=tiles.num_warps, **(early(x.device) if overlap else {}),
+        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages, HELD=held,
+        OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, **early(x.device),
     )  # fmt: skip
     return out
 
@@ -266,10 +288,12 @@ def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | N
     return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
 
 
-def _tiles_of_one(columns: int, depth: int, gated: bool, item: int) -> Tiles:
+def _tiles_of_one(columns: int, depth: int, gated: bool, item: int, idle: bool) -> Tiles:
     """The best measured on an H200 for one row."""
+    if idle:
+        return Tiles(2, 512, 2, 4)
     if gated:
-        return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 4)
+        return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 6)
     if columns > depth:
         return Tiles(8, 256, 2, 4) if item > 1 else Tiles(16, 256, 2, 4)
     return Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4)
@@ -295,6 +319,7 @@ def linear_twin(
     residual: Tensor | None = None,
     scales: Tensor | None = None,
     alike: bool = False,
+    idle: bool = False,
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:

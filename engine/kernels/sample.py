@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, overlaps, wait_for_the_one_before
+from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
 AT_ONCE = 32
@@ -124,6 +124,7 @@ def _sample(
 ):  # fmt: skip
     row = tl.program_id(0)
     if OVERLAP:
+        let_the_next_one_start()
         wait_for_the_one_before()
     slot = tl.load(slots + row)
     column = tl.arange(0, BLOCK)
@@ -187,7 +188,8 @@ def sample(
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
         SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
-        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8, **early(logits.device),
+        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8 if recent is None else 32,
+        **early(logits.device),
     )  # fmt: skip
     return out
 

@@ -43,7 +43,9 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     residual = random(rows, columns, dtype=dtype, seed=5)
     assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
     assert close(kernels.linear(x, weight, gains, 1e-6), kernels.linear_twin(x, weight, gains, 1e-6))
-    assert close(kernels.linear(x, weight, residual=residual), kernels.linear_twin(x, weight, residual=residual))
+    summed = kernels.linear_twin(x, weight, residual=residual)
+    for idle in (False, True):
+        assert close(kernels.linear(x, weight, residual=residual.clone(), idle=idle), summed)
     gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
@@ -67,6 +69,8 @@ def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(row
 def test_a_product_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="residual"):
         kernels.linear(random(2, 8), random(4, 8), residual=random(1, 4))
+    with pytest.raises(ValueError, match="read early"):
+        kernels.linear(random(1, 8), random(4, 8), random(8), idle=True)
     with pytest.raises(ValueError, match="does not fit"):
         kernels.linear(random(1, 8), random(4, 16))
 
@@ -105,6 +109,9 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
     for trial in range(4):
         logits = random(rows, columns, scale=3.0, seed=trial)
         logits[:, 7] = logits[:, 5]  # equals go by their column
+        logits[:, -1] = (9.0, 2.0, 0.0, -9.0)[
+            trial
+        ]  # as the main token's stop column: likeliest, middling, last of all
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
         recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
