@@ -1,11 +1,11 @@
-"""Matrix products of a frame, bound by reading the weights: one row on the CUDA cores, more on the tensor cores.
+"""Matrix products of a frame, bound by reading the weights: few rows on the CUDA cores, more on the tensor cores.
 
 Measured on an H200 (2026-11-21, TB/s of weights read in a chain of products, cuBLAS in brackets), S2 Pro's shapes:
 one row: qkv 3.4 (2.8), output 3.0 (2.0), gate and up 3.9 (3.4), down 3.7 (2.8), head 3.1 (1.7);
 32 rows: 3.0 (2.7), 1.9 (1.9), 3.4 (3.2), 2.6 (2.7), 2.6 (0.6). A plain read of memory moves 4.35.
 
 Each output is summed over depth in an order that depends on its shape alone, so the kernel for several rows gives a
-row the same result in any company; the kernel for one row sums in another order.
+row the same result in any company; the kernel for few rows sums in another order.
 """
 
 from __future__ import annotations
@@ -34,72 +34,106 @@ class Tiles:
     splits: int = 1
 
 
+FEW = 2
+"""So many rows at most are multiplied and added on the CUDA cores: 5.0 ms a frame of two, 5.6 on the tensor cores."""
 HELD = 2048
-"""Weights a column that one row's product reads early, into registers, where the kernel before leaves memory idle."""
+"""Weights a column that few rows' product reads early, into registers, where the kernel before leaves memory idle."""
 MANY, MANY_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
 
 
 @triton.jit
-def _one(
-    x, weight, scales, norm, residual, out, columns, depth, eps,
+def _take(x, norm, k, inside, HAS_NORM: tl.constexpr):
+    """Inputs as float32, with the norm's gains, and their squares."""
+    xs = tl.load(x + k, mask=inside, other=0.0)
+    wide = xs.to(tl.float32)
+    squares = wide * wide
+    if HAS_NORM:
+        wide = (wide * tl.load(norm + k, mask=inside, other=0.0).to(tl.float32)).to(xs.dtype).to(tl.float32)
+    return wide[None, :], squares
+
+
+@triton.jit
+def _give(
+    y, u, squares, scales, residual, out, column, columns, depth, eps,
+    SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
+):  # fmt: skip
+    """What follows a row's sums: scales, norm, gates, residual."""
+    inside = column < columns
+    if SCALED:
+        y *= tl.load(scales + column, mask=inside, other=0.0)
+        if GATED:
+            u *= tl.load(scales + columns + column, mask=inside, other=0.0)
+    if HAS_NORM:
+        scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
+        y *= scale
+        u *= scale
+    if GATED:
+        y = y * tl.sigmoid(y) * u
+    if HAS_RESIDUAL:
+        y = y.to(out.dtype.element_ty).to(tl.float32)
+        y += tl.load(residual + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + column, y.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _few(
+    x, weight, scales, norm, residual, out, columns, depth, eps, ROWS: tl.constexpr,
     SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):  # fmt: skip
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    base = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
+    line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
     up = columns.to(tl.int64) * depth
     if OVERLAP and HAS_RESIDUAL:
         let_the_next_one_start()
     if HELD > 0:
         first = tl.arange(0, HELD)
-        line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
         held = tl.load(weight + line + first[None, :], eviction_policy="evict_first")
     if OVERLAP:
         wait_for_the_one_before()
     if HELD > 0:
-        held_x = tl.load(x + first)
+        held_1, _ = _take(x, norm, first, first >= 0, HAS_NORM)
+        if ROWS == 2:
+            held_2, _ = _take(x + depth, norm, first, first >= 0, HAS_NORM)
     if OVERLAP and not HAS_RESIDUAL and not GATED:
         let_the_next_one_start()
-    total = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
-    total_up = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
-    squares = tl.zeros((BLOCK_K,), tl.float32)
+    y_1 = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
+    u_1, y_2, u_2 = y_1, y_1, y_1
+    squares_1 = tl.zeros((BLOCK_K,), tl.float32)
+    squares_2 = squares_1
     for start in tl.range(HELD, depth, BLOCK_K, num_stages=STAGES):
         inside = k < depth - start
-        ws = tl.load(weight + base + start, mask=inside[None, :], other=0.0)
+        ws = tl.load(weight + line + (start + k)[None, :], mask=inside[None, :], other=0.0).to(tl.float32)
         if GATED:
-            ups = tl.load(weight + up + base + start, mask=inside[None, :], other=0.0)
-        xs = tl.load(x + start + k, mask=inside, other=0.0)
-        wide = xs.to(tl.float32)
-        if HAS_NORM:
-            squares += wide * wide
-            wide = (wide * tl.load(norm + start + k, mask=inside, other=0.0).to(tl.float32)).to(xs.dtype).to(tl.float32)
-        total += ws.to(tl.float32) * wide[None, :]
+            ups = tl.load(weight + up + line + (start + k)[None, :], mask=inside[None, :], other=0.0).to(tl.float32)
+        wide, more = _take(x, norm, start + k, inside, HAS_NORM)
+        squares_1 += more
+        y_1 += ws * wide
         if GATED:
-            total_up += ups.to(tl.float32) * wide[None, :]
+            u_1 += ups * wide
+        if ROWS == 2:
+            wide, more = _take(x + depth, norm, start + k, inside, HAS_NORM)
+            squares_2 += more
+            y_2 += ws * wide
+            if GATED:
+                u_2 += ups * wide
     if OVERLAP and GATED:  # it keeps every multiprocessor busy to its end: who starts before that is in its way
         let_the_next_one_start()
-    y = tl.sum(total, 1)
+    y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if HELD > 0:
-        y += tl.sum(held.to(tl.float32) * held_x.to(tl.float32)[None, :], 1)
-    if SCALED:
-        y *= tl.load(scales + column, mask=column < columns, other=0.0)
-    if HAS_NORM:
-        scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
-        y *= scale
-    if GATED:
-        u = tl.sum(total_up, 1)
-        if SCALED:
-            u *= tl.load(scales + columns + column, mask=column < columns, other=0.0)
-        if HAS_NORM:
-            u *= scale
-        y = y * tl.sigmoid(y) * u
-    if HAS_RESIDUAL:
-        y = y.to(out.dtype.element_ty).to(tl.float32)
-        y += tl.load(residual + column, mask=column < columns, other=0.0).to(tl.float32)
-    tl.store(out + column, y.to(out.dtype.element_ty), mask=column < columns)
+        y += tl.sum(held.to(tl.float32) * held_1, 1)
+    _give(y, u, squares_1, scales, residual, out, column, columns, depth, eps, SCALED, HAS_NORM, GATED, HAS_RESIDUAL)
+    if ROWS == 2:
+        y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
+        if HELD > 0:
+            y += tl.sum(held.to(tl.float32) * held_2, 1)
+        _give(
+            y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
+            SCALED, HAS_NORM, GATED, HAS_RESIDUAL,
+        )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -189,8 +223,8 @@ def linear(
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
     overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
-    alike: a row's result shall not depend on how many rows there are, at the price of speed for one row and for many.
-    idle: the kernel before leaves memory idle: with one row, half of the weights are read before it has ended.
+    alike: a row's result shall not depend on how many rows there are, at the price of speed for few rows and for many.
+    idle: the kernel before leaves memory idle: with few rows, half of the weights are read before it has ended.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -204,8 +238,8 @@ def linear(
         raise ValueError("weights of a product with a norm or gates are not read early")
     if (scales is None) != (weight.dtype == x.dtype) or (scales is not None and scales.shape != weight.shape[:1]):
         raise ValueError(f"weight {weight.dtype} for x {x.dtype} needs {'a scale a row' if scales is None else 'none'}")
-    if rows == 1 and not alike:
-        return _through_one(x, weight, scales, norm, eps, gated, residual, idle)
+    if rows <= FEW and not alike:
+        return _through_few(x, weight, scales, norm, eps, gated, residual, idle)
     if norm is not None:
         x = rms_norm(x, norm, eps)
     if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike and scales is None:
@@ -223,7 +257,7 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
     return out
 
 
-def _through_one(
+def _through_few(
     x: Tensor,
     weight: Tensor,
     scales: Tensor | None,
@@ -233,15 +267,15 @@ def _through_one(
     residual: Tensor | None,
     idle: bool,
 ) -> Tensor:
-    depth = x.shape[1]
+    rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    out = torch.empty(1, columns, device=x.device, dtype=x.dtype)
-    tiles = _tiles_of_one(columns, depth, gated, weight.element_size(), idle)
+    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
+    tiles = _tiles_of_few(rows, columns, depth, gated, weight.element_size(), idle)
     held = min(HELD, triton.next_power_of_2(depth) // 2) if idle else 0
     launch(
-        _one, (triton.cdiv(columns, tiles.block_n),),
+        _few, (triton.cdiv(columns, tiles.block_n),),
         x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
-        out, columns, depth, eps,
+        out, columns, depth, eps, ROWS=rows,
         SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
         BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages, HELD=held,
         OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, **early(x.device),
@@ -288,15 +322,19 @@ def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | N
     return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
 
 
-def _tiles_of_one(columns: int, depth: int, gated: bool, item: int, idle: bool) -> Tiles:
-    """The best measured on an H200 for one row."""
+def _tiles_of_few(rows: int, columns: int, depth: int, gated: bool, item: int, idle: bool) -> Tiles:
+    """The best measured on an H200 for one row and for two."""
     if idle:
         return Tiles(2, 512, 2, 4)
     if gated:
-        return Tiles(4, 256, 2, 3) if item > 1 else Tiles(4, 512, 1, 6)
-    if columns > depth:
-        return Tiles(8, 256, 2, 4) if item > 1 else Tiles(16, 256, 2, 4)
-    return Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4)
+        one, two = (
+            (Tiles(4, 256, 2, 3), Tiles(4, 256, 2, 6)) if item > 1 else (Tiles(4, 512, 1, 6), Tiles(8, 256, 2, 4))
+        )
+    elif columns > depth:
+        one, two = Tiles(8, 256, 2, 4) if item > 1 else Tiles(16, 256, 2, 4), Tiles(4, 512, 1, 6)
+    else:
+        one, two = Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4), Tiles(4, 512, 2, 4)
+    return one if rows == 1 else two
 
 
 def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:

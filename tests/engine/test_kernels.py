@@ -31,7 +31,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600)]
+    ("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (2, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600)]
 )
 def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     rows: int, columns: int, depth: int, dtype: torch.dtype
@@ -50,7 +50,7 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, 2, 5])
 @torch.inference_mode()
 def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(rows: int) -> None:
     x, weight, residual = random(rows, 96, seed=1), random(80, 96, seed=2), random(rows, 40, seed=3)
