@@ -1,8 +1,9 @@
 """Matrix products of a frame, bound by reading the weights: few rows on the CUDA cores, more on the tensor cores.
 
-Measured on an H200 (2026-11-21, TB/s of weights read in a chain of products, cuBLAS in brackets), S2 Pro's shapes:
-one row: qkv 3.4 (2.8), output 3.0 (2.0), gate and up 3.9 (3.4), down 3.7 (2.8), head 3.1 (1.7);
-32 rows: 3.0 (2.7), 1.9 (1.9), 3.4 (3.2), 2.6 (2.7), 2.6 (0.6). A plain read of memory moves 4.35.
+Measured on an H200 (2026-11-21, TB/s of weights read in a chain of like products, cuBLAS in brackets), S2 Pro's shapes:
+one row: qkv 3.4 (2.7), output 2.4 (2.0), gate and up 3.9 (3.4), down 3.4 (2.9), head 3.1 (1.7);
+32 rows: 2.7 (2.8), 2.0 (1.9), 3.4 (3.3), 2.7 (2.8), 2.0 (0.6). A plain read of memory moves 4.4. Few rows' kernels are
+made for a frame, where each stands beside others: there the output's takes 5 µs, two fifths of what it takes here.
 
 Each output is summed over depth in an order that depends on its shape alone, so the kernel for several rows gives a
 row the same result in any company; the kernel for few rows sums in another order.

@@ -75,3 +75,4 @@ class Screen:
     def until_over(self) -> None:
         """Wait until the take in the player has been heard to its end."""
         expect(self.page.locator("#dock")).to_have_attribute("data-state", "over")
+        expect(self.card).to_be_hidden()  # it would say why there is no more to hear
