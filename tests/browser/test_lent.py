@@ -98,6 +98,7 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
     expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
     screen.page.get_by_label("What is said in the clip").fill("A tone.")
     screen.speak.click()
+    screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it
     screen.until_over()
     assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
 
