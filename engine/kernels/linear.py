@@ -55,11 +55,22 @@ def _take(x, norm, k, inside, HAS_NORM: tl.constexpr):
 
 
 @triton.jit
+def _leave(y, u, residual, out, cell, mask, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr):
+    """Sums at `cell` of the result: gated by u, rounded, added to the residual."""
+    if GATED:
+        y = y * tl.sigmoid(y) * u
+    if HAS_RESIDUAL:
+        y = y.to(out.dtype.element_ty).to(tl.float32)
+        y += tl.load(residual + cell, mask=mask, other=0.0).to(tl.float32)
+    tl.store(out + cell, y.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
 def _give(
     y, u, squares, scales, residual, out, column, columns, depth, eps,
     SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
 ):  # fmt: skip
-    """What follows a row's sums: scales, norm, gates, residual."""
+    """What follows a row's sums: scales and norm, then what follows everybody's."""
     inside = column < columns
     if SCALED:
         y *= tl.load(scales + column, mask=inside, other=0.0)
@@ -69,12 +80,7 @@ def _give(
         scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
         y *= scale
         u *= scale
-    if GATED:
-        y = y * tl.sigmoid(y) * u
-    if HAS_RESIDUAL:
-        y = y.to(out.dtype.element_ty).to(tl.float32)
-        y += tl.load(residual + column, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out + column, y.to(out.dtype.element_ty), mask=inside)
+    _leave(y, u, residual, out, column, inside, GATED, HAS_RESIDUAL)
 
 
 @triton.jit
@@ -185,14 +191,9 @@ def _many(
     if last:
         if SCALED:
             total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
-        if GATED:
-            if SCALED:
+            if GATED:
                 total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
-            total = total * tl.sigmoid(total) * total_up
-        if HAS_RESIDUAL:
-            total = total.to(out.dtype.element_ty).to(tl.float32)
-            total += tl.load(residual + cell, mask=mask, other=0.0).to(tl.float32)
-        tl.store(out + cell, total.to(out.dtype.element_ty), mask=mask)
+        _leave(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
 
 
 @triton.jit

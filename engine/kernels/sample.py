@@ -182,14 +182,15 @@ def sample(
         raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
     block = max(triton.next_power_of_2(columns), 2 * AT_ONCE)
+    # A main token's draw, once a frame, mostly waits for its code to be fetched: the more warps, the less code.
+    warps = 8 if recent is None else 32
     launch(
         _sample, (rows,),
         logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
         SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
-        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8 if recent is None else 32,
-        **early(logits.device),
+        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=warps, **early(logits.device),
     )  # fmt: skip
     return out
 
