@@ -111,6 +111,7 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     expect(area.get_by_label("Title of the project")).to_have_value("A Book")
     expect(area.locator("tbody tr").nth(3)).to_contain_text("In line")
     area.get_by_role("button", name="Pause", exact=True).click()
+    expect(area.locator("[data-part=state]")).to_contain_text("paused")
     engine.later_frames_gate.set()
     expect(area.locator("[data-part=state]")).to_contain_text("2 of 4 parts spoken")
     expect(area.locator("[data-part=state]")).to_contain_text("paused")
