@@ -24,7 +24,7 @@ from benchmarks.report import Report, table
 from engine import Engine, EngineConfig, Sampling, Utterance
 from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
-from engine.fused import FLOAT8
+from engine.float8 import FLOAT8, in_float8
 from engine.kernels import quantised
 from engine.model import Causal, DualAR
 from engine.prompt import build_prompt
@@ -88,13 +88,9 @@ def logits(model: DualAR, takes: list[Take]) -> tuple[Tensor, Tensor]:
 def rounded(model: DualAR, weights: Weights) -> DualAR:
     """A copy whose weights are what their float8 stands for."""
     model = copy.deepcopy(model)
-    for part, float8 in zip((model.slow, model.fast), FLOAT8[weights], strict=True):
-        blocks: list[Any] = [*part.layers]
-        for block in blocks:
-            products = {"none": [], "ffn": [block.feed_forward], "all": [block.feed_forward, block.attention]}[float8]
-            for weight in (weight for product in products for weight in product.parameters() if weight.ndim == 2):
-                values, scales = quantised(weight.data)
-                weight.data = values.float() * scales[:, None]
+    for weight in in_float8(model, weights):
+        values, scales = quantised(weight.data)
+        weight.data = values.float() * scales[:, None]
     return model
 
 

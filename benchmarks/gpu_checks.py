@@ -17,7 +17,8 @@ from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.cache import KVCache
 from engine.checkpoint import load
 from engine.codec.fused import FusedDecoder
-from engine.fused import Float8, FusedTransformer
+from engine.float8 import Float8
+from engine.fused import FusedTransformer
 from engine.layers import rope_angles
 from engine.model import Causal, DualAR
 from engine.runner import Runner

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from engine.cache import KVCache
 from engine.config import Weights
+from engine.float8 import FLOAT8, Float8
 from engine.kernels import Spoken, decode_attention, end_frame, linear, quantised, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
@@ -24,15 +25,6 @@ from engine.sampling import packed
 from engine.slots import Slots
 
 Attend = Callable[..., Tensor]
-Float8 = Literal["none", "ffn", "all"]
-"""Which of a transformer's products have float8 weights: none, those of the feed-forward, or those of attention too."""
-
-FLOAT8: dict[Weights, tuple[Float8, Float8]] = {
-    "dtype": ("none", "none"),
-    "fp8": ("ffn", "none"),
-    "fp8-all": ("all", "all"),
-}
-"""Of the slow and of the fast AR."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -13,6 +12,7 @@ from engine.codec.config import PIECE_SAMPLES
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, Weights
 from engine.errors import ConfigError
+from engine.float8 import in_float8
 from engine.model import DualAR
 
 GIB = 2**30
@@ -59,7 +59,7 @@ def plan_memory(
     with torch.device("meta"):
         model, plain = DualAR(config), Codec(codec)
     held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
-    held -= _in_float8(model, weights) * (dtype.itemsize - 1)
+    held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
     items = [
@@ -73,17 +73,6 @@ def plan_memory(
         items.append(("graphs", rows * _graph_bytes(codec)))
         items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
     return MemoryPlan(tuple(items))
-
-
-def _in_float8(model: DualAR, weights: Weights) -> int:
-    """How many of the model's parameters are held in 8 bits."""
-    if weights == "dtype":
-        return 0
-    blocks: list[Any] = [*model.slow.layers]
-    parts = [block.feed_forward for block in blocks]
-    if weights == "fp8-all":
-        parts = [part for block in (*blocks, *model.fast.layers) for part in (block.feed_forward, block.attention)]
-    return sum(p.numel() for part in parts for p in part.parameters() if p.ndim == 2)
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:

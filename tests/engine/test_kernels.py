@@ -106,12 +106,11 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
     generator = torch.Generator().manual_seed(0)
     slots = torch.randperm(rows, generator=generator).to(DEVICE)
     table = random(columns, 70)
-    for trial in range(4):
+    # The last column is the main token's stop: likeliest of all, middling, last of all.
+    for trial, stop in enumerate((9.0, 2.0, 0.0, -9.0)):
         logits = random(rows, columns, scale=3.0, seed=trial)
         logits[:, 7] = logits[:, 5]  # equals go by their column
-        logits[:, -1] = (9.0, 2.0, 0.0, -9.0)[
-            trial
-        ]  # as the main token's stop column: likeliest, middling, last of all
+        logits[:, -1] = stop
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
         recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
