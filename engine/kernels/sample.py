@@ -17,6 +17,7 @@ from engine.kernels.launch import launch
 from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
+LEAST: tl.constexpr = tl.constexpr(-0x7FFFFFFFFFFFFFFF)
 AT_ONCE = 32
 """Ranks that are found in one go; a longer list is followed one by one."""
 
@@ -54,38 +55,54 @@ def _noise(seed, frame, index, rank):
 
 
 @triton.jit
-def _draw(
-    line, logits, column, columns, temperature, top_p, top_k, seed, frame, index,
-    TOP: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
+def _ranked(
+    line, logits, column, columns, last, TOP: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,
+    HAS_LAST: tl.constexpr,
 ):  # fmt: skip
-    """The drawn column of one row's logits (float32, −inf past the end)."""
+    """Of a row's logits (float32, −inf past the end): the best, the logarithm of the sum of all weights, the keys, and
+    the TOP largest keys in order.
+
+    HAS_LAST: column number `columns` has the logit `last`, and stands aside so that the others are a power of two.
+    """
     # Value and column in one integer, so that comparing them finds the best and, among equals, the first.
     key = _key(logits, column)
-    best = tl.max(logits, 0)
-    log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0))
-    heat = tl.maximum(temperature, 1e-5)
-    limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
-    # All ranks that most callers ask for at once: they stand in the groups whose best are the best …
+    best = tl.maximum(tl.max(logits, 0), last)
+    log_total = best + tl.log(tl.sum(tl.exp(logits - best), 0) + tl.exp(last - best))
+    # The best stand in the groups whose best are the best.
     best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
     group = _column(best_groups) // GROUP
     near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     found = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
     tops = tl.topk(tl.reshape(_key(found, near), (TOP * GROUP,)), TOP)
-    rank = tl.arange(0, TOP)
+    if HAS_LAST:
+        aside = tl.where(tl.arange(0, TOP) == 0, _key(last, columns), LEAST)
+        tops = tl.topk(tl.reshape(tl.join(tops, aside), (2 * TOP,)), TOP)
+    return best, log_total, key, tops
+
+
+@triton.jit
+def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed, frame, index):
+    """The drawn column of a row so ranked."""
+    heat = tl.maximum(temperature, 1e-5)
+    limit = tl.where(temperature == 0, 1, top_k).to(tl.int32)
+    # All ranks that most callers ask for at once …
+    rank = tl.arange(0, tops.shape[0])
     value = _value(tops)
     kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
     score = tl.where(kept, tl.exp((value - best) / heat) / _noise(seed, frame, index, rank), -1.0)
     winning = tl.max(score, 0)
-    first = tl.min(tl.where(score == winning, rank, TOP), 0)
+    first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
     # … and the others, while the list goes on, one by one.
     cumulative = tl.sum(tl.exp(value - log_total), 0)
-    left = tl.where(key < tl.min(tops, 0), key, -0x7FFFFFFFFFFFFFFF)
+    left = tl.where(key < tl.min(tops, 0), key, LEAST)
+    last_left = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)
     behind = tl.where(cumulative <= top_p, limit, 0)
     at = rank.shape[0] + 0 * limit
     while at < behind:
-        top = tl.max(left, 0)
-        left = tl.where(left == top, -0x7FFFFFFFFFFFFFFF, left)
+        top = tl.maximum(tl.max(left, 0), last_left)
+        left = tl.where(left == top, LEAST, left)
+        last_left = tl.where(last_left == top, LEAST, last_left)
         cumulative += tl.exp(_value(top) - log_total)
         if cumulative <= top_p:
             score_here = tl.exp((_value(top) - best) / heat) / _noise(seed, frame, index, at)
@@ -128,20 +145,24 @@ def _sample(
         wait_for_the_one_before()
     slot = tl.load(slots + row)
     column = tl.arange(0, BLOCK)
-    values = tl.load(logits + row * columns + column, mask=column < columns, other=float("-inf")).to(tl.float32)
+    line = logits + row * columns
+    last = tl.full((), float("-inf"), tl.float32)
+    if SEMANTIC:
+        last = tl.load(line + stop).to(tl.float32)
+    others = stop if SEMANTIC else columns
+    values = tl.load(line + column, mask=column < others, other=float("-inf")).to(tl.float32)
     temperature, top_p = tl.load(temperatures + slot), tl.load(top_ps + slot)
     top_k, seed, frame = tl.load(top_ks + slot), tl.load(seeds + slot), tl.load(frames + slot)
     top_k = tl.minimum(top_k, columns).to(tl.int32)
-    line = logits + row * columns
-    token = _draw(line, values, column, columns, temperature, top_p, top_k, seed, frame, first_draw, TOP, GROUP, BLOCK)
+    best, log_total, key, tops = _ranked(line, values, column, others, last, TOP, GROUP, BLOCK, SEMANTIC)
+    last_key = _key(last, others)
+    token = _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed, frame, first_draw)
     if SEMANTIC:
         window = tl.arange(0, 16)
         past = tl.load(recent + slot * WINDOW + window, mask=window < WINDOW, other=-1)
         repeated = tl.max((past == token).to(tl.int32), 0)
         if (repeated == 1) & (token != stop) & (temperature != 0):
-            token = _draw(
-                line, values, column, columns, 1.0, 0.9, top_k, seed, frame, first_draw + 1, TOP, GROUP, BLOCK
-            )
+            token = _draw(best, log_total, key, last_key, tops, 1.0, 0.9, top_k, seed, frame, first_draw + 1)
     tl.store(out + row, token.to(tl.int64))
     if EMBED:
         spoken = tl.where(token == stop, 0, token) if SEMANTIC else token
@@ -181,16 +202,15 @@ def sample(
     if into is not None and not into.fits(rows):
         raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
-    block = max(triton.next_power_of_2(columns), 2 * AT_ONCE)
-    # A main token's draw, once a frame, mostly waits for its code to be fetched: the more warps, the less code.
-    warps = 8 if recent is None else 32
+    block = max(triton.next_power_of_2(columns if recent is None else columns - 1), 2 * AT_ONCE)
     launch(
         _sample, (rows,),
         logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
         SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
-        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=warps, **early(logits.device),
+        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8 if recent is None else 16,
+        **early(logits.device),
     )  # fmt: skip
     return out
 
