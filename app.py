@@ -65,6 +65,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         graphs=settings.graphs,
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
         weights=settings.weights,  # type: ignore[arg-type]
+        twelve_bits=settings.twelve_bits,
         reproducible=settings.reproducible,
     )
 

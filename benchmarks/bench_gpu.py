@@ -35,6 +35,7 @@ FIGURES: dict[str, tuple[str, str]] = {
     "read_gb_s": ("engine", "read_gb_s"),
     "floor_ms": ("engine", "floor_ms"),
     "frame_ms_b1": ("engine", "frame_ms_b1"),
+    "frame_ms_b1_sixteen_bits": ("engine", "frame_ms_b1_sixteen_bits"),
     "frame_ms_b1_fp8": ("engine", "frame_ms_b1_fp8"),
     "frame_ms_b1_fp8_all": ("engine", "frame_ms_b1_fp8-all"),
     "frame_ms_b32": ("engine", "frame_ms_b32"),

@@ -104,10 +104,12 @@ def floor() -> tuple[float, float]:
     return speed, weights / speed / 1e6
 
 
-def time_frames(model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype") -> dict[str, float]:
+def time_frames(
+    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", twelve: bool = True
+) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None, weights=weights)
+    runner.use_graphs(True, lambda done: None, weights=weights, twelve=twelve)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -137,7 +139,7 @@ class Heard:
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
-    runner.use_graphs(True, lambda done: None)
+    runner.use_graphs(True, lambda done: None, twelve=True)
     decoder = FusedDecoder(codec, rows, precision)
     streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
@@ -223,6 +225,8 @@ def main() -> None:
             keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
+        plain = time_frames(model, (1,), 600, twelve=False)
+        keep("frames_sixteen_bits", {"frame_ms_b1_sixteen_bits": plain["frame_ms_b1"]})
         keep("alike", check_alike(model))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)

@@ -18,7 +18,7 @@ from engine.cache import KVCache
 from engine.checkpoint import load
 from engine.codec.fused import FusedDecoder
 from engine.float8 import Float8
-from engine.fused import FusedTransformer
+from engine.fused import FusedTransformer, Weight
 from engine.layers import rope_angles
 from engine.model import Causal, DualAR
 from engine.runner import Runner
@@ -112,23 +112,26 @@ def check_logits(model: DualAR) -> dict[str, float]:
     steps = 48
     x = model.embed(torch.randint(0, 9999, (1, steps), device=DEVICE), torch.zeros(1, 10, steps, device=DEVICE).long())
     positions, slots = torch.arange(steps, device=DEVICE), torch.zeros(steps, dtype=torch.int64, device=DEVICE)
-    head = model.head().contiguous()
-    plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], head)
+    legal = model.head().contiguous()
+    head = Weight(legal)
+    plain = torch.nn.functional.linear(model.slow(x, positions[None], Causal())[0], legal)
     wide = copy.deepcopy(model.slow).float()
-    oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], head.float())
+    oracle = torch.nn.functional.linear(wide(x.float(), positions[None], Causal())[0], legal.float())
     del wide
     out = {"plain bfloat16": error(plain, oracle)}
     kinds: dict[str, Float8] = {"kernels bfloat16": "none", "kernels fp8": "ffn", "kernels fp8-all": "all"}
     for name, float8 in kinds.items():
         slow = copy.deepcopy(model.slow)  # float8 takes the weights away
-        fused = FusedTransformer(slow, 1024, kernels.decode_attention, alike=False, float8=float8)
+        fused = FusedTransformer(slow, 1024, kernels.decode_attention, alike=False, float8=float8, twelve=False)
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
         out[name] = error(fused.head(hidden, head), oracle)
         if float8 == "none":
-            cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-            alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
-            out["kernels bfloat16, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+            for name, twelve in (("kernels bfloat16", False), ("twelve bits", True)):
+                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, twelve)
+                cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+                alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
+                out[f"{name}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
     return out
 
 

@@ -16,6 +16,8 @@ from benchmarks.report import Report
 from engine import Engine, EngineConfig, Sampling, Utterance
 
 ROWS, CONTEXT = 4, 4096
+BUDGET = 14 * 2**30
+"""Bytes; too little for weights in twelve bits besides."""
 CLIP_SECONDS = 10
 
 
@@ -39,7 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     report = Report(options.out)
     free = torch.cuda.mem_get_info()[0]
-    engine = Engine.start(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT))
+    engine = Engine.start(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
     asyncio.run(clone(engine))
     taken = free - torch.cuda.mem_get_info()[0]
     report.add({"plan": engine.info.memory, "gib_4x4k": round(taken / 2**30, 2)})

@@ -48,6 +48,9 @@ class EngineConfig:
     weights: Weights = "dtype"
     """fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its attention's and the fast AR's
     too. On CUDA with the attention kernel."""
+    twelve_bits: bool = True
+    """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
+    which changes their products by less than float32's own rounding."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others on CUDA too, bit by bit. Without it one row goes
     through faster kernels than several, and rounding may then tell which. Needs the attention kernel."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from engine.cache import KVCache
 from engine.config import Weights
 from engine.float8 import FLOAT8, Float8
-from engine.kernels import Spoken, decode_attention, end_frame, linear, quantised, rotate, sample
+from engine.kernels import Spoken, Twelve, decode_attention, end_frame, linear, quantised, rotate, sample
 from engine.layers import rope_angles
 from engine.model import Block, DualAR, Transformer, attention
 from engine.sampling import packed
@@ -29,14 +29,22 @@ Attend = Callable[..., Tensor]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Of a product (outputs, inputs), and for float8 a scale an output."""
+    """Of a product (outputs, inputs), and for float8 a scale an output; what few rows read instead."""
 
     values: Tensor
     scales: Tensor | None = None
+    twelve: Twelve | None = None
+
+    @property
+    def read(self) -> Tensor:
+        """What few rows read."""
+        return self.values if self.twelve is None else self.twelve.words
 
     @classmethod
-    def of(cls, weight: Tensor, float8: bool) -> Weight:
-        return cls(*quantised(weight)) if float8 else cls(weight)
+    def of(cls, weight: Tensor, float8: bool, twelve: bool, gated: bool = False) -> Weight:
+        if float8:
+            return cls(*quantised(weight))
+        return cls(weight, twelve=Twelve.of(weight) if twelve and Twelve.fits(weight, gated) else None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,7 +61,7 @@ class FusedLayer:
     down: Weight
 
     @classmethod
-    def of(cls, block: Block, float8: Float8) -> FusedLayer:
+    def of(cls, block: Block, float8: Float8, twelve: bool) -> FusedLayer:
         """Take a block's weights, so that nothing is held twice.
 
         Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
@@ -63,30 +71,32 @@ class FusedLayer:
         ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=_taken(attention.wqkv, float8 == "all"),
+            qkv=_taken(attention.wqkv, float8 == "all", twelve),
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=_taken(attention.wo, float8 == "all"),
+            output=_taken(attention.wo, float8 == "all", twelve),
             ffn_norm=block.ffn_norm.weight,
-            gate_up=Weight.of(gate_up, small),
-            down=_taken(ffn.w2, small),
+            gate_up=Weight.of(gate_up, small, twelve, gated=True),
+            down=_taken(ffn.w2, small, twelve),
         )
 
 
-def _taken(part: nn.Linear, float8: bool) -> Weight:
+def _taken(part: nn.Linear, float8: bool, twelve: bool) -> Weight:
     weight = part.weight.data
     if float8:
         part.weight.data = weight.new_empty(0)
-    return Weight.of(weight, float8)
+    return Weight.of(weight, float8, twelve)
 
 
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
-    def __init__(self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: Float8) -> None:
+    def __init__(
+        self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: Float8, twelve: bool
+    ) -> None:
         self._attend, self._alike = attend, alike
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
-        self._layers = [FusedLayer.of(block, float8) for block in plain.layers]  # type: ignore[arg-type]
+        self._layers = [FusedLayer.of(block, float8, twelve) for block in plain.layers]  # type: ignore[arg-type]
         angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
         self._table = torch.view_as_real(angles).contiguous()
 
@@ -106,21 +116,22 @@ class FusedTransformer:
                 rotate(*how, slots, positions, keys, values)
             y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
             x = self._product(y.flatten(1), layer.output, residual=x, idle=True)
-            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True)
-            x = self._product(y, layer.down, residual=x)
+            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, ahead=layer.down.read)
+            after = self._layers[index + 1].qkv.read if index + 1 < len(self._layers) else None
+            x = self._product(y, layer.down, residual=x, ahead=after)
         return x
 
     def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
         eps = self._sizes.norm_eps
-        return linear(x, weight.values, eps=eps, scales=weight.scales, alike=self._alike, **fused)
+        return linear(x, weight.values, eps=eps, scales=weight.scales, twelve=weight.twelve, alike=self._alike, **fused)
 
     def norm(self, x: Tensor) -> Tensor:
         """The final norm (rows, dim)."""
         return F.rms_norm(x, x.shape[-1:], self._norm, self._sizes.norm_eps)
 
-    def head(self, x: Tensor, weight: Tensor) -> Tensor:
+    def head(self, x: Tensor, weight: Weight) -> Tensor:
         """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
-        return linear(x, weight, self._norm, self._sizes.norm_eps, alike=self._alike)
+        return self._product(x, weight, norm=self._norm)
 
 
 class FusedFrame:
@@ -136,18 +147,21 @@ class FusedFrame:
         kernel_attention: bool,
         alike: bool = False,
         weights: Weights = "dtype",
+        twelve: bool = False,
     ) -> None:
         """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed.
 
-        weights: as EngineConfig says; what is held in float8 is half as many bytes to read.
+        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. twelve: few rows read the
+        other weights, as rounded to bfloat16, in twelve bits, which are held besides.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
-        self._head = model.head().contiguous()
+        self._head = Weight.of(model.head().contiguous(), False, twelve)
+        self._fast_head = Weight.of(model.fast_output.weight, False, twelve)
         attend = decode_attention if kernel_attention else masked_attention
         slow, fast = FLOAT8[weights]
-        self.slow = FusedTransformer(model.slow, context, attend, alike, slow)
-        self._fast = FusedTransformer(model.fast, books, attend, alike, fast)
+        self.slow = FusedTransformer(model.slow, context, attend, alike, slow, twelve)
+        self._fast = FusedTransformer(model.fast, books, attend, alike, fast, twelve)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
@@ -169,7 +183,7 @@ class FusedFrame:
         which, positions = self._pairs(rows)
         for book in range(1, books):
             x = self._fast(x, which, positions, self._fast_cache, book == 1)[-rows:]
-            logits = self._fast.head(x, model.fast_output.weight)
+            logits = self._fast.head(x, self._fast_head)
             x = torch.empty_like(x)
             sample(logits, *how, book + 1, None, Spoken(codes[:, book], table, x))
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]

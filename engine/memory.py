@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from engine.cache import KVCache
 from engine.codec import Codec, CodecConfig, Precision
@@ -32,9 +33,13 @@ class MemoryPlan:
         parts = [f"{name} {size / GIB:.2f}" for name, size in self.items]
         return f"{' + '.join(parts)} = {self.total / GIB:.2f} GiB"
 
+    def fits(self, budget: int | None) -> bool:
+        """Whether it fits the budget (bytes; None: unlimited)."""
+        return budget is None or self.total <= budget
+
     def check(self, budget: int | None) -> None:
-        """Raise ConfigError with the arithmetic when it does not fit the budget (bytes; None: unlimited)."""
-        if budget is not None and self.total > budget:
+        """Raise ConfigError with the arithmetic when it does not fit the budget."""
+        if budget is not None and not self.fits(budget):
             raise ConfigError(
                 f"this needs {self}, but {budget / GIB:.2f} GiB may be used; "
                 "lower max_rows, max_context or the memory for known voices"
@@ -50,11 +55,12 @@ def plan_memory(
     prefix_bytes: int,
     codec_graphs: Precision | None,
     weights: Weights = "dtype",
+    twelve: bool = False,
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
     codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
-    EngineConfig says.
+    EngineConfig says. twelve: whether what is not in float8 is held in twelve bits besides.
     """
     with torch.device("meta"):
         model, plain = DualAR(config), Codec(codec)
@@ -62,8 +68,10 @@ def plan_memory(
     held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
-    items = [
-        ("weights", held + head),
+    items = [("weights", held + head)]
+    if twelve:
+        items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
+    items += [
         ("codec", _codec_bytes(plain, codec_graphs)),
         (f"{rows} rows of {context} positions", cache),
         ("known voices", prefix_bytes),
@@ -73,6 +81,14 @@ def plan_memory(
         items.append(("graphs", rows * _graph_bytes(codec)))
         items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
     return MemoryPlan(tuple(items))
+
+
+def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int:
+    """Bytes of the products that are not held in float8."""
+    heads = (config.semantic_size + 1) * config.slow.dim + model.fast_output.weight.numel()
+    layers: list[nn.Module] = [*model.slow.layers, *model.fast.layers]
+    products = sum(p.numel() for layer in layers for p in layer.parameters() if p.ndim == 2)
+    return (products - sum(p.numel() for p in in_float8(model, weights)) + heads) * 3 // 2
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:

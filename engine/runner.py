@@ -48,18 +48,23 @@ class Runner:
 
     @torch.inference_mode()
     def use_graphs(
-        self, kernel_attention: bool, progress: Callable[[float], None], alike: bool = False, weights: Weights = "dtype"
+        self,
+        kernel_attention: bool,
+        progress: Callable[[float], None],
+        alike: bool = False,
+        weights: Weights = "dtype",
+        twelve: bool = False,
     ) -> None:
         """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
 
         alike: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
-        EngineConfig says. Both need the kernel.
+        EngineConfig says. Both need the kernel. twelve: as `FusedFrame` says.
         """
         from engine.fused import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
         from engine.graphs import FrameGraphs, PrefillGraphs
 
         step = FusedFrame(
-            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, weights
+            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, weights, twelve
         )
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)

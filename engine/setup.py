@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -14,7 +15,7 @@ from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
 from engine.loop import Loop
-from engine.memory import plan_memory
+from engine.memory import GIB, plan_memory
 from engine.runner import Runner
 from engine.streams import GraphStreams, PlainStreams, Streams
 from engine.types import EngineInfo
@@ -41,10 +42,14 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    memory = plan_memory(
-        sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
+    plan = partial(
+        plan_memory, sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
     )
-    memory.check(_budget(config, device))
+    memory, budget = plan(), _budget(config, device)
+    memory.check(budget)
+    twelve = _twelve_bits(config, dtype, missing) and plan(twelve=True).fits(None if budget is None else budget - GIB)
+    if twelve:
+        memory = plan(twelve=True)
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
     codec = checkpoint.codec
@@ -68,7 +73,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     if missing is None:
         runner.use_graphs(
-            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights
+            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights, twelve
         )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))
@@ -92,6 +97,12 @@ def _check(
             raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
+
+
+def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) -> bool:
+    """Whether any rows would read weights in twelve bits, were there memory for them."""
+    bfloat16 = dtype == torch.bfloat16 and config.weights != "fp8-all"
+    return config.twelve_bits and bfloat16 and missing is None and not config.reproducible
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:

@@ -101,6 +101,8 @@ class Settings:
     weights: str = "dtype"
     """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits, faster and a little different;
     fp8-all: its attention and the fast AR too."""
+    twelve_bits: bool = True
+    """0: do not hold bfloat16 weights in twelve bits besides, from which a GPU serves one caller or two faster."""
     reproducible: bool = False
     """1: a seeded take is the same alone and under load on a GPU too, bit by bit, a tenth slower for one caller."""
     log_level: str = "warning"
@@ -294,6 +296,7 @@ _READERS: dict[str, Reader] = {
     "prefix_cache_mb": _whole(0, 1_000_000),
     "graphs": _switch,
     "weights": _one_of("dtype", "fp8", "fp8-all"),
+    "twelve_bits": _switch,
     "reproducible": _switch,
     "fish_kvcache_attn": _one_of("1", "0", "required"),
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),

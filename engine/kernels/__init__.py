@@ -8,10 +8,11 @@ from engine.kernels.end_frame import end_frame, end_frame_twin
 from engine.kernels.linear import linear, linear_twin, quantised
 from engine.kernels.rotate import rotate, rotate_twin
 from engine.kernels.sample import Spoken, sample, sample_twin
+from engine.kernels.twelve import Twelve
 from engine.kernels.window_attention import window_attention, window_attention_twin
 
 __all__ = [
-    "Spoken", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",
+    "Spoken", "Twelve", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",
     "depthwise_norm", "depthwise_norm_twin", "end_frame", "end_frame_twin", "linear", "linear_twin", "look_up",
     "look_up_twin", "quantised", "rotate",
     "rotate_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",

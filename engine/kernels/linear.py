@@ -11,8 +11,6 @@ row the same result in any company; the kernel for few rows sums in another orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 import triton
@@ -20,127 +18,13 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.arrivals import arrivals
+from engine.kernels.few import FEW, Tiles, leave, through_few
 from engine.kernels.launch import launch
 from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.twelve import Twelve, through_twelve
 
-
-@dataclass(frozen=True, slots=True)
-class Tiles:
-    """How a product is cut up: columns and depth a program takes at a time, warps, stages, splits of the depth."""
-
-    block_n: int
-    block_k: int
-    num_warps: int
-    num_stages: int
-    splits: int = 1
-
-
-FEW = 2
-"""So many rows at most are multiplied and added on the CUDA cores: 5.0 ms a frame of two, 5.6 on the tensor cores."""
-HELD = 2048
-"""Weights a column that few rows' product reads early, into registers, where the kernel before leaves memory idle."""
 MANY, MANY_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
-
-
-@triton.jit
-def _take(x, norm, k, inside, HAS_NORM: tl.constexpr):
-    """Inputs as float32, with the norm's gains, and their squares."""
-    xs = tl.load(x + k, mask=inside, other=0.0)
-    wide = xs.to(tl.float32)
-    squares = wide * wide
-    if HAS_NORM:
-        wide = (wide * tl.load(norm + k, mask=inside, other=0.0).to(tl.float32)).to(xs.dtype).to(tl.float32)
-    return wide[None, :], squares
-
-
-@triton.jit
-def _leave(y, u, residual, out, cell, mask, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr):
-    """Sums at `cell` of the result: gated by u, rounded, added to the residual."""
-    if GATED:
-        y = y * tl.sigmoid(y) * u
-    if HAS_RESIDUAL:
-        y = y.to(out.dtype.element_ty).to(tl.float32)
-        y += tl.load(residual + cell, mask=mask, other=0.0).to(tl.float32)
-    tl.store(out + cell, y.to(out.dtype.element_ty), mask=mask)
-
-
-@triton.jit
-def _give(
-    y, u, squares, scales, residual, out, column, columns, depth, eps,
-    SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-):  # fmt: skip
-    """What follows a row's sums: scales and norm, then what follows everybody's."""
-    inside = column < columns
-    if SCALED:
-        y *= tl.load(scales + column, mask=inside, other=0.0)
-        if GATED:
-            u *= tl.load(scales + columns + column, mask=inside, other=0.0)
-    if HAS_NORM:
-        scale = tl.rsqrt(tl.sum(squares, 0) / depth + eps)
-        y *= scale
-        u *= scale
-    _leave(y, u, residual, out, column, inside, GATED, HAS_RESIDUAL)
-
-
-@triton.jit
-def _few(
-    x, weight, scales, norm, residual, out, columns, depth, eps, ROWS: tl.constexpr,
-    SCALED: tl.constexpr, HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr,
-    OVERLAP: tl.constexpr,
-):  # fmt: skip
-    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    k = tl.arange(0, BLOCK_K)
-    line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
-    up = columns.to(tl.int64) * depth
-    if OVERLAP and HAS_RESIDUAL:
-        let_the_next_one_start()
-    if HELD > 0:
-        first = tl.arange(0, HELD)
-        held = tl.load(weight + line + first[None, :], eviction_policy="evict_first")
-    if OVERLAP:
-        wait_for_the_one_before()
-    if HELD > 0:
-        held_1, _ = _take(x, norm, first, first >= 0, HAS_NORM)
-        if ROWS == 2:
-            held_2, _ = _take(x + depth, norm, first, first >= 0, HAS_NORM)
-    if OVERLAP and not HAS_RESIDUAL and not GATED:
-        let_the_next_one_start()
-    y_1 = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
-    u_1, y_2, u_2 = y_1, y_1, y_1
-    squares_1 = tl.zeros((BLOCK_K,), tl.float32)
-    squares_2 = squares_1
-    for start in tl.range(HELD, depth, BLOCK_K, num_stages=STAGES):
-        inside = k < depth - start
-        ws = tl.load(weight + line + (start + k)[None, :], mask=inside[None, :], other=0.0).to(tl.float32)
-        if GATED:
-            ups = tl.load(weight + up + line + (start + k)[None, :], mask=inside[None, :], other=0.0).to(tl.float32)
-        wide, more = _take(x, norm, start + k, inside, HAS_NORM)
-        squares_1 += more
-        y_1 += ws * wide
-        if GATED:
-            u_1 += ups * wide
-        if ROWS == 2:
-            wide, more = _take(x + depth, norm, start + k, inside, HAS_NORM)
-            squares_2 += more
-            y_2 += ws * wide
-            if GATED:
-                u_2 += ups * wide
-    if OVERLAP and GATED:  # it keeps every multiprocessor busy to its end: who starts before that is in its way
-        let_the_next_one_start()
-    y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
-    if HELD > 0:
-        y += tl.sum(held.to(tl.float32) * held_1, 1)
-    _give(y, u, squares_1, scales, residual, out, column, columns, depth, eps, SCALED, HAS_NORM, GATED, HAS_RESIDUAL)
-    if ROWS == 2:
-        y, u = tl.sum(y_2, 1), tl.sum(u_2, 1)
-        if HELD > 0:
-            y += tl.sum(held.to(tl.float32) * held_2, 1)
-        _give(
-            y, u, squares_2, scales, residual + columns, out + columns, column, columns, depth, eps,
-            SCALED, HAS_NORM, GATED, HAS_RESIDUAL,
-        )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -193,7 +77,7 @@ def _many(
             total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
             if GATED:
                 total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
-        _leave(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
+        leave(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
 
 
 @triton.jit
@@ -217,16 +101,20 @@ def linear(
     gated: bool = False,
     residual: Tensor | None = None,
     scales: Tensor | None = None,
+    twelve: Twelve | None = None,
     alike: bool = False,
     idle: bool = False,
+    ahead: Tensor | None = None,
 ) -> Tensor:
     """x (rows, depth) times weight (columns, depth) transposed → (rows, columns).
 
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
     overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
+    twelve: the same weights in twelve bits, which few rows read instead.
     alike: a row's result shall not depend on how many rows there are, at the price of speed for few rows and for many.
-    idle: the kernel before leaves memory idle: with few rows, half of the weights are read before it has ended.
+    idle: the kernel before leaves memory idle: with few rows, half of the weights or all are read before it has ended.
+    ahead: what the next product reads: few rows with float8 weights call the beginning of it into the L2 cache.
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -240,8 +128,14 @@ def linear(
         raise ValueError("weights of a product with a norm or gates are not read early")
     if (scales is None) != (weight.dtype == x.dtype) or (scales is not None and scales.shape != weight.shape[:1]):
         raise ValueError(f"weight {weight.dtype} for x {x.dtype} needs {'a scale a row' if scales is None else 'none'}")
+    if twelve is not None and twelve.shape != weight.shape:
+        raise ValueError(f"weights in twelve bits {twelve.shape} are not those of weight {tuple(weight.shape)}")
+    if twelve is not None and gated and columns % 4:
+        raise ValueError(f"gates in twelve bits come by fours, not {columns}")
     if rows <= FEW and not alike:
-        return _through_few(x, weight, scales, norm, eps, gated, residual, idle)
+        if twelve is not None:
+            return through_twelve(x, twelve, norm, eps, gated, residual, idle)
+        return through_few(x, weight, scales, norm, eps, gated, residual, idle, ahead if scales is not None else None)
     if norm is not None:
         x = rms_norm(x, norm, eps)
     if rows > (MANY if residual is None else MANY_RESIDUAL) and not alike and scales is None:
@@ -255,32 +149,6 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
     launch(
         _norm, (x.shape[0],), x, gains, out, x.shape[1], eps,
         BLOCK=triton.next_power_of_2(x.shape[1]), OVERLAP=overlaps(x.device), num_warps=4, **early(x.device),
-    )  # fmt: skip
-    return out
-
-
-def _through_few(
-    x: Tensor,
-    weight: Tensor,
-    scales: Tensor | None,
-    norm: Tensor | None,
-    eps: float,
-    gated: bool,
-    residual: Tensor | None,
-    idle: bool,
-) -> Tensor:
-    rows, depth = x.shape
-    columns = weight.shape[0] // 2 if gated else weight.shape[0]
-    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
-    tiles = _tiles_of_few(rows, columns, depth, gated, weight.element_size(), idle)
-    held = min(HELD, triton.next_power_of_2(depth) // 2) if idle else 0
-    launch(
-        _few, (triton.cdiv(columns, tiles.block_n),),
-        x, weight, x if scales is None else scales, x if norm is None else norm, x if residual is None else residual,
-        out, columns, depth, eps, ROWS=rows,
-        SCALED=scales is not None, HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
-        BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k, STAGES=tiles.num_stages, HELD=held,
-        OVERLAP=overlaps(x.device), num_warps=tiles.num_warps, **early(x.device),
     )  # fmt: skip
     return out
 
@@ -324,21 +192,6 @@ def _through_cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | N
     return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
 
 
-def _tiles_of_few(rows: int, columns: int, depth: int, gated: bool, item: int, idle: bool) -> Tiles:
-    """The best measured on an H200 for one row and for two."""
-    if idle:
-        return Tiles(2, 512, 2, 4)
-    if gated:
-        one, two = (
-            (Tiles(4, 256, 2, 3), Tiles(4, 256, 2, 6)) if item > 1 else (Tiles(4, 512, 1, 6), Tiles(8, 256, 2, 4))
-        )
-    elif columns > depth:
-        one, two = Tiles(8, 256, 2, 4) if item > 1 else Tiles(16, 256, 2, 4), Tiles(4, 512, 1, 6)
-    else:
-        one, two = Tiles(4, 512, 2, 4) if item > 1 else Tiles(2, 512, 1, 4), Tiles(4, 512, 2, 4)
-    return one if rows == 1 else two
-
-
 def _tiles(columns: int, depth: int, gated: bool, item: int) -> Tiles:
     """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
     if item > 2:  # float32 takes twice the shared memory
@@ -358,8 +211,10 @@ def linear_twin(
     gated: bool = False,
     residual: Tensor | None = None,
     scales: Tensor | None = None,
+    twelve: Twelve | None = None,
     alike: bool = False,
     idle: bool = False,
+    ahead: Tensor | None = None,
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:

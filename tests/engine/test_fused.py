@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from engine.checkpoint import load
+from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
 from engine.model import DualAR
 from engine.prompt import build_prompt
@@ -38,6 +39,13 @@ def round_to_float8(model: DualAR, weights: Weights) -> None:
             weight.data = small.float() * scales[:, None]
 
 
+def round_to_twelve_bits(model: DualAR) -> None:
+    """Give the plain model the weights that twelve bits can hold."""
+    for weight in model.parameters():
+        if weight.ndim == 2:
+            weight.data = fused.Twelve.of(weight).widened()
+
+
 @pytest.mark.parametrize(
     ("fast_dim", "kernel_attention", "alike", "weights", "turns"),
     [  # kernels differ by how many rows there are
@@ -53,14 +61,30 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
     tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool, weights: Weights, turns: tuple[slice, ...]
 ) -> None:
     folder = write_checkpoint(tmp_path, model=TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
-    device = torch.device(DEVICE)
-    checkpoint = load(folder, device, device, torch.float32)
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_float8(checkpoint.model, weights)
+    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, alike=alike, weights=weights)
+    assert np.array_equal(plain, mine)
+
+
+@torch.inference_mode()
+def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
+    heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
+    sizes = TinyModel(dim=128, fast_dim=128, n_layer=2, fast_n_layer=1, **heads)
+    folder = write_checkpoint(tmp_path, model=sizes)
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    round_to_twelve_bits(checkpoint.model)
+    plain, mine = drawn(checkpoint, (FIRST, FIRST, OTHERS), kernel_attention=True, twelve=True)
+    assert np.array_equal(plain, mine)
+
+
+def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
+    """Codes of one frame a turn for these rows of TEXTS, drawn by plain torch and by a FusedFrame made so."""
     frames = []
     for path in ("plain", "fused"):
         rows = tuple(
-            Row(build_prompt(Utterance(text), checkpoint.tokenizer, checkpoint.config), how, 99, print)
-            for text, how in TEXTS
+            Row(build_prompt(Utterance(text), checkpoint.tokenizer, checkpoint.config), sampling, 99, print)
+            for text, sampling in TEXTS
         )
         runner = Runner(checkpoint.model, len(rows), 256)
         for slot, row in enumerate(rows):
@@ -68,11 +92,10 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
             while not runner.prefill([row]):
                 pass
         if path == "plain":
-            drawn = [[codes for _, codes, _ in runner.launch(rows[part]).read()] for part in turns]
+            codes = [[codes for _, codes, _ in runner.launch(rows[part]).read()] for part in turns]
         else:
-            step = fused.FusedFrame(
-                checkpoint.model, runner._cache, runner._slots, 3, 256, kernel_attention, alike, weights
-            )
-            drawn = [step(torch.arange(3, device=device)[part])[:, :-1].cpu().numpy() for part in turns]
-        frames.append(np.concatenate(drawn))
-    assert np.array_equal(*frames)
+            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, **how)
+            slots = torch.arange(3, device=DEVICE)
+            codes = [step(slots[part])[:, :-1].cpu().numpy() for part in turns]
+        frames.append(np.concatenate(codes))
+    return frames

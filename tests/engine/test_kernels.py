@@ -66,6 +66,47 @@ def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(row
         kernels.linear(x, float8)
 
 
+@torch.inference_mode()
+def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
+    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more than are laid out at once, and no whole fours
+    weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
+    widened = kernels.Twelve.of(weight).widened()
+    largest = weight.float().abs().amax(1, keepdim=True)
+    error = (widened - weight.float()).abs()
+    assert (error <= 2**-22 * largest).all()
+    assert (error[weight.float().abs() > 2**-13 * largest] == 0).all()
+    assert (error[3:] == 0).double().mean() > 0.999
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("columns", [40, 17])
+@torch.inference_mode()
+def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand_for(columns: int, rows: int) -> None:
+    x, weight, residual = random(rows, 640, seed=1), random(columns, 640, seed=2), random(rows, columns, seed=3)
+    gains, twelve = 1 + random(640, scale=0.1, seed=4), kernels.Twelve.of(weight)
+    plain = twelve.widened()
+    assert close(kernels.linear(x, weight, gains, 1e-6, twelve=twelve), kernels.linear_twin(x, plain, gains, 1e-6))
+    for idle in (False, True):
+        product = kernels.linear(x, weight, residual=residual.clone(), twelve=twelve, idle=idle)
+        assert close(product, kernels.linear_twin(x, plain, residual=residual))
+    if columns % 8 == 0:
+        gated = kernels.linear(x, weight, gains, 1e-6, gated=True, twelve=twelve)
+        assert close(gated, kernels.linear_twin(x, plain, gains, 1e-6, gated=True))
+    small = kernels.linear(1e-6 * x, weight, twelve=twelve)
+    assert close(small, kernels.linear_twin(1e-6 * x, plain))
+
+
+def test_what_twelve_bits_cannot_hold_is_refused() -> None:
+    weight = random(8, 128)
+    with pytest.raises(ValueError, match="come by fours"):
+        kernels.linear(random(1, 128), random(12, 128), gated=True, twelve=kernels.Twelve.of(random(12, 128)))
+    with pytest.raises(ValueError, match="are not those"):
+        kernels.linear(random(1, 128), random(12, 128), twelve=kernels.Twelve.of(weight))
+    for worse in (random(8, 64), torch.where(weight > 1, 40_000, weight), weight.log()):
+        with pytest.raises(ValueError, match="multiple of 128, every weight finite and below 32768"):
+            kernels.Twelve.of(worse)
+
+
 def test_a_product_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="residual"):
         kernels.linear(random(2, 8), random(4, 8), residual=random(1, 4))
