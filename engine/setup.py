@@ -101,8 +101,7 @@ def _check(
 
 def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) -> bool:
     """Whether any rows would read weights in twelve bits, were there memory for them."""
-    bfloat16 = dtype == torch.bfloat16 and config.weights != "fp8-all"
-    return config.twelve_bits and bfloat16 and missing is None and not config.reproducible
+    return config.twelve_bits and dtype == torch.bfloat16 and missing is None and not config.reproducible
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:
