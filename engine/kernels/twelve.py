@@ -135,7 +135,7 @@ def _weights(words, start, groups, FOURS: tl.constexpr, GROUPS: tl.constexpr):
 
 
 @triton.jit
-def _one(
+def _few(
     x, words, scales, norm, residual, out, columns, depth, eps, ROWS: tl.constexpr,
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     FOURS: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, HELD: tl.constexpr, OVERLAP: tl.constexpr,
@@ -158,6 +158,7 @@ def _one(
     squares_1 = tl.zeros((8 * GROUPS,), tl.float32)
     squares_2 = squares_1
     for start in tl.range(HELD, groups, GROUPS, num_stages=STAGES):
+        # Inputs stand first, so that they are laid out as the weights want them: behind these they would be moved.
         wide_1, more = inputs(x, norm, 8 * start, depth, 8 * GROUPS, HAS_NORM)
         wide_1 = tl.reshape(wide_1, (1, GROUPS, 1, 8))
         squares_1 += more
@@ -174,7 +175,7 @@ def _one(
             u_1 += tl.sum(us * wide_1, 3)
             if ROWS == 2:
                 u_2 += tl.sum(us * wide_2, 3)
-    if OVERLAP and GATED:
+    if OVERLAP and GATED:  # as in the kernel for other weights: who starts before that is in its way
         let_the_next_one_start()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)
     if HELD > 0:
@@ -209,7 +210,7 @@ def through_twelve(
     out = torch.empty(len(x), columns, device=x.device, dtype=x.dtype)
     tiles = _tiles(len(x), columns, depth, gated, idle)
     launch(
-        _one, (triton.cdiv(columns, 4 * tiles.fours),),
+        _few, (triton.cdiv(columns, 4 * tiles.fours),),
         x, weight.words, weight.scales, x if norm is None else norm, x if residual is None else residual,
         out, columns, depth, eps, ROWS=len(x),
         HAS_NORM=norm is not None, GATED=gated, HAS_RESIDUAL=residual is not None,
