@@ -127,11 +127,11 @@ def check_logits(model: DualAR) -> dict[str, float]:
         hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
         out[name] = error(fused.head(hidden, head), oracle)
         if float8 == "none":
-            for name, twelve in (("kernels bfloat16", False), ("twelve bits", True)):
+            for kind, twelve in (("kernels bfloat16", False), ("twelve bits", True)):
                 fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, twelve)
                 cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
                 alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
-                out[f"{name}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+                out[f"{kind}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
     return out
 
 

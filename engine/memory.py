@@ -33,9 +33,9 @@ class MemoryPlan:
         parts = [f"{name} {size / GIB:.2f}" for name, size in self.items]
         return f"{' + '.join(parts)} = {self.total / GIB:.2f} GiB"
 
-    def fits(self, budget: int | None) -> bool:
-        """Whether it fits the budget (bytes; None: unlimited)."""
-        return budget is None or self.total <= budget
+    def fits(self, budget: int | None, spare: int = 0) -> bool:
+        """Whether it fits the budget (bytes; None: unlimited) and leaves so much to spare."""
+        return budget is None or self.total + spare <= budget
 
     def check(self, budget: int | None) -> None:
         """Raise ConfigError with the arithmetic when it does not fit the budget."""

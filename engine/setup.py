@@ -47,9 +47,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     )
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
-    twelve = _twelve_bits(config, dtype, missing) and plan(twelve=True).fits(None if budget is None else budget - GIB)
+    twelve = _twelve_bits(config, dtype, missing)
     if twelve:
-        memory = plan(twelve=True)
+        more = plan(twelve=True)
+        twelve = more.fits(budget, spare=GIB)
+        memory = more if twelve else memory
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
     codec = checkpoint.codec

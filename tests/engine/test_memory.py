@@ -12,11 +12,13 @@ from benchmarks.full_size import S2_PRO
 from engine import ConfigError, Engine, EngineConfig
 from engine.codec import CodecConfig
 from engine.config import ModelConfig
-from engine.fused import FusedFrame, Weight
 from engine.memory import GIB, MemoryPlan, plan_memory
 from engine.model import DualAR
 from engine.runner import Runner
+from tests.engine.test_kernels import DEVICE
 from tests.tiny import TinyModel, write_checkpoint
+
+fused = pytest.importorskip("engine.fused")
 
 BFLOAT16 = torch.bfloat16
 PRODUCTS = ("qkv", "output", "gate_up", "down")
@@ -35,6 +37,7 @@ def size(plan: MemoryPlan, name: str) -> int:
 def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConfig) -> None:
     plan = plan_memory(s2_pro, CodecConfig(), BFLOAT16, 4, 4096, 2**29, "float32")
     plan.check(14 * GIB)
+    assert plan.fits(14 * GIB, spare=14 * GIB - plan.total) and not plan.fits(14 * GIB, spare=GIB)
     assert not plan_memory(s2_pro, CodecConfig(), BFLOAT16, 4, 4096, 2**29, "float32", twelve=True).fits(14 * GIB)
 
 
@@ -54,11 +57,11 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
     heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
     folder = write_checkpoint(tmp_path, model=TinyModel(dim=128, fast_dim=128, **heads))
     config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
-    model = DualAR(config).bfloat16()
+    model = DualAR(config).to(DEVICE, BFLOAT16)
     runner = Runner(model, 1, 64)
-    frame = FusedFrame(model, runner._cache, runner._slots, 1, 64, True, twelve=True)
+    frame = fused.FusedFrame(model, runner._cache, runner._slots, 1, 64, True, twelve=True)
     layers = [getattr(layer, name) for part in (frame.slow, frame._fast) for layer in part._layers for name in PRODUCTS]
-    weights: list[Weight] = [*layers, frame._head, frame._fast_head]
+    weights = [*layers, frame._head, frame._fast_head]
     held = sum(weight.twelve.words.nbytes for weight in weights if weight.twelve)
     plan = plan_memory(config, codec, BFLOAT16, 1, 64, 0, None, twelve=True)
     filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns come by fours
