@@ -28,7 +28,6 @@ TEXTS = (
 )
 
 ALL, FIRST, OTHERS = slice(0, 3), slice(0, 1), slice(1, 3)
-CODEC = TinyCodec(num_codebooks=4)
 
 
 def round_to_float8(model: DualAR, weights: Weights) -> None:
@@ -61,7 +60,7 @@ def round_to_twelve_bits(model: DualAR) -> None:
 def test_a_fused_frame_draws_what_the_plain_one_draws(
     tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool, weights: Weights, turns: tuple[slice, ...]
 ) -> None:
-    folder = write_checkpoint(tmp_path, TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1), CODEC)
+    folder = write_checkpoint(tmp_path, TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_float8(checkpoint.model, weights)
     plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, alike=alike, weights=weights)
@@ -71,7 +70,8 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
 @torch.inference_mode()
 def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
     heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
-    folder = write_checkpoint(tmp_path, TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads), CODEC)
+    sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
     plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, twelve=True)
