@@ -9,55 +9,62 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.synthesise import FRAME_SAMPLES
-from training.voices import SLOT_SAMPLES, UNKNOWN_PHONE
+from training.phones import UNKNOWN
+from training.synthesise import FRAME_SAMPLES, SAMPLE_RATE, SLOT_SAMPLES
 
 SLOTS = FRAME_SAMPLES // SLOT_SAMPLES
 
 
 class Corpus:
-    """All shards of a folder that are complete when it is made (or `grow` is called).
+    """All shards of a folder that are complete when it is made (or `grow` is called), as far as they fit.
 
     audio (samples,) int16 and phones (samples / 512,) int8 are on `device`; every utterance
     starts on a frame boundary.
     """
 
-    def __init__(self, folder: Path, device: torch.device, capacity_hours: float) -> None:
-        samples = int(capacity_hours * 3600 * 44100) // FRAME_SAMPLES * FRAME_SAMPLES
+    def __init__(
+        self, folder: Path, device: torch.device, capacity_hours: float, names: list[str] | None = None
+    ) -> None:
+        """``names``: these shards and no others, in this order."""
+        samples = int(capacity_hours * 3600 * SAMPLE_RATE) // FRAME_SAMPLES * FRAME_SAMPLES
         self.folder = folder
         self.audio = torch.zeros(samples, dtype=torch.int16, device=device)
-        self.phones = torch.full((samples // SLOT_SAMPLES,), UNKNOWN_PHONE, dtype=torch.int8, device=device)
+        self.phones = torch.full((samples // SLOT_SAMPLES,), UNKNOWN, dtype=torch.int8, device=device)
         self.samples = 0
-        self.rows: list[tuple[int, int, str]] = []
-        """(voice index, frames, text) an utterance, in the order of the signal."""
+        self.frames: list[int] = []
+        """Of every utterance, in the order of the signal."""
         self._seen: set[str] = set()
-        self.grow()
+        self.is_full = False
+        for name in names or ():
+            self._take(name)
+        if names is None:
+            self.grow()
 
     def grow(self) -> None:
         """Take in shards that were finished since the last call, while there is room."""
-        for meta in sorted(self.folder.glob("meta_*.json")):
+        for meta in sorted(self.folder.glob("meta_*.json"), key=lambda path: path.stat().st_mtime):
             name = meta.stem.removeprefix("meta_")
-            if name in self._seen:
+            if name in self._seen or self.is_full:
                 continue
-            audio = torch.from_numpy(np.load(self.folder / f"audio_{name}.npy"))
-            end = self.samples + len(audio)
-            if end > len(self.audio):
-                return
-            self._seen.add(name)
-            self.audio[self.samples : end] = audio.to(self.audio.device)
-            phones = torch.from_numpy(np.load(self.folder / f"phones_{name}.npy"))
-            self.phones[self.samples // SLOT_SAMPLES : end // SLOT_SAMPLES] = phones.to(self.phones.device)
-            self.rows += [(int(v), int(n), str(t)) for v, n, t in json.loads(meta.read_text())]
-            self.samples = end
+            self._take(name)
+
+    def _take(self, name: str) -> None:
+        audio = torch.from_numpy(np.load(self.folder / f"audio_{name}.npy"))
+        end = self.samples + len(audio)
+        if end > len(self.audio):
+            self.is_full = True
+            return
+        self._seen.add(name)
+        self.audio[self.samples : end] = audio.to(self.audio.device)
+        phones = torch.from_numpy(np.load(self.folder / f"phones_{name}.npy"))
+        self.phones[self.samples // SLOT_SAMPLES : end // SLOT_SAMPLES] = phones.to(self.phones.device)
+        rows = json.loads((self.folder / f"meta_{name}.json").read_text())
+        self.frames += [int(row[1]) for row in rows]
+        self.samples = end
 
     @property
     def hours(self) -> float:
-        return self.samples / 44100 / 3600
-
-    @property
-    def complete(self) -> bool:
-        """The synthesisers have ended and everything that fits is loaded."""
-        return (self.folder / "done").exists()
+        return self.samples / SAMPLE_RATE / 3600
 
     def segments(self, rows: int, frames: int) -> tuple[Tensor, Tensor]:
         """Random pieces: audio (rows, 1, frames · 2048) in [-1, 1] and phones (rows, frames, 4) int64.

@@ -1,14 +1,14 @@
 """Encode the corpus with the frozen codec, each utterance from its own start, in float32 as the engine does.
 
-    python -m training.encode DATA CODES OUT
+    python -m training.encode DATA WORK
 
-Writes OUT/speech.npz: codes (frames, codebooks) int16 in the corpus's order; and OUT/speech.json: its rows.
+waits for WORK/codes.pt, then turns DATA's shards as they come into WORK/codes/NAME.npz (codes int16 (frames,
+codebooks), phones int8 (frames,)) and NAME.json (the rows), and removes their audio. Ends after DATA/done.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -17,18 +17,21 @@ import torch
 from torch import Tensor
 
 from engine.codec.model import Codec
-from training.corpus import Corpus
+from training.corpus import SLOTS, Corpus
 from training.sizes import CODEC
 from training.synthesise import FRAME_SAMPLES
 
 BATCH_FRAMES = 12000
 """Frames encoded at a time, padding included."""
+SHARDS = 12
+"""Encoded together, so that batches are of like lengths."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
     """Codes (frames, codebooks) int16 for the whole signal, on the corpus's device."""
-    frames = np.array([n for _, n, _ in corpus.rows])
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    frames = np.array(corpus.frames)
     starts = np.concatenate([[0], np.cumsum(frames)[:-1]])
     codes = torch.zeros(int(frames.sum()), CODEC.num_codebooks, dtype=torch.int16, device=corpus.audio.device)
     by_length = np.argsort(frames, kind="stable")
@@ -54,24 +57,49 @@ def _encode_batch(codec: Codec, corpus: Corpus, starts: np.ndarray, frames: np.n
         codes[start : start + count] = found[row, :count]
 
 
+def _encode_shards(codec: Codec, data: Path, names: list[str], out: Path, device: torch.device) -> float:
+    """Encode shards together, write each one's codes, remove its audio; returns hours."""
+    corpus = Corpus(data, device, 24.0 * len(names) / 60, names)
+    codes = encode_corpus(codec, corpus).cpu().numpy()
+    phones = corpus.phones[: len(codes) * SLOTS].view(-1, SLOTS)[:, SLOTS // 2].cpu().numpy()
+    first = 0
+    for name in names:
+        count = len(np.load(data / f"phones_{name}.npy", mmap_mode="r")) // SLOTS
+        np.savez(out / f"{name}.npz", codes=codes[first : first + count], phones=phones[first : first + count])
+        (data / f"meta_{name}.json").rename(out / f"{name}.json")
+        (data / f"audio_{name}.npy").unlink()
+        first += count
+    return corpus.hours
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("codes", type=Path, help="stage a's codes.pt")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--hours", type=float, default=25.0)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--hold", type=Path, help="shards stay until this file is there: somebody still reads them")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.backends.cudnn.allow_tf32 = False
+    while not (arguments.work / "codes.pt").exists() or (arguments.hold and not arguments.hold.exists()):
+        time.sleep(0.5)
     started = time.monotonic()
-    corpus = Corpus(arguments.data, device, arguments.hours)
     codec = Codec(CODEC).to(device).eval()
-    codec.load_state_dict(torch.load(arguments.codes, map_location=device))
-    codes = encode_corpus(codec, corpus)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(arguments.out / "speech.npz", codes=codes.cpu().numpy())
-    (arguments.out / "speech.json").write_text(json.dumps(corpus.rows))
-    print(f"{len(codes)} frames, {len(corpus.rows)} utterances in {time.monotonic() - started:.0f} s", flush=True)
+    codec.load_state_dict({k: v.float() for k, v in torch.load(arguments.work / "codes.pt", map_location=device).items()})
+    out = arguments.work / "codes"
+    out.mkdir(parents=True, exist_ok=True)
+    hours, said = 0.0, 0.0
+    while True:
+        is_last = (arguments.data / "done").exists()
+        names = sorted(path.stem.removeprefix("meta_") for path in arguments.data.glob("meta_*.json"))
+        for first in range(0, len(names), SHARDS):
+            hours += _encode_shards(codec, arguments.data, names[first : first + SHARDS], out, device)
+            if time.monotonic() > said + 10:
+                said = time.monotonic()
+                print(f"{hours:.1f} h in {time.monotonic() - started:.0f} s", flush=True)
+        if is_last:
+            break
+        time.sleep(1)
+    (out / "done").write_text("")
+    print(f"{hours:.1f} h in {time.monotonic() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

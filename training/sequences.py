@@ -18,9 +18,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 from engine.prompt import build_prompt
 from engine.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
+from training.phones import UNKNOWN
 from training.sizes import MODEL
 from training.vocabulary import build_tokenizer
-from training.voices import DEFAULT_VOICE
+from training.voices import DEFAULT, NAMED
 
 LENGTHS = (256, 384, 576, 896, 1472)
 """Sequences are padded to the next of these, so that compiled steps see few shapes."""
@@ -30,13 +31,21 @@ REFERENCE_WEIGHT = 0.3
 """Of the loss on a reference's own frames, whose text stands before them; the target's is 1."""
 
 
+WITHOUT_REFERENCE, NAMED_SHARE = 0.45, 0.45
+"""Of the sequences, the default voice without a reference; of the others, those in a named voice."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Sequence:
-    """tokens (steps,), codes (codebooks, steps), and the weight of predicting each step's *next* token."""
+    """tokens (steps,), codes (codebooks, steps), and the weight of predicting each step's *next* token.
+
+    phones (2, steps): the phone of the frame that a step predicts, and the phone that follows it; UNKNOWN elsewhere.
+    """
 
     tokens: np.ndarray
     codes: np.ndarray
     weights: np.ndarray
+    phones: np.ndarray
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -46,12 +55,26 @@ class Speech:
     """The encoded corpus: one utterance = (voice, text, codes); one text in a hundred is kept for validation."""
 
     def __init__(self, folder: Path) -> None:
-        self.codes = np.load(folder / "speech.npz")["codes"]  # (frames, codebooks) int16
-        rows = json.loads((folder / "speech.json").read_text())
-        self.voices = [int(v) for v, _, _ in rows]
-        self.frames = [int(n) for _, n, _ in rows]
-        self.texts = [str(t) for _, _, t in rows]
+        codes, phones, rows = [], [], []
+        for path in sorted(folder.glob("*.json")):
+            with np.load(path.with_suffix(".npz")) as arrays:
+                codes.append(arrays["codes"])  # (frames, codebooks) int16
+                phones.append(arrays["phones"])
+            rows += json.loads(path.read_text())
+        self.codes, self._phones = np.concatenate(codes), np.concatenate(phones)
+        self.voices = [str(row[0]) for row in rows]
+        self.frames = [int(row[1]) for row in rows]
+        self.texts = [str(row[2]) for row in rows]
+        self.is_rough = [bool(row[3]) for row in rows]
         self.starts = np.concatenate([[0], np.cumsum(self.frames)]).tolist()
+
+    def phones_of(self, index: int) -> np.ndarray:
+        """(2, frames) int8: each frame's phone, and the next other one."""
+        now = self._phones[self.starts[index] : self.starts[index + 1]]
+        changes = np.flatnonzero(now[1:] != now[:-1]) + 1
+        following = np.searchsorted(changes, np.arange(len(now)), side="right")
+        coming = np.append(now[changes], np.int8(UNKNOWN))[following]
+        return np.stack([now, coming])
 
     def codes_of(self, index: int) -> np.ndarray:
         """(codebooks, frames) int16."""
@@ -75,20 +98,24 @@ class Composer:
         self.speech, self.rng = speech, random.Random(seed)
         # The engine's tokenizer wraps the same object that is written to tokenizer.json.
         self.tokenizer = Tokenizer(build_tokenizer(), Path("tokenizer.json"))
-        self.by_voice: dict[int, list[int]] = {}
+        self.targets: dict[str, list[int]] = {}
+        self.references: dict[str, list[int]] = {}
         for index in indices:
-            self.by_voice.setdefault(speech.voices[index], []).append(index)
-        self.plain_by_voice = {
-            voice: [i for i in members if "[" not in speech.texts[i]] for voice, members in self.by_voice.items()
-        }
-        self._voices = sorted(v for v, members in self.plain_by_voice.items() if len(members) > 3)
-        self._weights = [len(self.by_voice[v]) ** 0.5 for v in self._voices]
+            voice = speech.voices[index]
+            if not speech.is_rough[index]:
+                self.targets.setdefault(voice, []).append(index)
+            if "[" not in speech.texts[index]:
+                self.references.setdefault(voice, []).append(index)
+        known = {each.name for each in NAMED}
+        spoken = sorted(voice for voice in self.targets if len(self.references.get(voice, ())) > 1)
+        self._named = [voice for voice in spoken if voice in known]
+        self._others = [voice for voice in spoken if voice not in known] or self._named
 
     def draw(self) -> Sequence:
-        """Half of them the default voice without a reference, half some voice with one."""
-        if self.rng.random() < 0.5 and DEFAULT_VOICE in self.by_voice:
-            return self.sequence(self._target(DEFAULT_VOICE), ())
-        voice = self.rng.choices(self._voices, self._weights)[0]
+        """The default voice without a reference, or some voice with one."""
+        if self.rng.random() < WITHOUT_REFERENCE:
+            return self.sequence(self._target(DEFAULT.name), ())
+        voice = self.rng.choice(self._named if self.rng.random() < NAMED_SHARE else self._others)
         target = self._target(voice)
         return self.sequence(target, self._references(voice, target))
 
@@ -97,40 +124,44 @@ class Composer:
         text = " ".join(self.speech.texts[i] for i in target)
         prompt = build_prompt(Utterance(text, references), self.tokenizer, MODEL)
         codes = np.concatenate([self.speech.codes_of(i) for i in target], axis=1).astype(np.int64)
+        phones = np.full((2, len(prompt.ids) + codes.shape[1] + 1), UNKNOWN, np.int64)
+        phones[:, len(prompt.ids) - 1 : -2] = np.concatenate([self.speech.phones_of(i) for i in target], axis=1)
         stop = np.zeros((MODEL.num_codebooks, 1), np.int64)
         tokens = np.concatenate([prompt.ids, codes[0] + MODEL.semantic_start, [MODEL.eos_token]])
         weights = np.zeros(len(tokens), np.float32)
         spoken = (prompt.ids >= MODEL.semantic_start).nonzero()[0]
         weights[spoken - 1] = REFERENCE_WEIGHT
         weights[len(prompt.ids) - 1 : -1] = 1.0
-        return Sequence(tokens, np.concatenate([prompt.codes, codes, stop], axis=1), weights)
+        return Sequence(tokens, np.concatenate([prompt.codes, codes, stop], axis=1), weights, phones)
 
-    def _target(self, voice: int) -> list[int]:
+    def _target(self, voice: str) -> list[int]:
         """One utterance, or in one of six cases two or three in a row."""
-        chosen = [self.rng.choice(self.by_voice[voice])]
-        if self.rng.random() < 0.17 and self.plain_by_voice[voice]:
+        chosen = [self.rng.choice(self.targets[voice])]
+        if self.rng.random() < 0.17 and len(self.targets[voice]) > 50:
             for _ in range(self.rng.randint(1, 2)):
-                more = self.rng.choice(self.plain_by_voice[voice])
-                if sum(self.speech.frames[i] for i in (*chosen, more)) <= LONGEST_TARGET:
+                more = self.rng.choice(self.targets[voice])
+                if "[" not in self.speech.texts[more] and sum(self.speech.frames[i] for i in (*chosen, more)) <= LONGEST_TARGET:
                     chosen.append(more)
         return chosen
 
-    def _references(self, voice: int, target: list[int]) -> tuple[Reference, ...]:
+    def _references(self, voice: str, target: list[int]) -> tuple[Reference, ...]:
         """One clip of 2–15 s, sometimes of two sentences; one time in sixteen two clips."""
         first = self._reference(voice, target, longest=REFERENCE_FRAMES[1])
         if self.rng.random() < 1 / 16:
             return first, self._reference(voice, target, longest=120)
         return (first,)
 
-    def _reference(self, voice: int, target: list[int], longest: int) -> Reference:
-        members = [self.rng.choice(self.plain_by_voice[voice])]
+    def _reference(self, voice: str, target: list[int], longest: int) -> Reference:
+        free = [index for index in self.references[voice] if index not in target] if len(self.references[voice]) < 50 else []
+        pool = free or self.references[voice]
+        members = [self.rng.choice(pool)]
         frames = self.speech.frames[members[0]]
         for _ in range(12):
             enough = REFERENCE_FRAMES[0] if self.rng.random() < 0.6 else 120
             if frames >= enough:
                 break
-            more = self.rng.choice(self.plain_by_voice[voice])
-            if more not in target and frames + self.speech.frames[more] <= longest:
+            more = self.rng.choice(pool)
+            if more not in (*target, *members) and frames + self.speech.frames[more] <= longest:
                 members.append(more)
                 frames += self.speech.frames[more]
         codes = np.concatenate([self.speech.codes_of(i) for i in members], axis=1)
@@ -141,20 +172,24 @@ class Composer:
 class Batch:
     """tokens (rows, steps) int64, codes (rows, codebooks, steps) int64, weights (rows, steps) float32.
 
+    phones (rows, 2, steps) int64, as in a sequence;
     chosen (n,) int64 indexes the flattened rows × steps: positions whose next frame trains the fast AR.
     """
 
     tokens: Tensor
     codes: Tensor
     weights: Tensor
+    phones: Tensor
     chosen: Tensor
 
     def to(self, device: torch.device) -> Batch:
-        parts = (self.tokens, self.codes, self.weights, self.chosen)
-        return Batch(*(part.to(device, non_blocking=True) for part in parts))
+        return Batch(*(part.to(device, non_blocking=True) for part in self._parts()))
 
     def pin_memory(self) -> Batch:
-        return Batch(*(part.pin_memory() for part in (self.tokens, self.codes, self.weights, self.chosen)))
+        return Batch(*(part.pin_memory() for part in self._parts()))
+
+    def _parts(self) -> tuple[Tensor, ...]:
+        return self.tokens, self.codes, self.weights, self.phones, self.chosen
 
 
 def collate(sequences: list[Sequence], length: int, fast_frames: int, rng: np.random.Generator) -> Batch:
@@ -162,14 +197,16 @@ def collate(sequences: list[Sequence], length: int, fast_frames: int, rng: np.ra
     tokens = np.full((len(sequences), length), MODEL.eos_token, np.int64)
     codes = np.zeros((len(sequences), MODEL.num_codebooks, length), np.int64)
     weights = np.zeros((len(sequences), length), np.float32)
+    phones = np.full((len(sequences), 2, length), UNKNOWN, np.int64)
     for row, sequence in enumerate(sequences):
         tokens[row, : len(sequence)] = sequence.tokens
         codes[row, :, : len(sequence)] = sequence.codes
         weights[row, : len(sequence)] = sequence.weights
+        phones[row, :, : len(sequence)] = sequence.phones
     following = np.roll(tokens, -1, axis=1) >= MODEL.semantic_start
     candidates = ((weights > 0) & following).reshape(-1).nonzero()[0]
     chosen = rng.choice(candidates, fast_frames, replace=len(candidates) < fast_frames)
-    return Batch(*(torch.from_numpy(part) for part in (tokens, codes, weights, chosen)))
+    return Batch(*(torch.from_numpy(part) for part in (tokens, codes, weights, phones, chosen)))
 
 
 class Batches(IterableDataset[Batch]):

@@ -1,4 +1,4 @@
-"""The sizes of the small model: chosen to fit 40 MB and to run well under real time on two CPU cores."""
+"""The sizes of the small model: chosen to fit 48 MiB and to run well under real time on two CPU cores."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from engine.codec.config import CodecConfig, TransformerConfig
 from engine.config import ModelConfig, TransformerSizes
 
 CODEBOOK_SIZE = 1024
-WINDOW = 16
+WINDOW = 32
 """Frames that the codec's transformers see; training segments are longer, so every position is trained."""
 
-_TRANSFORMER = {"input_dim": 192, "dim": 192, "n_head": 3, "head_dim": 64, "intermediate_size": 512, "window": WINDOW}
+_TRANSFORMER = {"input_dim": 256, "dim": 256, "n_head": 4, "head_dim": 64, "intermediate_size": 512, "window": WINDOW}
 
 CODEC = CodecConfig(
     encoder_dim=16,
@@ -17,13 +17,13 @@ CODEC = CodecConfig(
     encoder_transformer_layers=(0, 0, 0, 0),
     decoder_dim=256,
     decoder_rates=(8, 8, 4, 2),
-    latent_dim=192,
+    latent_dim=256,
     semantic_codebook_size=CODEBOOK_SIZE,
     residual_codebooks=7,
     residual_codebook_size=CODEBOOK_SIZE,
-    downsample_dims=(192, 192),
-    pre_module=TransformerConfig(**_TRANSFORMER, n_layer=1),
-    post_module=TransformerConfig(**_TRANSFORMER, n_layer=2),
+    downsample_dims=(256, 256),
+    pre_module=TransformerConfig(**_TRANSFORMER, n_layer=2),
+    post_module=TransformerConfig(**_TRANSFORMER, n_layer=3),
 )
 
 
@@ -38,7 +38,7 @@ def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm:
 SEMANTIC_START = 278
 
 MODEL = ModelConfig(
-    slow=_transformer(SEMANTIC_START + CODEBOOK_SIZE, n_layer=6, intermediate_size=768, qk_norm=True),
+    slow=_transformer(SEMANTIC_START + CODEBOOK_SIZE, n_layer=7, intermediate_size=768, qk_norm=True),
     fast=_transformer(CODEBOOK_SIZE, n_layer=2, intermediate_size=512, qk_norm=False),
     num_codebooks=CODEC.num_codebooks,
     codebook_size=CODEBOOK_SIZE,

@@ -2,7 +2,7 @@
 
     python -m training.train_codes DATA OUT --continuous 240 --quantised 240
 
-Writes OUT/codes.pt: the codec's tensors with everything that decides codes rounded to half precision, so
+Writes OUT/ear.pt, the phone recogniser of stage b, and OUT/codes.pt: the codec's tensors with everything that decides codes rounded to half precision, so
 that the exported half-precision file gives the very same codes. Prints the gate's figures last.
 """
 
@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from engine.codec.model import Codec
 from engine.codec.quantizer import VectorQuantizer
 from training.corpus import SLOTS, Corpus
+from training.ear import Ear
+from training.images import through_images
 from training.optimise import Clock, clip_each, set_rate
+from training.phones import PHONES, UNKNOWN
 from training.sizes import CODEC
 from training.spectra import log_mel, narrow_mel
 from training.start import prepare_codec, start_codebooks
-from training.voices import PHONES, UNKNOWN_PHONE
 
 MEL_BANDS, NARROW_BANDS = 80, 160
 DECIDES_CODES = (
@@ -84,8 +86,8 @@ def phone_loss(logits: Tensor, phones: Tensor) -> tuple[Tensor, Tensor]:
     """Cross-entropy and accuracy of (rows, 4 · phones, frames) against (rows, frames, 4)."""
     rows, _, frames = logits.shape
     by_slot = logits.view(rows, SLOTS, len(PHONES), frames).permute(0, 2, 3, 1).float()
-    loss = F.cross_entropy(by_slot, phones, ignore_index=UNKNOWN_PHONE)
-    known = phones != UNKNOWN_PHONE
+    loss = F.cross_entropy(by_slot, phones, ignore_index=UNKNOWN)
+    known = phones != UNKNOWN
     hits = ((by_slot.argmax(1) == phones) & known).sum() / known.sum().clamp(min=1)
     return loss, hits
 
@@ -98,11 +100,12 @@ class Stage:
         self.codec = Codec(CODEC).to(device)
         prepare_codec(self.codec, corpus.segments(8, frames)[0])
         self.readers = Readers(CODEC.latent_dim).to(device)
-        self._encoder = torch.compile(self.codec.encoder) if compiled else self.codec.encoder
+        self.ear = Ear().to(device)
+        self._encode = torch.compile(through_images, dynamic=False) if compiled else through_images
         unused = [*self.codec.decoder.parameters()]
         self.codec.decoder.requires_grad_(False)
         skipped = {id(p) for p in unused}
-        self.parameters = [p for p in (*self.codec.parameters(), *self.readers.parameters()) if id(p) not in skipped]
+        self.parameters = [p for p in (*self.codec.parameters(), *self.readers.parameters(), *self.ear.parameters()) if id(p) not in skipped]
         self.optimiser = torch.optim.AdamW(
             self.parameters, lr=1.2e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=device.type == "cuda"
         )
@@ -111,7 +114,7 @@ class Stage:
     def latents(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) → latents before quantisation (rows, dim, frames) float32."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            encoded = self._encoder(audio)
+            encoded = self._encode(self.codec.encoder, audio)
         quantizer = self.codec.quantizer
         return quantizer.pre_module(quantizer.downsample(encoded.float()))
 
@@ -119,7 +122,7 @@ class Stage:
         """One random batch: the loss and [mel, narrow, residual share, phone accuracy z, semantic]."""
         audio, phones = self.corpus.segments(self.rows, self.frames)
         audio = audio * 10 ** (0.5 * torch.rand(self.rows, 1, 1, device=self.device) - 0.35)
-        z = self.latents(audio)
+        z = self.latents(noisy(audio))
         heard, accuracy = phone_loss(self.readers.phones(z), phones)
         loss = 0.2 * heard
         share = semantic_accuracy = torch.zeros((), device=self.device)
@@ -131,6 +134,7 @@ class Stage:
             loss = loss + 0.3 * said + 0.3 * q.penalty + 0.5 * share
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
+            loss = loss + 0.2 * self.ear.loss(audio, phones)
         mel, narrow = log_mel(audio), narrow_mel(audio)
         parts = read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1)
         mel_loss, narrow_loss = (
@@ -155,8 +159,7 @@ class Stage:
                 said = clock.elapsed + max(5.0, seconds / 25)
                 report(self.step, clock.elapsed, recent)
                 recent = []
-                if not self.corpus.complete or clock.elapsed < 30:
-                    self.corpus.grow()
+                self.corpus.grow()
         self.corpus.grow()
 
     @torch.no_grad()
@@ -196,6 +199,17 @@ class Stage:
         )
 
 
+def noisy(audio: Tensor) -> Tensor:
+    """Audio (rows, 1, samples), two rows in five with noise of 12 to 40 dB below them, white or duller."""
+    rows = len(audio)
+    noise = torch.randn_like(audio)
+    dull = F.avg_pool1d(noise, 9, stride=1, padding=4) * 3
+    noise = torch.where(torch.rand(rows, 1, 1, device=audio.device) < 0.5, noise, dull)
+    below = 10 ** (-(12 + 28 * torch.rand(rows, 1, 1, device=audio.device)) / 20)
+    is_noisy = torch.rand(rows, 1, 1, device=audio.device) < 0.4
+    return audio + noise * below * is_noisy * audio.pow(2).mean(-1, keepdim=True).sqrt()
+
+
 def _unfolded(read: Tensor) -> Tensor:
     """(rows, 2 · bands, steps) → (rows, bands, 2 · steps)."""
     rows, width, steps = read.shape
@@ -215,16 +229,17 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--continuous", type=float, default=240, help="seconds before the codebooks")
     parser.add_argument("--quantised", type=float, default=240, help="seconds with them")
-    parser.add_argument("--rows", type=int, default=64)
-    parser.add_argument("--frames", type=int, default=24)
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--frames", type=int, default=48)
     parser.add_argument("--hours", type=float, default=25.0, help="of the corpus to hold in memory")
+    parser.add_argument("--start", type=float, default=1.0, help="hours that must be there before training begins")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
     corpus = Corpus(arguments.data, device, arguments.hours)
-    while corpus.hours < 0.02:
+    while corpus.hours < arguments.start:
         time.sleep(1)
         corpus.grow()
     stage = Stage(corpus, arguments.rows, arguments.frames, device, compiled=device.type == "cuda")
@@ -236,8 +251,10 @@ def main() -> None:
     stage.freeze()
     stage.gate(10)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    torch.save(stage.codec.state_dict(), arguments.out / "codes.pt")
-    torch.save(stage.readers.state_dict(), arguments.out / "readers.pt")
+    torch.save({k: v.half() for k, v in stage.ear.state_dict().items()}, arguments.out / "ear.pt")
+    state = {k: v.half() for k, v in stage.codec.state_dict().items()}
+    torch.save(state, arguments.out / "codes.tmp")
+    (arguments.out / "codes.tmp").rename(arguments.out / "codes.pt")
 
 
 if __name__ == "__main__":

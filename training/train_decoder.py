@@ -1,9 +1,9 @@
 """Stage b: from frozen codes to the waveform; multi-scale spectra first, then discriminators as well.
 
-    python -m training.train_decoder DATA CODES SPEECH OUT --seconds 900
+    python -m training.train_decoder DATA WORK --seconds 900
 
-Writes OUT/decoder.pt (averaged weights of post_module, upsampling and decoder) every minute; started again with
-OUT/decoder.pt and OUT/judges.pt there, it goes on from them.
+Reads WORK/codes.pt and WORK/ear.pt. Writes WORK/decoder.pt (averaged weights of post_module, upsampling and decoder)
+every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it goes on from them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from torch import Tensor
 
 from engine.codec.model import Codec
 from training.corpus import Corpus
-from training.discriminators import Discriminators, feature_loss, fooling_loss, judge_loss
+from training.discriminators import Discriminators, feature_loss, fooling_loss, judge_loss, split
+from training.ear import Ear
+from training.encode import encode_corpus
+from training.images import through_images
 from training.optimise import Average, Clock, clip_each, set_rate
 from training.sizes import CODEC, WINDOW
-from training.spectra import reconstruction_loss
+from training.spectra import halved, overtones, reconstruction_loss
 from training.start import prepare_decoder
 from training.synthesise import FRAME_SAMPLES
 
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.")
-RECONSTRUCTION, FEATURES = 30.0, 2.0
+RECONSTRUCTION, HEARD, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 0.3, 1.5, 4.0
+"""Weights of the losses; the reconstruction's falls to a third while the judges are at work, which know better."""
+ONLY_JUDGES = 300
+"""Steps in which only the discriminators learn, before the decoder listens to them."""
 
 
 class Segments:
@@ -34,8 +40,8 @@ class Segments:
 
     def __init__(self, corpus: Corpus, codes: Tensor, rows: int, frames: int) -> None:
         self.corpus, self.codes, self.rows, self.frames = corpus, codes, rows, frames
-        self.warm = WINDOW
-        counts = np.array([n for _, n, _ in corpus.rows])
+        self.warm = WINDOW + WINDOW // 2
+        counts = np.array(corpus.frames)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._starts = torch.from_numpy(starts[counts >= frames]).to(codes.device)
 
@@ -58,61 +64,70 @@ class Segments:
 class Stage:
     """The codec's decode side, its judges, and one step of either kind."""
 
-    def __init__(self, codec: Codec, segments: Segments, device: torch.device) -> None:
-        self.codec, self.segments, self.device = codec, segments, device
-        self.judges = Discriminators().to(device)
+    def __init__(self, codec: Codec, ear: Ear, segments: Segments, device: torch.device) -> None:
+        self.codec, self.ear, self.segments, self.device = codec, ear, segments, device
+        self.judges = Discriminators().to(device, memory_format=torch.channels_last)
         codec.requires_grad_(False)
+        ear.requires_grad_(False)
         self.parameters = [p for n, p in codec.named_parameters() if n.startswith(TRAINED)]
         for parameter in self.parameters:
             parameter.requires_grad_(True)
         fused = device.type == "cuda"
         self.optimiser = torch.optim.AdamW(self.parameters, lr=8e-4, betas=(0.8, 0.99), weight_decay=1e-3, fused=fused)
-        self.judging = torch.optim.AdamW(self.judges.parameters(), lr=4e-4, betas=(0.8, 0.99), fused=fused)
+        self.judging = torch.optim.AdamW(self.judges.parameters(), lr=3e-4, betas=(0.8, 0.99), fused=fused)
         self.average = Average(self.parameters)
-        self.decoder = torch.compile(codec.decoder) if fused else codec.decoder
+        self._decode = torch.compile(through_images, dynamic=False) if fused else through_images
 
     def latents(self, codes: Tensor) -> Tensor:
         """Codes (rows, codebooks, frames) → the decoder's input."""
         return self.codec.quantizer.decode(codes)
 
     def speak(self, codes: Tensor, frames: int) -> Tensor:
-        """Audio of the last frames; warm ones only feed the transformer, all but four of them."""
+        """Audio of the last frames; warm ones only feed the transformer, all but four of them.
+
+        What takes begin with has no warm frames; silent ones stand in, so that every batch has one shape.
+        """
         latents = self.latents(codes)
-        kept = min(codes.shape[-1], frames + 4)
         steps = latents.shape[-1] // codes.shape[-1]
+        missing = (frames + 4) * steps - latents.shape[-1]
+        latents = torch.nn.functional.pad(latents, (missing, 0)) if missing > 0 else latents[..., -(frames + 4) * steps :]
         with self._half():
-            audio = self.decoder(latents[..., -kept * steps :])
+            audio = self._decode(self.codec.decoder, latents)
         return audio[..., -frames * FRAME_SAMPLES :].float()
 
-    def step(self, index: int, adversarial: bool) -> Tensor:
-        """One update; returns [spectral, fooling, feature, judge] figures."""
+    def step(self, index: int, judged: bool, fooling: bool, plain: float) -> Tensor:
+        """One update of the decoder, of the judges too when `judged`; they count for the decoder when `fooling`.
+
+        ``plain`` is the factor on the reconstruction's weight. Returns [spectral, heard, fooling, features, judges].
+        """
         codes, real = self.segments.draw(from_start=index % 8 == 7)
         fake = self.speak(codes, self.segments.frames)
-        judged = torch.zeros((), device=self.device)
-        if adversarial:
+        low, true = halved(fake), halved(real)
+        spectral = reconstruction_loss(low, true)
+        with self._half():
+            heard = self.ear.distance(fake, real)
+        loss = plain * RECONSTRUCTION * spectral + HEARD * heard + OVERTONES * overtones(fake, real)
+        judges = fooled = features = torch.zeros((), device=self.device)
+        if judged:
+            shown = low.detach().requires_grad_(True)
             with self._half():
-                judged = judge_loss(self.judges(real), self.judges(fake.detach()))
-            self.judging.zero_grad(set_to_none=True)
-            judged.backward()
-            torch.nn.utils.clip_grad_norm_(self.judges.parameters(), 10.0)
+                seen_true, seen = split(self.judges(torch.cat([true, shown])))
+            judges, fooled, features = judge_loss(seen_true, seen), fooling_loss(seen), feature_loss(seen_true, seen)
+            weights = [p for p in self.judges.parameters() if p.requires_grad]
+            gradients = torch.autograd.grad(judges, weights, retain_graph=fooling)
+            if fooling:
+                (push,) = torch.autograd.grad(FOOLED * fooled + FEATURES * features, shown)
+                loss = loss + (low * push).sum()
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.grad = gradient
+            torch.nn.utils.clip_grad_norm_(weights, 10.0)
             self.judging.step()
-        spectral = reconstruction_loss(fake, real)
-        loss, fooled, features = RECONSTRUCTION * spectral, torch.zeros_like(judged), torch.zeros_like(judged)
-        if adversarial:
-            self.judges.requires_grad_(False)
-            with self._half():
-                with torch.no_grad():
-                    true = self.judges(real)
-                false = self.judges(fake)
-            self.judges.requires_grad_(True)
-            fooled, features = fooling_loss(false), feature_loss(true, false)
-            loss = loss + fooled + FEATURES * features
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         clip_each(self.parameters, limit=2.0)
         self.optimiser.step()
         self.average.update()
-        return torch.stack([spectral, fooled, features, judged]).detach()
+        return torch.stack([spectral, heard, fooled, features, judges]).detach()
 
     def _half(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
@@ -159,47 +174,50 @@ def progress(clock: Clock, every: float) -> Iterator[bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("codes", type=Path, help="stage a's codes.pt")
-    parser.add_argument("speech", type=Path, help="the encoded corpus, speech.npz")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("work", type=Path)
     parser.add_argument("--seconds", type=float, default=900)
-    parser.add_argument("--spectral", type=float, default=0.3, help="share of the time before the judges begin")
+    parser.add_argument("--spectral", type=float, default=0.2, help="share of the time before the judges begin")
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
-    parser.add_argument("--rows", type=int, default=32)
-    parser.add_argument("--frames", type=int, default=12)
-    parser.add_argument("--hours", type=float, default=25.0)
+    parser.add_argument("--rows", type=int, default=24)
+    parser.add_argument("--frames", type=int, default=16)
+    parser.add_argument("--hours", type=float, default=15.0)
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    corpus = Corpus(arguments.data, device, arguments.hours)
+    (arguments.work / "loaded").write_text("")  # the shards' audio is not needed here any more
+    codec, ear = Codec(CODEC).to(device), Ear().to(device)
+    codec.load_state_dict(_read(arguments.work / "codes.pt", device))
+    ear.load_state_dict(_read(arguments.work / "ear.pt", device))
+    codes = encode_corpus(codec, corpus)
+    print(f"{corpus.hours:.1f} h encoded", flush=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    corpus = Corpus(arguments.data, device, arguments.hours)
-    codes = torch.from_numpy(np.load(arguments.speech)["codes"]).to(device)
-    codec = Codec(CODEC).to(device)
-    codec.load_state_dict(torch.load(arguments.codes, map_location=device))
-    stage = Stage(codec, Segments(corpus, codes, arguments.rows, arguments.frames), device)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    stage = Stage(codec, ear, Segments(corpus, codes, arguments.rows, arguments.frames), device)
     spectral_share = arguments.spectral
-    if stage.resume(arguments.out):
+    if stage.resume(arguments.work):
         spectral_share = 0.0
-        print("going on from", arguments.out / "decoder.pt", flush=True)
+        print("going on from", arguments.work / "decoder.pt", flush=True)
     else:
         with torch.no_grad():
             prepare_decoder(codec, stage.latents(stage.segments.draw(False)[0]))
-    train(stage, arguments.seconds, spectral_share, arguments.rate, arguments.out)
+    train(stage, arguments.seconds, spectral_share, arguments.rate, arguments.work)
 
 
 def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out: Path) -> None:
     """Step until the time is over, saving every minute."""
-    clock, saved, recent = Clock(seconds), 0.0, []
+    clock, saved, recent, since = Clock(seconds), 0.0, [], 0
     for index, due in enumerate(progress(clock, max(5.0, seconds / 60))):
-        adversarial = clock.share >= spectral_share
-        factor = rate * clock.rate(index, 100, hold=spectral_share)
-        set_rate(stage.optimiser, factor * (0.6 if adversarial else 1.0))
+        judged = clock.share >= spectral_share
+        since += judged
+        fooling = since > (ONLY_JUDGES if spectral_share else 0)
+        factor = rate * clock.rate(index, 100, hold=0.5)
+        set_rate(stage.optimiser, factor * (0.5 if judged else 1.0))
         set_rate(stage.judging, factor)
-        recent.append(stage.step(index, adversarial))
+        plain = 1.0 if not judged else 0.5 if clock.share < 0.7 else 0.33
+        recent.append(stage.step(index, judged, fooling, plain))
         if due:
             named = zip(
-                ("spectral", "fooling", "features", "judges"), torch.stack(recent).mean(0).tolist(), strict=True
+                ("spectral", "heard", "fooling", "features", "judges"), torch.stack(recent).mean(0).tolist(), strict=True
             )
             print(f"{index} {clock.elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in named), flush=True)
             recent = []

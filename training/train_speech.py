@@ -21,10 +21,13 @@ from torch.utils.data import DataLoader
 from engine.layers import rope_angles
 from engine.model import Block, Causal, DualAR, Transformer
 from training.optimise import Average, Clock, Muon, set_rate
+from training.phones import PHONES, UNKNOWN
 from training.sequences import Batch, Batches, Speech
 from training.sizes import MODEL
 
 CAUSAL = Causal()
+DROPPED = 0.1
+"""Of what each block adds, while training."""
 
 
 def start_weights(model: DualAR) -> None:
@@ -45,10 +48,11 @@ class Trainer:
         self.device = device
         self.model = DualAR(MODEL).to(device)
         start_weights(self.model)
+        self.phone_heads = nn.Linear(MODEL.slow.dim, 2 * len(PHONES)).to(device)
         self.parameters = list(self.model.parameters())
         matrices = [p for n, p in self.model.named_parameters() if ".layers." in n and p.dim() == 2]
         inside = {id(p) for p in matrices}
-        others = [p for p in self.parameters if id(p) not in inside]
+        others = [p for p in (*self.parameters, *self.phone_heads.parameters()) if id(p) not in inside]
         self.optimisers: list[torch.optim.Optimizer] = [
             Muon(matrices, lr=0.02),
             torch.optim.AdamW(others, lr=3e-3, betas=(0.9, 0.95), weight_decay=0.0, fused=device.type == "cuda"),
@@ -57,6 +61,7 @@ class Trainer:
         self.best = float("inf")
         # One compiled function serves every block: blocks differ in weights only.
         self._block = torch.compile(_run_block, dynamic=False) if compiled else _run_block
+        self._dropped = DROPPED
 
     def run(self, transformer: Transformer, x: Tensor) -> Tensor:
         """Transformer.forward over whole sequences, block by block through the compiled function."""
@@ -64,11 +69,14 @@ class Trainer:
         rope = rope_angles(positions, transformer.sizes.head_dim, transformer.sizes.rope_base)
         for block in transformer.layers:
             assert isinstance(block, Block)
-            x = self._block(block, x, rope)
+            x = self._block(block, x, rope, self._dropped)
         return transformer.norm(x)
 
-    def losses(self, batch: Batch, corruption: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Slow loss a weighted position, fast loss a codebook (codebooks − 1,), stop loss where a take ends."""
+    def losses(self, batch: Batch, corruption: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Slow loss a weighted position, fast loss a codebook (codebooks − 1,), stop loss where a take ends, phones' loss.
+
+        That a state must tell the phone it is at and the one that follows keeps its place in the text (VALL-E R, 2024).
+        """
         tokens, codes = corrupted(batch, corruption)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             hidden = self.run(self.model.slow, self.model.embed(tokens, codes))
@@ -84,7 +92,9 @@ class Trainer:
             ends = (stop & wanted).float()
             stopped = (each.detach() * ends).sum() / ends.sum().clamp(min=1)
             fast = self._fast_loss(hidden, batch)
-        return slow, fast, stopped
+            heard = self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)  # (rows, phones, 2, steps)
+            spoken = F.cross_entropy(heard, batch.phones, ignore_index=UNKNOWN)
+        return slow, fast, stopped, spoken
 
     def _fast_loss(self, hidden: Tensor, batch: Batch) -> Tensor:
         frames = torch.roll(batch.codes, -1, 2).transpose(1, 2).flatten(0, 1)[batch.chosen]  # (n, codebooks)
@@ -94,28 +104,29 @@ class Trainer:
         return F.cross_entropy(logits.transpose(1, 2), frames[:, 1:], reduction="none").mean(0)
 
     def step(self, batch: Batch) -> Tensor:
-        """One update; returns [slow, fast mean, stop]."""
-        slow, fast, stopped = self.losses(batch, corruption=0.04)
+        """One update; returns [slow, fast mean, stop, phones]."""
+        slow, fast, stopped, spoken = self.losses(batch, corruption=0.06)
         for optimiser in self.optimisers:
             optimiser.zero_grad(set_to_none=True)
-        (slow + fast.mean()).backward()
+        (slow + 0.7 * fast.mean() + 0.5 * spoken).backward()
         for optimiser in self.optimisers:
             optimiser.step()
         self.average.update()
-        return torch.stack([slow, fast.mean(), stopped]).detach()
+        return torch.stack([slow, fast.mean(), stopped, spoken]).detach()
 
     @torch.no_grad()
     def validate(self, batches: list[Batch]) -> float:
         """Print the averaged weights' losses on unheard sentences; returns slow + fast."""
         self.average.swap()
         compiled, self._block = self._block, _run_block  # other shapes: not worth compiling for
+        self._dropped = 0.0
         found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
-        self._block = compiled
+        self._block, self._dropped = compiled, DROPPED
         self.average.swap()
-        slow, stop = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2))
+        slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
         fast = torch.stack([f[1] for f in found]).mean(0)
         books = " ".join(f"{v:.2f}" for v in fast.tolist())
-        print(f"VALID slow {slow:.4f} stop {stop:.4f} fast {fast.mean().item():.4f} [{books}]", flush=True)
+        print(f"VALID slow {slow:.4f} stop {stop:.4f} phones {spoken:.4f} fast {fast.mean().item():.4f} [{books}]", flush=True)
         return slow + fast.mean().item()
 
     def save_if_better(self, batches: list[Batch], out: Path) -> None:
@@ -143,8 +154,9 @@ class Trainer:
         return True
 
 
-def _run_block(block: Block, x: Tensor, rope: Tensor) -> Tensor:
-    return block(x, rope, 0, CAUSAL)
+def _run_block(block: Block, x: Tensor, rope: Tensor, dropped: float) -> Tensor:
+    """One block; of what it adds to x, the share `dropped` is left out at random."""
+    return x + F.dropout(block(x, rope, 0, CAUSAL) - x, dropped)
 
 
 def corrupted(batch: Batch, share: float) -> tuple[Tensor, Tensor]:
@@ -159,7 +171,7 @@ def corrupted(batch: Batch, share: float) -> tuple[Tensor, Tensor]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("speech", type=Path, help="folder with speech.npz and speech.json")
+    parser.add_argument("speech", type=Path, help="folder with the encoded shards")
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=1000)
     parser.add_argument("--positions", type=int, default=32768, help="a batch")
@@ -210,8 +222,10 @@ def train(
         recent.append(trainer.step(batch.to(trainer.device)))
         if clock.elapsed >= said:
             said = clock.elapsed + max(5.0, seconds / 80)
-            slow, fast, stop = torch.stack(recent).mean(0).tolist()
-            print(f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f}", flush=True)
+            slow, fast, stop, spoken = torch.stack(recent).mean(0).tolist()
+            print(
+                f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f} phones {spoken:.4f}", flush=True
+            )
             recent = []
         if clock.elapsed >= saved:
             saved = clock.elapsed + max(60.0, seconds / 12)

@@ -1,43 +1,99 @@
-"""The voices of the corpus and the tags that change how a sentence is said, as synthesiser controls."""
+"""Who speaks in the corpus: the teacher's voices, mixtures of them, four kept back; and the tags that change how."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
+
+TEACHER_VOICES = (
+    "af_alloy", "af_aoede", "af_bella", "af_heart", "af_jessica", "af_kore", "af_nicole", "af_nova", "af_river",
+    "af_sarah", "af_sky", "am_adam", "am_echo", "am_eric", "am_fenrir", "am_liam", "am_michael", "am_onyx", "am_puck",
+    "am_santa", "bf_alice", "bf_emma", "bf_isabella", "bf_lily", "bm_daniel", "bm_fable", "bm_george", "bm_lewis",
+)  # fmt: skip
+"""Kokoro's English voices: a or b for American or British, f or m for women and men."""
+
+HELD_OUT = ("af_aoede", "am_onyx", "bf_lily", "bm_lewis")
+"""Voices that no stage hears, not even in a mixture: whether a stranger can be cloned is tried with them."""
+
+TIMBRES = (
+    "ef_dora", "em_alex", "ff_siwis", "hf_alpha", "hf_beta", "hm_omega", "hm_psi", "if_sara", "im_nicola", "jf_alpha",
+    "jf_gongitsune", "jm_kumo", "pf_dora", "pm_alex", "zf_xiaobei", "zf_xiaoxiao", "zm_yunjian", "zm_yunxi",
+)  # fmt: skip
+"""Kokoro's voices of other languages, which lend their sound to mixtures but not their way of speaking."""
+
+Style = tuple[tuple[str, float], ...]
+"""Voices of the teacher and their weights, which add up to one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """One speaker: a synthesiser's own voice, optionally played at another rate (pitch and formants move)."""
+class Speaker:
+    """One way to sound. The teacher's style has two halves: the sound of a voice, and its melody and pace."""
 
     name: str
-    synthesiser: str
-    """flite or espeak-ng"""
-    source: str
-    """The synthesiser's name for it."""
+    timbre: Style
+    prosody: Style
+    british: bool
     rate: float = 1.0
-    """Playback rate; the synthesiser speaks slower by the same factor, so that the tempo stays."""
-    share: float = 0.05
-    """Of the corpus."""
-    pitch: int = 50
-    """espeak-ng only, 0–99."""
+    """Playback rate: pitch and formants move by it, the tempo is kept."""
 
 
-DEFAULT_VOICE = 0
-"""Index of the voice that a prompt without a reference gets."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A voice that is shipped: what it is called, what it is made of, and how a person would tell it apart."""
 
-VOICES = (
-    Voice("Clara", "flite", "slt", share=0.42),
-    Voice("Ross", "flite", "rms", share=0.09),
-    Voice("Alan", "flite", "awb", share=0.09),
-    Voice("Pippa", "flite", "slt", rate=1.14),
-    Voice("Greta", "flite", "slt", rate=0.87),
-    Voice("Boris", "flite", "rms", rate=0.86),
-    Voice("Theo", "flite", "rms", rate=1.14),
-    Voice("Angus", "flite", "awb", rate=0.87),
-    Voice("Rory", "flite", "awb", rate=1.15),
-    Voice("Vera", "espeak-ng", "en-us+f2", pitch=55),
-    Voice("Otto", "espeak-ng", "en-us+m3", pitch=40),
+    name: str
+    style: Style
+    description: str
+
+
+def _one(voice: str) -> Style:
+    return ((voice, 1.0),)
+
+
+NAMED = (
+    Named("Clara", _one("af_heart"), "American woman, warm and clear"),
+    Named("Vera", _one("af_bella"), "American woman, lively"),
+    Named("Greta", _one("af_kore"), "American woman, calm and low"),
+    Named("Nora", _one("af_nicole"), "American woman, soft and close"),
+    Named("Pippa", _one("bf_emma"), "British woman, bright"),
+    Named("Iris", _one("bf_isabella"), "British woman, composed"),
+    Named("Maya", (("bf_emma", 0.5), ("af_bella", 0.5)), "British woman, light"),
+    Named("Ross", _one("am_michael"), "American man, steady"),
+    Named("Boris", _one("am_fenrir"), "American man, deep and firm"),
+    Named("Otto", _one("am_puck"), "American man, young"),
+    Named("Theo", (("am_michael", 0.5), ("am_fenrir", 0.5)), "American man, friendly"),
+    Named("Alan", _one("bm_george"), "British man, measured"),
+    Named("Rory", _one("bm_fable"), "British man, storyteller"),
+    Named("Angus", (("bm_george", 0.5), ("am_fenrir", 0.5)), "British man, grave"),
 )
+"""The first is the voice of a prompt without a reference."""
+
+
+def is_british(style: Style) -> bool:
+    """Whether a style's heaviest voice speaks British English."""
+    return max(style, key=lambda part: part[1])[0].startswith("b")
+
+
+SPEAKERS = tuple(Speaker(each.name, each.style, each.style, is_british(each.style)) for each in NAMED)
+DEFAULT = SPEAKERS[0]
+DEFAULT_SHARE, NAMED_SHARE = 0.34, 0.30
+"""Of the sentences; the rest is spoken by mixtures, each of them heard in a few sentences and never again."""
+
+
+def mixture(name: str, rng: random.Random) -> Speaker:
+    """A new speaker: the sound of two to four voices, the manner of one or two English ones, some shifted in pitch."""
+    english = [voice for voice in TEACHER_VOICES if voice not in HELD_OUT]
+    sounds = rng.sample([*english, *english, *TIMBRES], rng.randint(2, 4))
+    manners = rng.sample(english, rng.randint(1, 2))
+    timbre, prosody = _weighted(sounds, rng), _weighted(manners, rng)
+    rate = 2 ** (rng.uniform(-2.5, 2.5) / 12) if rng.random() < 0.5 else 1.0
+    return Speaker(name, timbre, prosody, is_british(prosody), rate)
+
+
+def _weighted(voices: list[str], rng: random.Random) -> Style:
+    """Weights uniform over all mixtures (a flat Dirichlet)."""
+    drawn = [rng.gammavariate(1.0, 1.0) for _ in voices]
+    return tuple((voice, weight / sum(drawn)) for voice, weight in zip(voices, drawn, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +108,18 @@ class Manner:
     whispered: bool = False
 
 
-PLAIN = Manner("", 0.86)
+PLAIN = Manner("", 0.89)
 MANNERS = (
     PLAIN,
-    Manner("[whisper]", 0.04, duration=1.1, whispered=True),
-    Manner("[fast]", 0.025, duration=0.72),
-    Manner("[slow]", 0.025, duration=1.4),
-    Manner("[high]", 0.025, rate=1.13),
-    Manner("[low]", 0.025, rate=0.89),
+    Manner("[whisper]", 0.03, duration=1.1, whispered=True),
+    Manner("[fast]", 0.02, duration=0.74),
+    Manner("[slow]", 0.02, duration=1.4),
+    Manner("[high]", 0.02, rate=1.13),
+    Manner("[low]", 0.02, rate=0.89),
 )
+
+WHISPERING: Style = _one("af_nicole")
+"""Whose breathy manner a whispered sentence has."""
 
 PAUSE_TAG, PAUSE_SECONDS, PAUSE_SHARE = "[pause]", 0.7, 0.02
 """[pause] between two sentences is this much silence."""
@@ -70,15 +129,6 @@ UNKNOWN_TAGS = (
     "[chuckle]", "[emphasis]", "[professional broadcast tone]", "[clear throat]", "[in a hurry]", "[calm]",
     "[singing]", "[delight]", "[echo]", "[inhale]", "[exhale]", "[nervous]", "[tired]", "[gentle]", "[serious]",
 )  # fmt: skip
-"""Tags that these synthesisers cannot act: the sentence is said as without them, so the model skips them."""
+"""Tags that the teacher cannot act: the sentence is said as without them, so the model skips them."""
 
 UNKNOWN_SHARE = 0.03
-
-# The phones that flite prints; index 0 is silence.
-PHONES = (
-    "pau", "aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "d", "dh", "eh", "er", "ey", "f", "g", "hh", "ih", "iy",
-    "jh", "k", "l", "m", "n", "ng", "ow", "oy", "p", "r", "s", "sh", "t", "th", "uh", "uw", "v", "w", "y", "z", "zh",
-)  # fmt: skip
-UNKNOWN_PHONE = -1
-SLOT_SAMPLES = 512
-"""Samples a phone label stands for: a quarter of a frame."""
