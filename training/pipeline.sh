@@ -1,47 +1,50 @@
 #!/bin/bash
-# Every stage on one GPU machine. The decoder (b) starts as soon as some speech is there; the rest of the corpus
-# is spoken meanwhile, encoded, and learnt by the autoregressive models (c), which share the GPU with it.
-#   training/pipeline.sh WORK [ROOT]      WORK: results and logs; ROOT: unpacked Debian packages (default /)
-# END: seconds from now at which training stops. A stage whose result exists is not repeated, b and c go on from theirs.
+# Every stage on a machine with two GPUs (or one, given twice): one learns the codec, the other speaks and encodes the
+# corpus meanwhile, and then learns the autoregressive models. A stage whose result exists is not repeated.
+#   training/pipeline.sh TEACHER.pt VOICES PROMPTS.npz WORK
+# Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training.
 set -euo pipefail
-WORK=$1 ROOT=${2:-/}
-HOURS=${HOURS:-50} PROCESSES=${PROCESSES:-$(($(nproc) - 1))} EARLY=${EARLY:-60}
-CONTINUOUS=${CONTINUOUS:-200} QUANTISED=${QUANTISED:-280} END=${END:-1540}
+TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
+CODEC_GPU=${CODEC_GPU:-0} SPEECH_GPU=${SPEECH_GPU:-1}
+PROCESSES=${PROCESSES:-$(($(nproc) - 4))}
+CONTINUOUS=${CONTINUOUS:-180} QUANTISED=${QUANTISED:-240} SPEAK_UNTIL=${SPEAK_UNTIL:-1050} END=${END:-1620}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 TOKENIZERS_PARALLELISM=false
-mkdir -p "$WORK/data" "$WORK/early"
-stage() { echo "$SECONDS s: $1" >>"$WORK/stages.log"; }
-python() { python3 -m "training.$1" "${@:2}"; }
+export CUDA_MPS_PIPE_DIRECTORY=$WORK/mps CUDA_MPS_LOG_DIRECTORY=$WORK/mps
+mkdir -p "$WORK/data" "$WORK/codes" "$WORK/mps"
+stage() { echo "$SECONDS s: $*" | tee -a "$WORK/stages.log"; }
+on() { CUDA_VISIBLE_DEVICES=$1 python3 -m "training.$2" "${@:3}"; }
+alone() { env -u CUDA_MPS_PIPE_DIRECTORY CUDA_VISIBLE_DEVICES="$1" python3 -m "training.$2" "${@:3}"; }
 
-speaking=
-if [ ! -f "$WORK/data/done" ]; then
-  python synthesise "$WORK/data" --hours "$HOURS" --processes "$PROCESSES" --root "$ROOT" >"$WORK/data.log" 2>&1 &
+if [ ! -e "$WORK/codes/done" ]; then
+  stage "speak with $PROCESSES processes"
+  CUDA_VISIBLE_DEVICES=$SPEECH_GPU nvidia-cuda-mps-control -d  # many processes share the GPU at once
+  on "$SPEECH_GPU" synthesise "$TEACHER" "$VOICES" "$PROMPTS" "$WORK/data" --processes "$PROCESSES" >"$WORK/data.log" 2>&1 &
   speaking=$!
+  on "$SPEECH_GPU" encode "$WORK/data" "$WORK" --hold "$WORK/loaded" >"$WORK/encode.log" 2>&1 &
+  encoding=$!
+  (sleep $((SPEAK_UNTIL - SECONDS)) && touch "$WORK/data/enough") &
 fi
-if [ ! -f "$WORK/codes.pt" ]; then
-  stage "codes"
-  python train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" \
-    --hours "$((HOURS + 2))" >"$WORK/codes.log" 2>&1
-elif [ -n "$speaking" ]; then
-  sleep "$EARLY"
-fi
-if [ ! -f "$WORK/early/speech.npz" ]; then
-  stage "encode what is there"
-  for meta in "$WORK"/data/meta_*.json; do
-    name=${meta##*/meta_}
-    ln -f "$meta" "$WORK"/data/audio_"${name%.json}".npy "$WORK"/data/phones_"${name%.json}".npy "$WORK/early/"
-  done
-  python encode "$WORK/early" "$WORK/codes.pt" "$WORK/early" --hours "$((HOURS + 2))" >"$WORK/encode.log" 2>&1
-fi
-stage "decoder"
-python train_decoder "$WORK/early" "$WORK/codes.pt" "$WORK/early/speech.npz" "$WORK" --seconds "$((END - SECONDS))" \
-  --hours "$((HOURS + 2))" >>"$WORK/decoder.log" 2>&1 &
-decoder=$!
-[ -z "$speaking" ] || wait "$speaking"
-if [ ! -f "$WORK/speech.npz" ]; then
-  stage "encode everything"
-  python encode "$WORK/data" "$WORK/codes.pt" "$WORK" --hours "$((HOURS + 2))" >>"$WORK/encode.log" 2>&1
+
+(
+  if [ ! -e "$WORK/codes.pt" ]; then
+    stage "codes"
+    alone "$CODEC_GPU" train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" >"$WORK/codes.log" 2>&1
+  fi
+  stage "decoder"
+  alone "$CODEC_GPU" train_decoder "$WORK/data" "$WORK" --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1
+  stage "decoder ends"
+) &
+codec=$!
+
+if [ ! -e "$WORK/codes/done" ]; then
+  wait "$speaking" || stage "speaking failed"
+  stage "spoken"
+  touch "$WORK/data/done"
+  wait "$encoding" || stage "encoding failed"
+  echo quit | CUDA_VISIBLE_DEVICES=$SPEECH_GPU nvidia-cuda-mps-control
 fi
 stage "speech"
-python train_speech "$WORK" "$WORK" --seconds "$((END - SECONDS))" >>"$WORK/speech.log" 2>&1 || stage "speech failed"
-wait "$decoder" || stage "decoder failed"
+alone "$SPEECH_GPU" train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) >>"$WORK/speech.log" 2>&1 || stage "speech failed"
+stage "speech ends"
+wait "$codec" || stage "codec failed"
 stage "end"
