@@ -31,6 +31,7 @@ class Corpus:
         self.audio = torch.zeros(samples, dtype=torch.int16, device=device)
         self.phones = torch.full((samples // SLOT_SAMPLES,), UNKNOWN, dtype=torch.int8, device=device)
         self.samples = 0
+        self._known = torch.zeros((), dtype=torch.float64, device=device)
         self.frames: list[int] = []
         """Of every utterance, in the order of the signal."""
         self._seen: set[str] = set()
@@ -61,6 +62,7 @@ class Corpus:
         rows = json.loads((self.folder / f"meta_{name}.json").read_text())
         self.frames += [int(row[1]) for row in rows]
         self.samples = end
+        self._known.fill_(end)
 
     @property
     def hours(self) -> float:
@@ -73,7 +75,8 @@ class Corpus:
         """
         device = self.audio.device
         length = frames * FRAME_SAMPLES
-        slot = torch.randint(0, (self.samples - length) // SLOT_SAMPLES, (rows, 1), device=device)
+        places = (self._known - length) / SLOT_SAMPLES
+        slot = (torch.rand(rows, 1, device=device, dtype=torch.float64) * places).long()
         audio = self.audio[slot * SLOT_SAMPLES + torch.arange(length, device=device)].float() / 32768
         phones = self.phones[slot + torch.arange(frames * SLOTS, device=device)].long()
         return audio[:, None], phones.view(rows, frames, SLOTS)

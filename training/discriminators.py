@@ -10,10 +10,10 @@ from itertools import pairwise
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
+from torch.nn.utils import weight_norm
 
 PERIODS = (2, 3, 5, 7, 11)
-RESOLUTIONS = (2048, 1024, 512, 256)
+RESOLUTIONS = (1024, 512, 256)
 
 Verdict = tuple[Tensor, list[Tensor]]
 """Scores, and the features of every layer."""

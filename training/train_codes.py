@@ -22,7 +22,7 @@ from engine.codec.quantizer import VectorQuantizer
 from training.corpus import SLOTS, Corpus
 from training.ear import Ear
 from training.images import through_images
-from training.optimise import Clock, clip_each, set_rate
+from training.optimise import Clock, Replayed, adamw, clip_each, set_rate
 from training.phones import PHONES, UNKNOWN
 from training.sizes import CODEC
 from training.spectra import log_mel, narrow_mel
@@ -106,14 +106,12 @@ class Stage:
         self.codec.decoder.requires_grad_(False)
         skipped = {id(p) for p in unused}
         self.parameters = [p for p in (*self.codec.parameters(), *self.readers.parameters(), *self.ear.parameters()) if id(p) not in skipped]
-        self.optimiser = torch.optim.AdamW(
-            self.parameters, lr=1.2e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=device.type == "cuda"
-        )
+        self.optimiser = adamw(self.parameters, 1.2e-3, (0.9, 0.98), weight_decay=0.01)
         self.step = 0
 
     def latents(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) → latents before quantisation (rows, dim, frames) float32."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+        with torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False):
             encoded = self._encode(self.codec.encoder, audio)
         quantizer = self.codec.quantizer
         return quantizer.pre_module(quantizer.downsample(encoded.float()))
@@ -132,7 +130,7 @@ class Stage:
             latent, share = q.latent, q.residual_share
             said, semantic_accuracy = phone_loss(self.readers.semantic_phones(q.semantic), phones)
             loss = loss + 0.3 * said + 0.3 * q.penalty + 0.5 * share
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+        with torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False):
             read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
             loss = loss + 0.2 * self.ear.loss(audio, phones)
         mel, narrow = log_mel(audio), narrow_mel(audio)
@@ -143,18 +141,25 @@ class Stage:
         figures = torch.stack([mel_loss, narrow_loss, share, accuracy, semantic_accuracy]).detach()
         return loss + mel_loss + narrow_loss, figures
 
+    def update(self, quantised: bool) -> Tensor:
+        """One step of the optimiser on a random batch; returns its figures."""
+        loss, figures = self.losses(quantised)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        clip_each(self.parameters)
+        self.optimiser.step()
+        return figures
+
     def train(self, seconds: float, quantised: bool) -> None:
         """Train one phase for its time; prints a line every few seconds."""
         clock, said, first, recent = Clock(seconds), 0.0, self.step, []
+        update = Replayed(lambda: self.update(quantised), self.device)
         while clock.elapsed < seconds:
             set_rate(self.optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
-            loss, figures = self.losses(quantised)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            clip_each(self.parameters)
-            self.optimiser.step()
+            recent.append(update())
             self.step += 1
-            recent.append(figures)
+            if self.step % 16 == 0:
+                recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
             if clock.elapsed > said:
                 said = clock.elapsed + max(5.0, seconds / 25)
                 report(self.step, clock.elapsed, recent)

@@ -22,7 +22,7 @@ from training.discriminators import Discriminators, feature_loss, fooling_loss, 
 from training.ear import Ear
 from training.encode import encode_corpus
 from training.images import through_images
-from training.optimise import Average, Clock, clip_each, set_rate
+from training.optimise import Average, Clock, Replayed, adamw, clip_each, set_rate
 from training.sizes import CODEC, WINDOW
 from training.spectra import halved, overtones, reconstruction_loss
 from training.start import prepare_decoder
@@ -31,6 +31,8 @@ from training.synthesise import FRAME_SAMPLES
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.")
 RECONSTRUCTION, HEARD, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 0.3, 1.5, 4.0
 """Weights of the losses; the reconstruction's falls to a third while the judges are at work, which know better."""
+JUDGED_ROWS = 16
+"""Of a batch; the others teach by reconstruction alone."""
 ONLY_JUDGES = 300
 """Steps in which only the discriminators learn, before the decoder listens to them."""
 
@@ -72,11 +74,14 @@ class Stage:
         self.parameters = [p for n, p in codec.named_parameters() if n.startswith(TRAINED)]
         for parameter in self.parameters:
             parameter.requires_grad_(True)
-        fused = device.type == "cuda"
-        self.optimiser = torch.optim.AdamW(self.parameters, lr=8e-4, betas=(0.8, 0.99), weight_decay=1e-3, fused=fused)
-        self.judging = torch.optim.AdamW(self.judges.parameters(), lr=3e-4, betas=(0.8, 0.99), fused=fused)
+        self.weights = list(self.judges.parameters())
+        self.optimiser = adamw(self.parameters, 8e-4, (0.8, 0.99), weight_decay=1e-3)
+        self.judging = adamw(self.weights, 3e-4, (0.8, 0.99), weight_decay=1e-3)
         self.average = Average(self.parameters)
-        self._decode = torch.compile(through_images, dynamic=False) if fused else through_images
+        self.plain = torch.ones((), device=device)
+        """Factor on the reconstruction's weight."""
+        self._decode = torch.compile(through_images, dynamic=False) if device.type == "cuda" else through_images
+        self._steps: dict[tuple[bool, bool, bool], Replayed] = {}
 
     def latents(self, codes: Tensor) -> Tensor:
         """Codes (rows, codebooks, frames) → the decoder's input."""
@@ -95,42 +100,49 @@ class Stage:
             audio = self._decode(self.codec.decoder, latents)
         return audio[..., -frames * FRAME_SAMPLES :].float()
 
-    def step(self, index: int, judged: bool, fooling: bool, plain: float) -> Tensor:
+    def step(self, index: int, judged: bool, fooling: bool) -> Tensor:
         """One update of the decoder, of the judges too when `judged`; they count for the decoder when `fooling`.
 
-        ``plain`` is the factor on the reconstruction's weight. Returns [spectral, heard, fooling, features, judges].
+        Returns [spectral, heard, fooling, features, judges].
         """
-        codes, real = self.segments.draw(from_start=index % 8 == 7)
+        kind = (index % 8 == 7, judged, fooling)
+        if kind not in self._steps:
+            self._steps[kind] = Replayed(lambda: self._update(*kind), self.device)
+        figures = self._steps[kind]()
+        self.average.update()
+        return figures
+
+    def _update(self, from_start: bool, judged: bool, fooling: bool) -> Tensor:
+        codes, real = self.segments.draw(from_start)
         fake = self.speak(codes, self.segments.frames)
         low, true = halved(fake), halved(real)
         spectral = reconstruction_loss(low, true)
         with self._half():
             heard = self.ear.distance(fake, real)
-        loss = plain * RECONSTRUCTION * spectral + HEARD * heard + OVERTONES * overtones(fake, real)
-        judges = fooled = features = torch.zeros((), device=self.device)
+        loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + OVERTONES * overtones(fake, real)
+        figures = [spectral, heard, *torch.zeros(3, device=self.device)]
         if judged:
-            shown = low.detach().requires_grad_(True)
+            shown = low[:JUDGED_ROWS].detach().requires_grad_(True)
             with self._half():
-                seen_true, seen = split(self.judges(torch.cat([true, shown])))
+                seen_true, seen = split(self.judges(torch.cat([true[:JUDGED_ROWS], shown])))
             judges, fooled, features = judge_loss(seen_true, seen), fooling_loss(seen), feature_loss(seen_true, seen)
-            weights = [p for p in self.judges.parameters() if p.requires_grad]
-            gradients = torch.autograd.grad(judges, weights, retain_graph=fooling)
+            gradients = torch.autograd.grad(judges, self.weights, retain_graph=fooling)
             if fooling:
                 (push,) = torch.autograd.grad(FOOLED * fooled + FEATURES * features, shown)
-                loss = loss + (low * push).sum()
-            for weight, gradient in zip(weights, gradients, strict=True):
+                loss = loss + (low[:JUDGED_ROWS] * push).sum()
+            for weight, gradient in zip(self.weights, gradients, strict=True):
                 weight.grad = gradient
-            torch.nn.utils.clip_grad_norm_(weights, 10.0)
+            torch.nn.utils.clip_grad_norm_(self.weights, 10.0)
             self.judging.step()
+            figures[2:] = fooled, features, judges
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         clip_each(self.parameters, limit=2.0)
         self.optimiser.step()
-        self.average.update()
-        return torch.stack([spectral, heard, fooled, features, judges]).detach()
+        return torch.stack(figures).detach()
 
     def _half(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
+        return torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False)
 
     def save(self, out: Path) -> None:
         """Averaged decode side and the judges, half precision."""
@@ -176,7 +188,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--seconds", type=float, default=900)
-    parser.add_argument("--spectral", type=float, default=0.2, help="share of the time before the judges begin")
+    parser.add_argument("--spectral", type=float, default=0.15, help="share of the time before the judges begin")
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--rows", type=int, default=24)
     parser.add_argument("--frames", type=int, default=16)
@@ -213,8 +225,10 @@ def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out:
         factor = rate * clock.rate(index, 100, hold=0.5)
         set_rate(stage.optimiser, factor * (0.5 if judged else 1.0))
         set_rate(stage.judging, factor)
-        plain = 1.0 if not judged else 0.5 if clock.share < 0.7 else 0.33
-        recent.append(stage.step(index, judged, fooling, plain))
+        stage.plain.fill_(1.0 if not judged else 0.5 if clock.share < 0.7 else 0.33)
+        recent.append(stage.step(index, judged, fooling))
+        if index % 16 == 0:
+            recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
         if due:
             named = zip(
                 ("spectral", "heard", "fooling", "features", "judges"), torch.stack(recent).mean(0).tolist(), strict=True
