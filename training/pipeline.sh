@@ -5,7 +5,8 @@
 # Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training.
 set -euo pipefail
 TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
-CODEC_GPU=${CODEC_GPU:-0} SPEECH_GPU=${SPEECH_GPU:-1}
+uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # which MPS does not count anew, as it does numbers
+CODEC_GPU=$(uuid "${CODEC_GPU:-0}") SPEECH_GPU=$(uuid "${SPEECH_GPU:-1}")
 PROCESSES=${PROCESSES:-$(($(nproc) - 4))}
 CONTINUOUS=${CONTINUOUS:-180} QUANTISED=${QUANTISED:-240} SPEAK_UNTIL=${SPEAK_UNTIL:-1050} END=${END:-1620}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2 TOKENIZERS_PARALLELISM=false
