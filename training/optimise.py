@@ -57,42 +57,33 @@ def adamw(parameters: list[nn.Parameter], rate: float, betas: tuple[float, float
 class Replayed:
     """A training step of fixed shapes: a few ordinary runs, then one CUDA graph, which spares thousands of launches.
 
-    The step must draw its own batch and read what changes from tensors. One that cannot be captured just runs.
+    The step draws its own batch and reads what changes from tensors. Steps of one ``pool`` of memory never run at
+    once and hand nothing to one another; whoever shares a pool keeps all of them as long as any of them runs.
     """
 
     WARM = 4
-    _pool: tuple[int, int] | None = None  # of all graphs: they never run at once, and hand nothing to one another
 
-    def __init__(self, step: Callable[[], Tensor], device: torch.device) -> None:
-        self._step = step
+    def __init__(self, step: Callable[[], Tensor], device: torch.device, pool: tuple[int, int] | None = None) -> None:
+        self._step, self._pool = step, pool
         self._runs = 0
-        self._may_capture = device.type == "cuda"
+        self._is_captured = device.type == "cuda"
         self._graph: torch.cuda.CUDAGraph | None = None
         self._result: Tensor | None = None
 
     def __call__(self) -> Tensor:
         """One step; returns a copy of its figures."""
-        self._runs += 1
-        if self._may_capture and self._runs == self.WARM + 1:
-            self._capture()
-        if not self._may_capture:
+        if not self._is_captured:
             return self._step()
-        if self._graph is None or self._result is None:
+        self._runs += 1
+        if self._runs <= self.WARM:
             return self._aside()
-        self._graph.replay()
-        return self._result.clone()
-
-    def _capture(self) -> None:
-        if Replayed._pool is None:
-            Replayed._pool = torch.cuda.graph_pool_handle()
-        graph = torch.cuda.CUDAGraph()
-        try:
-            with torch.cuda.graph(graph, pool=Replayed._pool):
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, pool=self._pool):
                 self._result = self._step()
-            self._graph = graph
-        except RuntimeError as error:
-            self._may_capture = False
-            print(f"not captured: {error}", flush=True)
+        self._graph.replay()
+        assert self._result is not None
+        return self._result.clone()
 
     def _aside(self) -> Tensor:
         """As warm-up before a capture has to be: on another stream."""

@@ -38,6 +38,10 @@ fi
 codec=$!
 
 if [ ! -e "$WORK/codes/done" ]; then
+  while kill -0 "$speaking" 2>/dev/null; do
+    kill -0 "$codec" 2>/dev/null || { touch "$WORK/data/enough"; stage "the codec's stages ended early: see their logs"; exit 1; }
+    sleep 2
+  done
   wait "$speaking" || stage "speaking failed"
   stage "spoken"
   touch "$WORK/data/done"

@@ -82,6 +82,7 @@ class Stage:
         """Factor on the reconstruction's weight."""
         self._decode = torch.compile(through_images, dynamic=False) if device.type == "cuda" else through_images
         self._steps: dict[tuple[bool, bool, bool], Replayed] = {}
+        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
 
     def latents(self, codes: Tensor) -> Tensor:
         """Codes (rows, codebooks, frames) → the decoder's input."""
@@ -107,7 +108,7 @@ class Stage:
         """
         kind = (index % 8 == 7, judged, fooling)
         if kind not in self._steps:
-            self._steps[kind] = Replayed(lambda: self._update(*kind), self.device)
+            self._steps[kind] = Replayed(lambda: self._update(*kind), self.device, self._pool)
         figures = self._steps[kind]()
         self.average.update()
         return figures
