@@ -31,6 +31,7 @@ class Scheduler:
     """Rows wait in one line and hold a slot from admission to end."""
 
     def __init__(self, slots: int) -> None:
+        self._slots = slots
         self._free = list(reversed(range(slots)))
         self._waiting: deque[Row] = deque()
         self._running: list[Row] = []
@@ -55,6 +56,15 @@ class Scheduler:
             self._running.remove(row)
             self._free.append(row.slot)
         row.state = State.ENDED
+
+    def recount(self) -> tuple[int, int]:
+        """Free slots as they were counted, and as nobody holds them; from now on the count is right."""
+        taken = {row.slot for row in self._running}
+        free = [slot for slot in reversed(range(self._slots)) if slot not in taken]
+        counted, held = len(self._free), len(free)
+        if sorted(self._free) != sorted(free):
+            self._free = free
+        return counted, held
 
     @property
     def running(self) -> int:
