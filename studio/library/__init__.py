@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from studio.library.audit import Audit
@@ -63,5 +64,6 @@ class Library:
         self.projects = Projects(store)
         self.project_work = ProjectWork(store)
         self.audit = Audit(store)
+        store.make_room = partial(self.takes.purge, everything=True)
         self.voices.purge()
         self.takes.purge()

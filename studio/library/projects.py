@@ -122,7 +122,7 @@ class Projects:
 
     def delete(self, project_id: str, owner: str) -> None:
         """Remove a project with all its sound. Raises NotFound."""
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             row_of(db, project_id, owner)
             mine = "part_id in (select id from parts where project_id = ?)"
             audio = {row["audio"] for row in db.table("part_takes").rows_where(mine, [project_id])}

@@ -16,6 +16,8 @@ from studio.library.records import StoredTake, TakeFilter
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
 """Takes that one call deletes or brings back at most."""
+REMOVED_AT_ONCE = 100
+"""Takes that one transaction removes for good: their audio makes room for the next."""
 EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
@@ -86,7 +88,7 @@ class Takes:
     def delete(self, wanted: TakeFilter) -> list[str]:
         """Take the newest MOST_AT_ONCE of these away; for `undo_seconds` `restore` brings them back. Their ids."""
         self.purge()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
             _mark(db, ids, time.time())
         return ids
@@ -114,13 +116,19 @@ class Takes:
         return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0
 
     def _remove(self, where: str, value: float) -> int:
-        with self._store.writing() as db:
-            gone = list(db.query(f"select audio from takes where {where}", [value]))
-            db.table("takes").delete_where(where, [value])
-        digests = {row["audio"] for row in gone if row["audio"]}
-        if digests:
-            self._store.drop_unreferred(digests)
-        return len(gone)
+        removed = 0
+        while True:
+            with self._store.freeing() as db:
+                few = f"select n, audio from takes where {where} order by n limit ?"
+                gone = list(db.query(few, [value, REMOVED_AT_ONCE]))
+                db.table("takes").delete_where(
+                    "n in (select value from json_each(?))", [json.dumps([row["n"] for row in gone])]
+                )
+            if digests := {row["audio"] for row in gone if row["audio"]}:
+                self._store.drop_unreferred(digests)
+            removed += len(gone)
+            if len(gone) < REMOVED_AT_ONCE:
+                return removed
 
     def _undo_until(self) -> float:
         return time.time() - self.undo_seconds

@@ -180,7 +180,7 @@ class Voices:
     def delete(self, reference: str, version: int | None = None) -> Voice:
         """Take a voice away; for `undo_seconds` `restore` brings it back. Raises NotFound, Changed."""
         self.purge()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             row = self._row(db, reference, version)
             row["deleted"] = time.time()
             self._touch(db, row)
@@ -202,7 +202,7 @@ class Voices:
     def purge(self, everything: bool = False) -> int:
         """Remove for good what was deleted too long ago (or at all), audio and codes with it; how many voices."""
         until = time.time() + 1 if everything else self._undo_until()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             rows = list(db.table("voices").rows_where("deleted <= ?", [until]))
             clips = set[str]()
             for row in rows:

@@ -307,8 +307,8 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
 
 
-def test_a_library_that_another_program_has_locked_says_where_it_lies_and_what_to_do(
-    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
     path = served.app.state.service.voices.library.store.path
@@ -317,7 +317,8 @@ def test_a_library_that_another_program_has_locked_says_where_it_lies_and_what_t
         refused = create(client)
         assert code_of(refused) == (503, "library_unavailable")
         message = refused.json()["error"]["message"]
-        assert str(path) in message and "locked by another program" in message
+        assert "locked by another program" in message and str(path.parent) not in message
+        assert f"{path} is locked by another program" in caplog.text
     assert create(client).status_code == 200
 
 
