@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 
 import anyio
 from fastapi import APIRouter, Request
@@ -16,7 +17,7 @@ from studio.api import sse
 from studio.api.body import as_model, read_json
 from studio.api.document import body_doc
 from studio.api.fields import in_our_words
-from studio.api.hangup import until_hangup
+from studio.api.hangup import let_go, until_hangup
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import SpeechBody
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
@@ -87,11 +88,11 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         try:
             await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
         except asyncio.CancelledError:
-            speaking.cancel()
+            await let_go(speaking)
             raise
         if speaking.done():
             return _answer(speaking.result(), body, settings.send_timeout)
         late = late_events(speaking, len(body.input))
-        return SpeechResponse(late, SSE_TYPE, late.aclose, settings.send_timeout)
+        return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), settings.send_timeout)
 
     return routes
