@@ -23,7 +23,6 @@ from fastapi import FastAPI
 from engine import DirectEngine, Engine, EngineConfig, EngineError
 from studio.api import install_api
 from studio.bundled import import_bundled
-from studio.errors import InvalidClip
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Backup, Library
@@ -38,8 +37,6 @@ from studio.terminal import Terminal
 from studio.voices import VoiceShelf
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-
-log = logging.getLogger("studio")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """FISH_KVCACHE_ATTN, in the engine's words."""
@@ -89,6 +86,7 @@ def create_app(
     service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer)
+    service.background += [producer.watch, *([library.backup.watch] if library.backup else [])]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -96,7 +94,8 @@ def create_app(
         if library.backup:
             library.backup.start()
         is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
-        work = [asyncio.create_task(each) for each in ((_warm(service), _produce(producer)) if is_full else ())]
+        jobs = ((service.warming, service.warm_voices), (producer.watch, producer.run)) if is_full else ()
+        work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
         try:
             yield
         finally:
@@ -131,20 +130,6 @@ def _open_library(settings: Settings) -> Library:
     library.backup = backup
     import_bundled(library, Path(settings.voices))
     return library
-
-
-async def _warm(service: SpeechService) -> None:
-    try:
-        await service.warm_voices()
-    except (EngineError, InvalidClip, OSError, RuntimeError) as error:
-        log.warning("the bundled voices could not be made ready: %s", error)
-
-
-async def _produce(producer: Producer) -> None:
-    try:
-        await producer.run()
-    except (EngineError, OSError, RuntimeError) as error:
-        log.warning("projects are not spoken: %s", error)
 
 
 def main() -> int:

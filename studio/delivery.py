@@ -72,6 +72,8 @@ class Delivery:
 
     def forget(self) -> None:
         """Keep nothing of this take in the library."""
+        if self._recording is not None:
+            self._recording.drop()
         self._recording = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:

@@ -78,6 +78,12 @@ class EngineHost:
         """Wait for the engine; raises EngineError when it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))
 
+    async def comes_up(self) -> bool:
+        """Wait for the engine; False when it cannot start, and `status` says why."""
+        engine = asyncio.wrap_future(self._engine)
+        await asyncio.wait({engine})
+        return engine.exception() is None
+
     def wait(self, timeout: float | None = None) -> Engine:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
@@ -92,17 +98,23 @@ class EngineHost:
         try:
             engine = self._start_engine(self._config, self._progress)
         except (EngineError, OSError, RuntimeError, MemoryError) as error:
-            self._status = HostStatus("failed", self._status.doing, self._status.progress, str(error))
-            self._engine.set_exception(error)
-            if self._reporter:
-                self._reporter.failed(str(error))
+            self._failed(error, str(error))
             return
+        except Exception as error:
+            self._failed(error, f"{type(error).__name__}: {error}")
+            raise
         if self._stopping.is_set():
             engine.stop()
         self._engine.set_result(engine)
         self._status = HostStatus("ready", "ready", 1.0)
         if self._reporter:
             self._reporter.ready(engine.info)
+
+    def _failed(self, error: Exception, reason: str) -> None:
+        self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)
+        self._engine.set_exception(error)
+        if self._reporter:
+            self._reporter.failed(reason)
 
     def _progress(self, doing: str, fraction: float) -> None:
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))

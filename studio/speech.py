@@ -11,11 +11,12 @@ from functools import partial
 
 from anyio import to_thread
 
-from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
+from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
+from studio.background import Watch
 from studio.casting import Casting, Role, cast_turns
 from studio.conversation import Conversation
 from studio.delivery import DeliveredAs, Delivery
-from studio.errors import InvalidClip, LineFull, NotFound
+from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.fetch import Fetcher
 from studio.history import History
 from studio.host import EngineHost, HostStatus
@@ -33,6 +34,9 @@ from studio.text import read_script
 from studio.voices import RANDOM, Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
+
+WARMED = 16
+"""Favourites that the engine is made to remember at the start."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,8 +86,13 @@ class SpeechService:
         self.voices = voices
         self.takes = Takes()
         self._parts = Takes()  # of projects, which nobody lists
-        self.metrics = Metrics(host)
+        self.warming = Watch("warming")
+        self.background = [self.warming]
+        """How the work goes that nobody waits for."""
+        self.metrics = Metrics(host, self.background)
         self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
+        if self.recorder:
+            self.background.append(self.recorder.watch)
         self.history = History(voices.library, self.takes, self.recorder)
         self._limits = limits or Limits(None, None)
         self._references = References()
@@ -243,17 +252,28 @@ class SpeechService:
         self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
-        """Wait for the engine, then make the voices most likely wanted ready, so that nobody waits for that.
+        """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
 
-        Raises EngineError when the engine cannot start or stops, InvalidClip for a bad bundled clip.
+        Does nothing without an engine. Raises EngineError when it stops meanwhile, LibraryUnavailable.
         """
-        engine = await self.host.ready()
-        await self.voices.warm(engine)
-        for voice in await to_thread.run_sync(partial(self.voices.library.voices.page, favourite=True, limit=16)):
-            # One frame of each favourite: the engine then remembers its state after the reference.
-            references = await self.voices.references(engine, voice)
-            async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
-                pass
+        if not await self.host.comes_up():
+            return
+        engine, favourites, troubles = self.host.engine(), 0, 0
+        for voice in await to_thread.run_sync(self.voices.first_choices):
+            favourites += voice.favourite
+            try:
+                references = await self.voices.references(engine, voice)
+                if voice.favourite and favourites <= WARMED:
+                    # One frame of each favourite: the engine then remembers its state after the reference.
+                    async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                        pass
+            except LibraryUnavailable:
+                raise
+            except (StudioError, InvalidUtterance) as error:
+                troubles += 1
+                self.warming.went_wrong(f"the voice {voice.name} cannot be made ready", error)
+        if not troubles:
+            self.warming.went_well()
 
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         clip = request.clip

@@ -121,13 +121,8 @@ class VoiceShelf:
                 progress((position + 1) / len(voice.samples))
         return tuple(references)
 
-    async def warm(self, engine: Engine) -> None:
-        """Encode whatever favourites and bundled voices still lack. Raises InvalidClip, EngineStopped."""
-        voices = await to_thread.run_sync(self._first_choices)
-        for voice in voices:
-            await self.references(engine, voice)
-
-    def _first_choices(self) -> Iterable[Voice]:
+    def first_choices(self) -> Iterable[Voice]:
+        """The voices most likely wanted, favourites first. Blocking."""
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 

@@ -47,6 +47,7 @@ def about_routes(service: SpeechService, settings: Settings) -> APIRouter:
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
+            "background": {each.name: asdict(each.status) for each in service.background},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines,
         }

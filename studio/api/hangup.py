@@ -38,7 +38,7 @@ async def let_go(work: asyncio.Future[Any]) -> None:
     """End work whose result nobody takes any more. A speech that is there all the same gives its place back."""
     work.cancel()
     with anyio.CancelScope(shield=True):
-        [result] = await asyncio.gather(work, return_exceptions=True)
+        result: object = (await asyncio.gather(work, return_exceptions=True))[0]
         if isinstance(result, Speech):
             await result.aclose()
 

@@ -16,7 +16,10 @@ def system_routes(service: SpeechService) -> APIRouter:
 
     @routes.get("/health")
     async def health() -> JSONResponse:
-        """200 when ready; 503 while starting (what it does, how far it is from 0 to 1) and after a failure."""
+        """200 when it can speak; 503 while starting (what it does, how far it is from 0 to 1) and after a failure.
+
+        What goes wrong in the background makes it `degraded`, and no less ready: it is not worth a restart.
+        """
         status = service.status
         if status.state != "ready":
             return JSONResponse(
@@ -34,9 +37,16 @@ def system_routes(service: SpeechService) -> APIRouter:
         info = asdict(engine.info) | {"model": service.host.model_id}
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
         answer["transcriber"] = service.transcriber.name
+        work = {each.name: each.status for each in service.background}
+        answer["degraded"] = any(status.error is not None for status in work.values())
+        answer["background"] = {
+            name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
+        }
         if (backup := service.voices.library.backup) is not None:
             now = backup.status
-            answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None}
+            answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None} | {
+                "left_out": len(now.left_out)
+            }
         return JSONResponse(answer)
 
     @routes.get("/ready")
