@@ -143,14 +143,14 @@ class Loop:
 
     def _check_books(self) -> None:
         """Nobody speaks: what is counted must be what is held. An error of ours is told, put right and survived."""
-        for what, recount in (
-            ("bytes of known voices", self._runner.prefixes.recount),
-            ("free rows", self._scheduler.recount),
-        ):
-            counted, held = recount()
-            if counted != held:
+        books: tuple[tuple[str, tuple[object, object]], ...] = (
+            ("bytes of known voices", self._runner.prefixes.recount()),
+            ("free slots", self._scheduler.recount()),
+        )
+        for what, (counted, found) in books:
+            if counted != found:
                 self._book_errors += 1
-                log.error("%d %s were counted and %d are held; the count is put right", counted, what, held)
+                log.error("%s: %s by the books, %s found; the books are put right", what, counted, found)
         self._vocoder.check()
 
     def _turn(self, plan: Plan) -> None:

@@ -57,14 +57,13 @@ class Scheduler:
             self._free.append(row.slot)
         row.state = State.ENDED
 
-    def recount(self) -> tuple[int, int]:
-        """Free slots as they were counted, and as nobody holds them; from now on the count is right."""
+    def recount(self) -> tuple[list[int], list[int]]:
+        """Slots that are counted as free, and those that no row holds; from now on it is these."""
         taken = {row.slot for row in self._running}
-        free = [slot for slot in reversed(range(self._slots)) if slot not in taken]
-        counted, held = len(self._free), len(free)
-        if sorted(self._free) != sorted(free):
-            self._free = free
-        return counted, held
+        counted, free = sorted(self._free), [slot for slot in range(self._slots) if slot not in taken]
+        if counted != free:
+            self._free = free[::-1]
+        return counted, free
 
     @property
     def running(self) -> int:

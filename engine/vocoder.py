@@ -110,7 +110,7 @@ class Vocoder:
     def _close_all_but(self, rows: set[Row]) -> None:
         if stale := [name for name in self._streams.names() if name not in rows]:
             self.book_errors += 1
-            log.error("nobody speaks, and the codec had %d streams open; they are closed", len(stale))
+            log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
             for name in stale:
                 self._streams.close(name)
 

@@ -71,8 +71,6 @@ class Store:
         """Say what is wrong, and what to do, in the place of SQLite's words; where it lies, to the log alone."""
         try:
             yield
-        except LibraryUnavailable:
-            raise
         except (sqlite3.OperationalError, OSError) as error:
             meaning = self._meaning(error)
             if meaning is None:
