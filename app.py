@@ -86,15 +86,16 @@ def create_app(
     service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer)
-    service.background += [producer.watch, *([library.backup.watch] if library.backup else [])]
+    is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
+    jobs = ((service.warming, service.warm_voices), (producer.watch, producer.run)) if is_full else ()
+    watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
+    service.background += watches
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
         if library.backup:
             library.backup.start()
-        is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
-        jobs = ((service.warming, service.warm_voices), (producer.watch, producer.run)) if is_full else ()
         work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
         try:
             yield

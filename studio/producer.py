@@ -107,9 +107,7 @@ class Producer:
                 return wait
             try:
                 if self._is_unsettled:
-                    spoken = [job.part_id for job in self._speaking.values()]
-                    await to_thread.run_sync(self._work.recover, spoken)
-                    self._is_unsettled = False
+                    await self._settle()
                 if len(self._speaking) >= self.at_once:
                     return math.inf
                 if not self._has_place():
@@ -127,6 +125,15 @@ class Producer:
             task = asyncio.create_task(self._speak(job))
             self._speaking[task] = job
             task.add_done_callback(self._ended)
+
+    async def _settle(self) -> None:
+        """Put back in line what is said to be spoken and is not. Raises LibraryUnavailable."""
+        self._is_unsettled = False
+        try:
+            await to_thread.run_sync(self._work.recover, [job.part_id for job in self._speaking.values()])
+        except BaseException:
+            self._is_unsettled = True
+            raise
 
     def _has_place(self) -> bool:
         """Nobody waits, and one place stays free for whoever comes next, where there are several."""

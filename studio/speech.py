@@ -87,7 +87,7 @@ class SpeechService:
         self.takes = Takes()
         self._parts = Takes()  # of projects, which nobody lists
         self.warming = Watch("warming")
-        self.background = [self.warming]
+        self.background: list[Watch] = []
         """How the work goes that nobody waits for."""
         self.metrics = Metrics(host, self.background)
         self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None

@@ -35,11 +35,11 @@ _SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
 _OWNERS = (
     "select 'a clip of the voice ' || voices.name from samples join voices on voices.id = voice_id where clip = :d "
     "union all select 'the sound of the take ' || id from takes where audio = :d "
-    "union all select 'the recording of the consent of ' || name from consents where recording = :d "
-    "union all select 'a take of the project ' || projects.title from part_takes join parts on parts.id = part_id "
-    "join projects on projects.id = project_id where audio = :d limit 1"
+    "union all select 'the recording of the consent ' || id from consents where recording = :d "
+    "union all select 'a take of the project ' || project_id from part_takes join parts on parts.id = part_id "
+    "where audio = :d limit 1"
 )
-"""Whose an audio file is, in words."""
+"""Whose an audio file is, in words that everybody may read: titles and names of people are their owners'."""
 _OWN_CONTENT = (
     "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
     "union all select 1 from projects limit 1"

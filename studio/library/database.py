@@ -57,7 +57,7 @@ class Store:
         self.home = home
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
-        self.make_room: Callable[[], object] = bool
+        self.make_room: Callable[[], object] = lambda: None
         """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
         self._reserve = Reserve(home / "reserve")
         with self._reserve.lent(), self._explained():
@@ -116,7 +116,7 @@ class Store:
             with self._transaction() as db:
                 yield db
             if is_needed:  # else the log would grow by every deletion, until it has all that was set aside
-                with self._explained(), contextlib.closing(self._connect()) as connection:
+                with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(self._connect()) as connection:
                     connection.execute("pragma wal_checkpoint(passive)")
 
     @contextlib.contextmanager
