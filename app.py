@@ -87,7 +87,8 @@ def create_app(
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer)
     is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
-    jobs = ((service.warming, service.warm_voices), (producer.watch, producer.run)) if is_full else ()
+    jobs = [(library.watch, library.clear_away)]
+    jobs += [(service.warming, service.warm_voices), (producer.watch, producer.run)] if is_full else []
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -207,3 +208,23 @@ async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest
     told = [record.getMessage() for record in caplog.records if record.name == "studio.background"]
     assert told == [f"counting broke off and begins again: {what}" for what in "ab"], "the same is told once"
     assert [bool(record.exc_info) for record in caplog.records if record.name == "studio.background"] == [False, True]
+
+
+def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
+    served, _ = steered()
+    library: Library = served.app.state.service.voices.library
+    left = fails(monkeypatch, type(library.takes), "purge", LibraryUnavailable("locked"))
+    with library.store.writing() as db:  # as it would be an hour after its deletion
+        kept = stored_take("req_1", "secret words", "anna")
+        library.takes.undo_seconds = 0.0
+        audio = library.files.put(b"secret sound")
+        row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
+        db.table("takes").insert(row | {"audio": audio})
+    deadline = time.monotonic() + 10
+    while library.files.path(audio).exists():
+        assert time.monotonic() < deadline
+    assert not left
+    until_well(served, "clearing", 1)
