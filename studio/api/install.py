@@ -14,10 +14,10 @@ from studio.api.about import about_routes
 from studio.api.access import Access
 from studio.api.batch import batch_routes
 from studio.api.document import install_document
-from studio.api.errors import ApiError, install_errors
+from studio.api.errors import ApiError, Unforeseen, install_errors
 from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
-from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.middleware import EXPOSED, CleanAddresses, RequestIds
 from studio.api.project_files import ProjectFiles
 from studio.api.projects import ProjectRoutes
 from studio.api.requests import request_routes
@@ -36,7 +36,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
-    install_document(app)
+    install_document(app, bool(settings.api_keys))
     routers = [
         speech_routes(service, settings),
         batch_routes(service),
@@ -54,11 +54,13 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: 
     for router in routers:
         app.include_router(router)
     app.router.routes.append(Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False))
+    app.add_middleware(CleanAddresses)
     app.add_middleware(Access, settings=settings)
+    app.add_middleware(Unforeseen)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )

@@ -12,6 +12,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from studio.api.document import sends
 from studio.api.project_schemas import timeline_json
 from studio.documents.subtitles import write_srt
 from studio.errors import InvalidRequest, NotFound
@@ -36,11 +37,11 @@ class ProjectFiles:
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
-        routes.get(project + "/takes/{take_id}/audio")(self.take)
+        routes.get(project + "/takes/{take_id}/audio", **sends("audio/wav"))(self.take)
         routes.get(project + "/timeline")(self.timeline)
-        routes.get(project + "/audio")(self.audio)
-        routes.get(project + "/zip")(self.zip)
-        routes.get(project + "/subtitles")(self.subtitles)
+        routes.get(project + "/audio", **sends(*FORMATS.values()))(self.audio)
+        routes.get(project + "/zip", **sends("application/zip"))(self.zip)
+        routes.get(project + "/subtitles", **sends("application/x-subrip"))(self.subtitles)
         return routes
 
     def take(self, project_id: str, take_id: str, request: Request) -> Response:

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from engine import EngineError
 from studio.api import sse
 from studio.api.body import as_model, read_json
-from studio.api.document import body_doc
+from studio.api.document import answers, reads
 from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
 from studio.api.listing import with_model_as_voice
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 
-SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
+SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):

@@ -15,6 +15,7 @@ from fastapi.responses import FileResponse, JSONResponse, Response, StreamingRes
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.body import as_model, read_json
+from studio.api.document import reads, sends
 from studio.api.errors import ApiError
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
@@ -76,13 +77,13 @@ class TakeRoutes:
         take = "/v1/takes/{take_id}"
         routes.get("/v1/takes")(self.list_takes)
         routes.delete("/v1/takes")(self.delete_takes)
-        routes.get("/v1/takes/export")(self.export)
-        routes.post("/v1/takes/restore")(self.restore_takes)
+        routes.get("/v1/takes/export", **sends("application/zip"))(self.export)
+        routes.post("/v1/takes/restore", openapi_extra=reads(Ids))(self.restore_takes)
         routes.get(take)(self.get_take)
-        routes.patch(take)(self.star_take)
+        routes.patch(take, openapi_extra=reads(Star))(self.star_take)
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
-        routes.get(take + "/audio", response_class=Response)(self.get_audio)
+        routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
     async def list_takes(self, wanted: Wanted, limit: int = 50, after: str | None = None) -> JSONResponse:
