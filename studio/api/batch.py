@@ -102,7 +102,7 @@ class _Batch:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
-            body = with_model_as_voice(self._service, body)
+            body = await with_model_as_voice(self._service, body)
             async with self._places:
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
                 speech = await self._service.speak(body.speech_request(), origin)

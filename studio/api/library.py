@@ -24,7 +24,7 @@ from studio.editing import add_sample, choose_samples, duplicate, edit_sample, f
 from studio.errors import InvalidRequest, NotFound
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Voice
-from studio.library.checks import clean_language
+from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.listing import Order
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
@@ -204,7 +204,7 @@ class LibraryRoutes:
         told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
         told |= intake.advice.as_json()
         if heard:
-            told["marks"] = [asdict(mark) for mark in compare(text, heard)]
+            told["marks"] = [asdict(mark) for mark in await to_thread.run_sync(compare, text, heard)]
         return JSONResponse(told)
 
     async def transcribe(self, request: Request) -> JSONResponse:
@@ -218,7 +218,8 @@ class LibraryRoutes:
         heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
         told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
         if text:
-            told["marks"] = [asdict(mark) for mark in compare(text, heard.text)]
+            marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT])
+            told["marks"] = [asdict(mark) for mark in marks]
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:

@@ -32,6 +32,7 @@ class SignIn:
     def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[bytes], bool], framed: bool) -> None:
         """``knows`` tells whether a key is one of the studio's; ``framed``: the page stands inside another site's."""
         self._root_path = root_path
+        self._form = FORM.read_text("utf-8")
         self._sessions = sessions
         self._knows = knows
         self._framed = framed
@@ -49,7 +50,7 @@ class SignIn:
 
     def page(self, status: int, refusal: str = "") -> HTMLResponse:
         """The form, with what was wrong before."""
-        markup = FORM.read_text("utf-8").replace("{root}", self._root_path).replace("{refusal}", refusal)
+        markup = self._form.replace("{root}", self._root_path).replace("{refusal}", refusal)
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
     def key_of(self, scope: Scope) -> bytes | None:

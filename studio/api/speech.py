@@ -81,7 +81,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
-        body = with_model_as_voice(service, body)
+        body = await with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         speaking = asyncio.ensure_future(until_hangup(request, work))
         try:

@@ -112,6 +112,7 @@ class AudioVoices:
                 "language": voice.language or None,
                 "bundled": voice.bundled,
                 "defaults": voice.defaults,
+                "created_at": int(voice.created),
             }
             for voice in listed
         ]
