@@ -83,13 +83,7 @@ class ProjectRoutes:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
         owner = request.state.caller
-
-        def edit() -> Project:
-            before = self._projects.get(project_id, owner).settings
-            wanted = body.settings(before)
-            return self._projects.edit(project_id, owner, body.title, None if wanted == before else wanted)
-
-        return self._told(await to_thread.run_sync(edit))
+        return self._told(await to_thread.run_sync(self._desk.edit, project_id, owner, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound."""
@@ -128,7 +122,7 @@ class ProjectRoutes:
         """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
         changes = as_model(await read_json(request), PartBody).changes()
         owner = request.state.caller
-        part = await to_thread.run_sync(self._projects.edit_part, project_id, owner, part_id, changes)
+        part = await to_thread.run_sync(self._desk.edit_part, project_id, owner, part_id, changes)
         project = await to_thread.run_sync(self._projects.get, project_id, owner)
         return JSONResponse(part_json(part, project.settings))
 
