@@ -15,26 +15,25 @@ def check_strings(value: object, param: str | None = None) -> None:
 
     Raises InvalidRequest, which names the outermost field, for NUL and for half of a surrogate pair.
     """
-    waiting: list[tuple[object, str | None]] = [(value, param)]
-    while waiting:
-        value, param = waiting.pop()
-        if isinstance(value, str):
-            _check(value, param)
-        elif isinstance(value, dict):
-            for name, each in value.items():
-                _check(name, param)
-                waiting.append((each, param or name))
-        elif isinstance(value, list | tuple):
-            waiting += [(each, param) for each in value]
-
-
-def _check(text: object, param: str | None) -> None:
-    if not isinstance(text, str):
+    if param is None and isinstance(value, dict):
+        for name, each in value.items():
+            check_strings((name,))
+            check_strings(each, name)
         return
-    if "\x00" in text:
-        raise InvalidRequest(f"{param or 'a name'} contains a NUL character", param)
-    if not text.isascii() and _HALF.search(text):
-        raise InvalidRequest(f"{param or 'a name'} is not valid Unicode text: it has half of a surrogate pair", param)
+    what = param or "the name of a field"
+    waiting: list[object] = [value]
+    while waiting:  # the event loop waits too: a list of values alone is the fastest
+        each = waiting.pop()
+        if isinstance(each, str):
+            if "\x00" in each:
+                raise InvalidRequest(f"{what} contains a NUL character", param)
+            if not each.isascii() and _HALF.search(each):
+                raise InvalidRequest(f"{what} is not valid Unicode text: it has half of a surrogate pair", param)
+        elif isinstance(each, dict):
+            waiting += each
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
 
 
 def mended(text: str) -> str:

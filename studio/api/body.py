@@ -17,7 +17,7 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
 MAX_SIGNS = 200_000
 """Commas, brackets and braces of one body, those in its texts too. Parsing holds up every stream meanwhile: 16 MiB of
-"[]," would for three seconds, these for 0.1 at most."""
+"[]," would for three seconds, these for 0.2 at most."""
 BODY_SECONDS = 60
 MAX_DIGITS = 20
 """Integers with more are beyond every limit here, one as much as another."""

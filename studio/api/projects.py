@@ -150,7 +150,7 @@ async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input, a document, or items, its parts", "input")
     if body.input is None:
-        return body.of_items(), "items", body
+        return await to_thread.run_sync(body.of_items), "items", body
     kind = body.kind or "txt"
     return await to_thread.run_sync(read_document, body.input.encode(), kind), kind, body
 

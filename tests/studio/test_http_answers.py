@@ -95,6 +95,11 @@ def test_json_that_would_hold_up_everybody_is_refused(steered: Steer) -> None:
         answer = client.post(SPEECH, content=body, headers={"Content-Type": "application/json"})
         assert_envelope(answer, 400)
         assert answer.json()["error"]["code"] == "json_too_complex"
+        for name in ("a\\u0000", "a\\ud800"):
+            told = client.post(
+                SPEECH, content=f'{{"input": "a", "{name}": 1}}', headers={"Content-Type": "application/json"}
+            )
+            assert_envelope(told, 400)
         book = {"items": [{"input": "Well, yes, no, [laugh] perhaps.", "voice": "anna"} for _ in range(15_000)]}
         assert client.post("/v1/projects", json=book).status_code == 201
 
