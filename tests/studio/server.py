@@ -23,8 +23,8 @@ from studio.settings import Settings
 class Served:
     url: str
     app: FastAPI
-    loop: asyncio.AbstractEventLoop
-    """Of the server, in a thread of its own."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """Of the server, in a thread of its own; None for one in another process."""
 
     def client(self, **options: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=60, **options)  # type: ignore[arg-type]

@@ -142,6 +142,7 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     served: Served, blocked: list[str], record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     clip = wav(tone(29, rate=88_200), rate=88_200)
+    assert served.loop is not None
     watch = LoopWatch(served.loop)
     with served.client() as client:
         for what, (method, path, request) in largest(clip).items():
