@@ -56,6 +56,8 @@ class LoopWatch:
     def during(self, what: str) -> Iterator[None]:
         self._longest = 0.0
         yield
+        # The answer may be here before the tick that was late.
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * TICK), self._loop).result(30)
         self.pauses[what] = 1000 * self._longest
 
     def stop(self) -> None:
