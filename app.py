@@ -85,7 +85,7 @@ def create_app(
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
     service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
-    desk = ProjectDesk(library, producer)
+    desk = ProjectDesk(library, producer, service.voices)
     is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
     jobs = [(library.watch, library.clear_away)]
     jobs += [(service.warming, service.warm_voices), (producer.watch, producer.run)] if is_full else []
@@ -134,6 +134,11 @@ def _open_library(settings: Settings) -> Library:
     return library
 
 
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """Whether uvicorn tells of a fault: of a stream that it has cancelled itself at a stop it logs a stack as well."""
+    return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
+
+
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
     names = ", ".join(each.name.upper() for each in fields(Settings))
@@ -160,6 +165,7 @@ def main() -> int:
             server_header=False,
         )
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
 
     def leave() -> None:
         server.should_exit = True

@@ -41,8 +41,7 @@ class EngineHost:
     """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
-        folder = Path(config.model)
-        self.model_id = folder.name if folder.is_absolute() or folder.is_dir() else config.model
+        self.model_id = _model_id(config.model)
         """What the API calls the model: a folder's name, or the hub id."""
         self._config = config
         self._start_engine = start_engine
@@ -120,3 +119,15 @@ class EngineHost:
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
         if self._reporter:
             self._reporter.progress(doing, fraction)
+
+
+def _model_id(model: str) -> str:
+    """Of a folder its name, of one in the hub's cache (models--OWNER--NAME/snapshots/HASH) the hub id."""
+    folder = Path(model)
+    if not (folder.is_absolute() or folder.is_dir()):
+        return model
+    folder = folder.resolve() if folder.name in ("", "..") else folder
+    kind, *names = folder.parent.parent.name.split("--")
+    if folder.parent.name == "snapshots" and kind == "models" and names:
+        return "/".join(names)
+    return folder.name

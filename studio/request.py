@@ -14,6 +14,7 @@ from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.dialogue import TURN_GAP, check_dialogue
 from studio.errors import InvalidClip, InvalidRequest
 from studio.library.records import Scalar
+from studio.strings import check_strings
 from studio.text import PART_BYTES, read_script
 
 MAX_INPUT = 16_384
@@ -129,7 +130,4 @@ def _check_text(name: str, text: str, limit: int) -> None:
         raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     if len(text) > limit:
         raise InvalidRequest(f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long")
-    if "\x00" in text:
-        raise InvalidRequest(f"{name} contains a NUL character", name)
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidRequest(f"{name} is no valid Unicode text: it contains half of a surrogate pair", name)
+    check_strings(text, name)

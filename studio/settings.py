@@ -110,7 +110,11 @@ class Settings:
     root_path: str = ""
     """The path under which a reverse proxy serves the studio, such as /studio."""
     cors_origins: tuple[str, ...] = ()
-    """Web origins, separated by commas, whose pages may call the API; * for all."""
+    """Web origins, separated by commas, whose pages may call the API; * for all, with a key that the page itself sends:
+    a sign-in counts only for pages of origins that are named."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names, separated by commas, under which the studio answers beside localhost and HOST; * for any. Unset: any, but
+    those two alone where HOST is a loopback address and no keys are set."""
 
     api_keys: tuple[bytes, ...] = field(default=(), repr=False)
     """Keys, separated by commas, one of which page and API then ask for; each is a key or sha256:HEX of one.
@@ -253,6 +257,11 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(name if name == "*" else _host(name).lower() for name in names)
+
+
 def _keys(text: str) -> tuple[bytes, ...]:
     return tuple(_digest(part.strip()) for part in text.split(",") if part.strip())
 
@@ -302,6 +311,7 @@ _READERS: dict[str, Reader] = {
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,
     "cors_origins": _origins,
+    "allowed_hosts": _hosts,
     "api_keys": _keys,
     "public_listing": _truth,
     "max_per_caller": _whole(1, 100_000),

@@ -188,7 +188,7 @@ class SpeechService:
         return voice
 
     def check(self, request: SpeechRequest) -> None:
-        """Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
         if not request.has_clip:
             self.voices.find(request.voice)
 

@@ -44,6 +44,8 @@ class ListedVoice:
     favourite: bool = False
     defaults: dict[str, Scalar] = field(default_factory=dict)
     """What it presets of the sampling."""
+    created: float = 0.0
+    """Unix time; 0 for the random one, which is made anew for every take."""
 
 
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
@@ -151,7 +153,16 @@ class VoiceShelf:
 
 def _listed(voice: Voice) -> ListedVoice:
     text = voice.samples[0].text if voice.samples else ""
-    return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite, voice.defaults)
+    return ListedVoice(
+        id=voice.slug,
+        name=voice.name,
+        text=text,
+        language=voice.language,
+        bundled=voice.bundled,
+        favourite=voice.favourite,
+        defaults=voice.defaults,
+        created=voice.created,
+    )
 
 
 def _meant(alias: str, bundled: list[str]) -> str:

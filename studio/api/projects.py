@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from studio.api.body import as_model, read_json
-from studio.api.project_schemas import PartBody, ProjectBody, SettingsBody, SpeakBody, part_json, project_json
+from studio.api.body import as_model, parse_object, read_json
+from studio.api.document import reads, reads_form
+from studio.api.errors import ApiError
+from studio.api.project_schemas import SETTINGS, PartBody, ProjectBody, SettingsBody, SpeakBody, part_json, project_json
 from studio.api.upload import read_form
 from studio.documents import MAX_FILE, Document, kind_of, read_document
 from studio.errors import InvalidRequest, StudioError
@@ -19,6 +20,9 @@ from studio.projects import ProjectDesk
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
+NEW_PROJECT = reads(ProjectBody)
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "start")
+NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
 class ProjectRoutes:
@@ -31,17 +35,17 @@ class ProjectRoutes:
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
-        routes.post("/v1/projects")(self.create_project)
+        routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
         routes.get("/v1/projects")(self.list_projects)
         routes.get(project)(self.get_project)
-        routes.patch(project)(self.edit_project)
+        routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
         routes.delete(project)(self.delete_project)
-        routes.post(project + "/speak")(self.speak)
+        routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
         routes.post(project + "/pause")(self.pause)
         routes.post(project + "/resume")(self.resume)
         routes.post(project + "/cancel")(self.cancel)
         routes.get(project + "/parts")(self.list_parts)
-        routes.patch(project + "/parts/{part_id}")(self.edit_part)
+        routes.patch(project + "/parts/{part_id}", openapi_extra=reads(PartBody))(self.edit_part)
         return routes
 
     async def create_project(self, request: Request) -> Response:
@@ -79,13 +83,7 @@ class ProjectRoutes:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
         owner = request.state.caller
-
-        def edit() -> Project:
-            before = self._projects.get(project_id, owner).settings
-            wanted = body.settings(before)
-            return self._projects.edit(project_id, owner, body.title, None if wanted == before else wanted)
-
-        return self._told(await to_thread.run_sync(edit))
+        return self._told(await to_thread.run_sync(self._desk.edit, project_id, owner, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound."""
@@ -124,7 +122,7 @@ class ProjectRoutes:
         """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
         changes = as_model(await read_json(request), PartBody).changes()
         owner = request.state.caller
-        part = await to_thread.run_sync(self._projects.edit_part, project_id, owner, part_id, changes)
+        part = await to_thread.run_sync(self._desk.edit_part, project_id, owner, part_id, changes)
         project = await to_thread.run_sync(self._projects.get, project_id, owner)
         return JSONResponse(part_json(part, project.settings))
 
@@ -141,7 +139,7 @@ class ProjectRoutes:
 async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
     """The document of a request, its kind, and how it is to be made a project. Raises InvalidRequest."""
     if request.headers.get("content-type", "").startswith("multipart/"):
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "file")
         data, name = form.file("file"), form.names["file"]
         body = as_model(_typed(form.fields), ProjectBody)
         kind = body.kind or kind_of(name)
@@ -152,9 +150,9 @@ async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input, a document, or items, its parts", "input")
     if body.input is None:
-        return body.of_items(), "items", body
+        return await to_thread.run_sync(body.of_items), "items", body
     kind = body.kind or "txt"
-    return await to_thread.run_sync(read_document, body.input.encode("utf-8", "replace"), kind), kind, body
+    return await to_thread.run_sync(read_document, body.input.encode(), kind), kind, body
 
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
@@ -162,7 +160,7 @@ def _typed(fields: dict[str, str]) -> dict[str, Any]:
     told: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
     if "cast" in told:
         try:
-            told["cast"] = json.loads(told["cast"])
-        except ValueError:
+            told["cast"] = parse_object(told["cast"].encode())
+        except ApiError:
             raise InvalidRequest("cast must be a JSON object of names and voices", "cast") from None
     return told

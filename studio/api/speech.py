@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from engine import EngineError
 from studio.api import sse
 from studio.api.body import as_model, read_json
-from studio.api.document import body_doc
+from studio.api.document import answers, reads
 from studio.api.fields import in_our_words
 from studio.api.hangup import let_go, until_hangup
 from studio.api.listing import with_model_as_voice
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 
-SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
+SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):
@@ -82,7 +82,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
-        body = with_model_as_voice(service, body)
+        body = await with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         speaking = asyncio.ensure_future(until_hangup(request, work))
         try:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
+from studio.api.document import sends
 from studio.speech import SpeechService
 
 
@@ -14,6 +15,7 @@ def system_routes(service: SpeechService) -> APIRouter:
     """The health check of this service."""
     routes = APIRouter(tags=["system"])
 
+    @routes.head("/health", include_in_schema=False)
     @routes.get("/health")
     async def health() -> JSONResponse:
         """200 when it can speak; 503 while starting (what it does, how far it is from 0 to 1) and after a failure.
@@ -49,13 +51,14 @@ def system_routes(service: SpeechService) -> APIRouter:
             }
         return JSONResponse(answer)
 
+    @routes.head("/ready", include_in_schema=False)
     @routes.get("/ready")
     async def ready() -> JSONResponse:
         """200 when the studio can speak, else 503: all that a load balancer wants to know."""
         is_ready = service.status.state == "ready"
         return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
 
-    @routes.get("/metrics")
+    @routes.get("/metrics", **sends("text/plain"))
     async def metrics() -> Response:
         """Counters and histograms in Prometheus' text format."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

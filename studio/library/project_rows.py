@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.project_records import PART_STATES, Part, PartState, PartTake, Project, ProjectSettings
+from studio.strings import mended
 
 
 def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = False) -> None:
@@ -35,7 +36,10 @@ def number_of(db: Database, part_id: str) -> int:
 
 def settings_of(row: dict[str, Any]) -> ProjectSettings:
     known = {each.name for each in fields(ProjectSettings)}
-    return ProjectSettings(**{name: value for name, value in json.loads(row["settings"]).items() if name in known})
+    kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
+    if kept.get("voice"):
+        kept["voice"] = mended(kept["voice"])
+    return ProjectSettings(**kept)
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:

@@ -15,6 +15,7 @@ from studio.settings import Settings, on_space
 from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.batch_doors import add_batch_doors
+from studio.ui.checked import CheckedBlocks
 from studio.ui.doors import add_client_doors
 from studio.ui.slash import TrailingSlash
 from studio.ui.take_doors import add_take_doors
@@ -99,7 +100,7 @@ def page_of(speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.
 
 def build_page(speech: SpeechService, desk: ProjectDesk, is_temporary: bool = False) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
-    with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+    with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
         if is_temporary:
             _html(words.TEMPORARY)

@@ -21,7 +21,7 @@ from studio.describe import voice_json
 from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
-from studio.library.checks import clean_language
+from studio.library.checks import MAX_TEXT, clean_language
 from studio.pack import export_voice, import_pack
 from studio.speech import SpeechService
 from studio.transcript import compare
@@ -143,8 +143,8 @@ class VoiceDoors:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
         intake = await _take_in(audio, text, Cut())
         heard = await self._service.transcriber.transcribe(intake.clip, clean_language(language))
-        marks = [asdict(mark) for mark in compare(text, heard.text)] if text.strip() else []
-        return asdict(heard) | {"marks": marks}
+        marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT]) if text.strip() else ()
+        return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
 
     def _meant(self, voice: str) -> str:
         """OpenAI's names and "default" mean one of ours."""

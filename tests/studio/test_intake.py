@@ -174,10 +174,9 @@ def test_an_unusual_rate_becomes_a_usual_one(rate: int) -> None:
 NO_SPEECH: dict[str, Change] = {
     "white noise": lambda pcm, rate: noise(0 * pcm, 0.1),
     "one click": lambda pcm, rate: np.eye(1, len(pcm), 5000, dtype=np.float32)[0],
-    "a constant": lambda pcm, rate: 0 * pcm + 0.5,
     "a tone": lambda pcm, rate: hum(0 * pcm, rate, 440),
     "a square at full scale": lambda pcm, rate: np.sign(hum(0 * pcm, rate, 100)),
-    "far over full scale": lambda pcm, rate: 1e30 * pcm,
+    "over full scale": lambda pcm, rate: 12 * pcm / np.abs(pcm).max(),
 }
 
 
@@ -188,6 +187,14 @@ def test_what_is_no_speech_is_judged_without_failing(case: str, rate: int) -> No
     intake = take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
     assert intake.advice.score < 100
     assert all(np.isfinite(figure) for figure in intake.advice.figures.values())
+
+
+@pytest.mark.parametrize("rate", [8_000, 192_000])
+@pytest.mark.parametrize(("level", "loudness", "words"), [(0.5, 0.0, "silent"), (0.0, 1e30, "full scale is 1")])
+def test_what_is_no_recording_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
+    pcm = (level + loudness * speech()[0][: 2 * rate]).astype(np.float32)
+    with pytest.raises(InvalidClip, match=words):
+        take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
 
 
 _READ = """
