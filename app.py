@@ -90,6 +90,8 @@ def create_app(
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer)
 
+    at_end = contextlib.ExitStack()
+
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
@@ -105,11 +107,12 @@ def create_app(
             await asyncio.gather(*work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
+            await asyncio.to_thread(at_end.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service, app.state.desk = service, desk
+    app.state.service, app.state.desk, app.state.at_end = service, desk, at_end
     install_api(app, service, settings, desk)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none

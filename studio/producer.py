@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
-from studio.audio.encode import wav_header
+from studio.audio.encode import WAV_HEADER, whole_wav
 from studio.errors import Cancelled, LineFull, NotReady, StudioError, TooManyRequests, Unavailable
 from studio.library.project_records import Job, PartTake
 from studio.request import Origin, SpeechRequest
@@ -26,7 +26,6 @@ LOOK_SECONDS = 0.1
 """How often a place is looked for while there is something to speak."""
 AGAIN_SECONDS = 1.0
 """After the engine could not be used."""
-WAV_HEADER = 44
 
 NOT_ITS_FAULT = (LineFull, TooManyRequests, NotReady, Unavailable, EngineFull, EngineStopped)
 """What says nothing of the part: it is tried again until it goes."""
@@ -148,7 +147,7 @@ class Producer:
                 characters=len(job.text),
                 work_s=time.perf_counter() - begun,
             )
-            whole = wav_header(speech.sample_rate, samples) + wav[WAV_HEADER:]
+            whole = whole_wav(wav, speech.sample_rate)
             try:
                 await to_thread.run_sync(self._work.done, job, take, whole)
             except (sqlite3.Error, OSError) as error:  # a full disk
