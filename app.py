@@ -22,7 +22,7 @@ from fastapi import FastAPI
 
 from engine import DirectEngine, Engine, EngineConfig, EngineError
 from studio.api import install_api
-from studio.bundled import import_bundled
+from studio.bundled import import_bundled, read_aliases
 from studio.errors import InvalidClip
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
@@ -86,7 +86,8 @@ def create_app(
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
+    voices = VoiceShelf(library, read_aliases(Path(settings.voices)))
+    service = SpeechService(host, voices, limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer)
 
@@ -133,6 +134,8 @@ def _open_library(settings: Settings) -> Library:
     library = Library(home)
     library.backup = backup
     import_bundled(library, Path(settings.voices))
+    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
+        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
     return library
 
 

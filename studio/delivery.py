@@ -150,7 +150,7 @@ class Delivery:
         assert self._source is not None
         sound = await self.unless_cancelled(_next(self._source))
         if sound is not None and sound.finish_reason and not self._samples + len(sound.pcm):
-            silence = np.zeros(round(SILENCE_SECONDS * self._source_rate), np.float32)
+            silence = np.zeros(round(SILENCE_SECONDS * self._speed * self._source_rate), np.float32)
             return replace(sound, pcm=silence)
         return sound
 

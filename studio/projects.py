@@ -15,7 +15,7 @@ from studio.timeline import Timeline, lay_out
 
 
 class ProjectDesk:
-    """What owners do with their projects. Calls block for milliseconds; any thread may make them."""
+    """What owners do with their projects; ``sees`` is as for Projects. Calls block for milliseconds, on any thread."""
 
     def __init__(self, library: Library, producer: Producer) -> None:
         self.library = library
@@ -53,27 +53,27 @@ class ProjectDesk:
         project = self._projects.create(owner, title, kind, parts, settings or ProjectSettings())
         return self.ask(project.id, owner, "missing") if start else project
 
-    def ask(self, project_id: str, owner: str, which: Which) -> Project:
+    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
         """Raises NotFound."""
-        project = self._projects.ask(project_id, owner, which)
+        project = self._projects.ask(project_id, sees, which)
         self._producer.wake()
         return project
 
-    def pause(self, project_id: str, owner: str, paused: bool) -> Project:
+    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
         """Raises NotFound."""
-        project = self._projects.pause(project_id, owner, paused)
+        project = self._projects.pause(project_id, sees, paused)
         self._producer.wake()
         return project
 
-    def cancel(self, project_id: str, owner: str) -> Project:
+    def cancel(self, project_id: str, sees: str | None) -> Project:
         """Forget what is not spoken yet, end what is being spoken. Raises NotFound."""
-        project = self._projects.cancel(project_id, owner)
+        project = self._projects.cancel(project_id, sees)
         self._producer.stop_project(project_id)
         return project
 
-    def delete(self, project_id: str, owner: str) -> None:
+    def delete(self, project_id: str, sees: str | None) -> None:
         """Raises NotFound."""
-        self._projects.delete(project_id, owner)
+        self._projects.delete(project_id, sees)
         self._producer.stop_project(project_id)
 
     def seconds_left(self, project: Project) -> float | None:
@@ -82,10 +82,10 @@ class ProjectDesk:
             return None
         return project.characters_left * project.pace / max(1, self._producer.at_once)
 
-    def timeline(self, project_id: str, owner: str, partial: bool) -> Timeline:
+    def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
         """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
-        project = self._projects.get(project_id, owner)
-        timeline = lay_out(self._projects.parts(project_id, owner), project.settings)
+        project = self._projects.get(project_id, sees)
+        timeline = lay_out(self._projects.parts(project_id, sees), project.settings)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts are not spoken as they are now; "

@@ -65,3 +65,9 @@ class Library:
         self.audit = Audit(store)
         self.voices.purge()
         self.takes.purge()
+
+    def hand_over(self, owner: str, to: str) -> None:
+        """Make one owner's takes and projects another's."""
+        with self.store.writing() as db:
+            db.execute("update takes set caller = ? where caller = ?", [to, owner])
+            db.execute("update projects set owner = ? where owner = ?", [to, owner])
