@@ -175,10 +175,10 @@ def _between_letters(text: str, at: int, cut: int, tags: list[tuple[int, int]]) 
     for first, end in tags:
         if first < cut < end:
             return first if first > at else end
-    place = cut
-    while max(at + 1, cut - _NEAR) < place < len(text) and _joined(text[place - 1], text[place]):
-        place -= 1
-    return place if cut - place < _NEAR else cut
+    for place in range(cut, max(at, cut - _NEAR), -1):
+        if place == len(text) or not _joined(text[place - 1], text[place]):
+            return place
+    return cut
 
 
 def _joined(left: str, right: str) -> bool:
