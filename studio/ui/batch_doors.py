@@ -15,6 +15,7 @@ from studio.library.project_records import Project, ProjectSettings
 from studio.library.projects import MAX_PAUSE
 from studio.projects import ProjectDesk
 from studio.request import PAGE
+from studio.ui.handout import sent_file
 
 USUAL = ProjectSettings()
 
@@ -82,7 +83,7 @@ def add_batch_doors(desk: ProjectDesk) -> None:
     with gr.Column(visible=False):
         inputs = [
             gr.JSON([], label="texts"),
-            gr.File(label="document", type="filepath"),
+            sent_file("document"),
             gr.Textbox("", label="voice"),
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),

@@ -1,4 +1,4 @@
-"""Files for clients to fetch: written where Gradio serves them from, and gone soon after, or when the studio stops."""
+"""Files from clients and for them, and nothing left of those: what they fetch is gone soon after, or at the stop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import gradio as gr
 from anyio import to_thread
+from gradio.data_classes import FileData, ListFiles
 from gradio.utils import get_upload_folder
 
 KEPT_SECONDS = 600
@@ -49,3 +51,14 @@ class Handout:
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def sent_file(label: str) -> gr.File:
+    """A file that a client sends, by its path. Gradio itself would leave an empty file beside each."""
+    file = gr.File(label=label)
+    file.preprocess = _path_of  # type: ignore[method-assign]
+    return file
+
+
+def _path_of(payload: ListFiles | FileData | None) -> str | None:
+    return payload.path if isinstance(payload, FileData) else None

@@ -24,7 +24,7 @@ from studio.library.checks import clean_language
 from studio.pack import export_voice, import_pack
 from studio.speech import SpeechService
 from studio.transcript import compare
-from studio.ui.handout import Handout
+from studio.ui.handout import Handout, sent_file
 
 WHOLE = 0.0
 """As the end of a cut: the clip's end."""
@@ -188,7 +188,7 @@ def add_voice_doors(service: SpeechService, handout: Handout) -> None:
             doors.voice_update: ([text("voice"), *changes], told),
             doors.voice_delete: ([text("voice")], told),
             doors.voice_export: ([text("voice")], pack),
-            doors.voice_import: ([gr.File(label="pack", type="filepath"), text("name")], told),
+            doors.voice_import: ([sent_file("pack"), text("name")], told),
             doors.voice_preview: ([text("voice", "default"), number("sample")], sound),
             doors.analyze_reference: ([audio(), text("text"), *cut], told),
             doors.transcribe: ([audio(), text("language"), text("text")], told),
