@@ -22,7 +22,7 @@ from fastapi import FastAPI
 
 from engine import DirectEngine, Engine, EngineConfig, EngineError
 from studio.api import install_api
-from studio.bundled import import_bundled
+from studio.bundled import import_bundled, read_aliases
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Backup, Library
@@ -83,7 +83,8 @@ def create_app(
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
+    voices = VoiceShelf(library, read_aliases(Path(settings.voices)))
+    service = SpeechService(host, voices, limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
     desk = ProjectDesk(library, producer, service.voices)
     is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
@@ -91,6 +92,8 @@ def create_app(
     jobs += [(service.warming, service.warm_voices), (producer.watch, producer.run)] if is_full else []
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
+
+    at_end = contextlib.ExitStack()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -106,11 +109,12 @@ def create_app(
             await asyncio.gather(*work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
+            await asyncio.to_thread(at_end.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service, app.state.desk = service, desk
+    app.state.service, app.state.desk, app.state.at_end = service, desk, at_end
     install_api(app, service, settings, desk)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
@@ -131,6 +135,8 @@ def _open_library(settings: Settings) -> Library:
     library = Library(home)
     library.backup = backup
     import_bundled(library, Path(settings.voices))
+    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
+        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
     return library
 
 

@@ -16,7 +16,7 @@ import anyio
 from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
-from studio.audio.encode import wav_header
+from studio.audio.encode import WAV_HEADER, whole_wav
 from studio.background import Watch
 from studio.errors import (
     Cancelled,
@@ -40,7 +40,6 @@ AGAIN_SECONDS = 1.0
 """After the engine or the library could not be used; twice as long each time that a sound could not be kept …"""
 LONGEST_SECONDS = 60.0
 """… up to this: to speak what then is thrown away costs the engine as much as a part that stays."""
-WAV_HEADER = 44
 
 NOT_ITS_FAULT = (LineFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
 """What says nothing of the part: it is tried again until it goes."""
@@ -215,7 +214,7 @@ class Producer:
             characters=len(job.text),
             work_s=seconds,
         )
-        keep = partial(self._work.done, job, take, wav_header(speech.sample_rate, samples) + wav[WAV_HEADER:])
+        keep = partial(self._work.done, job, take, whole_wav(wav, speech.sample_rate))
         try:
             try:
                 await to_thread.run_sync(keep)

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
 from studio.background import Watch
-from studio.casting import Casting, Role, cast_turns
+from studio.casting import Casting, plan_of
 from studio.conversation import Conversation
 from studio.delivery import DeliveredAs, Delivery
 from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
@@ -28,10 +28,9 @@ from studio.performance import Performance
 from studio.recogniser import Transcriber
 from studio.recorder import Describe, Recorder, Retention
 from studio.references import References
-from studio.request import OWN_CLIP, Origin, SpeechRequest
+from studio.request import Origin, SpeechRequest
 from studio.takes import Take, Takes
-from studio.text import read_script
-from studio.voices import RANDOM, Progress, VoiceShelf
+from studio.voices import Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
 
@@ -113,32 +112,27 @@ class SpeechService:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
         ``history`` is what was said before in a conversation; what is said now is added to it.
-        Raises UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        Raises InvalidRequest, UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
-        label = own_label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
-        roles: tuple[Role, ...] = ()
-        if request.cast is not None:
-            roles = await to_thread.run_sync(cast_turns, request.text, request.cast, self.voices)
-            label = ", ".join(dict.fromkeys(role.label if role.turn.speaker else label for role in roles))
+        plan = await to_thread.run_sync(plan_of, request, self.voices)
+        voice = plan.voice
         sampling = request.sampling(voice.defaults if voice else {})
-        take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
-        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, roles))
+        take = Take(origin.request_id, "waiting", plan.label, sampling.seed, time.time(), origin.caller)
+        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, plan.roles))
         try:
             own = partial(self._whose, engine, request, voice)
-            if roles:
+            if plan.roles:
                 casting = Casting(self.voices, engine, request.sampling, sampling)
-                parts = await delivery.unless_cancelled(casting.parts(roles, (own_label, own)))
+                parts = await delivery.unless_cancelled(casting.parts(plan.roles, (plan.own, own)))
                 gap, budget = request.turn_gap, request.max_frames
-                sounds = Conversation(engine, parts, gap, request.chunk_length, budget, origin.patient).sounds()
+                sounds = Conversation(engine, parts, gap, budget, origin.patient).sounds()
             else:
                 utterance = Utterance(request.text, await delivery.unless_cancelled(own()), sampling)
-                script = read_script(request.text, request.chunk_length)
                 turns = [] if history is None else history
-                sounds = Performance(engine, script, utterance, request.max_frames, turns, origin.patient).sounds()
+                sounds = Performance(engine, plan.script, utterance, request.max_frames, turns, origin.patient).sounds()
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -154,8 +148,8 @@ class SpeechService:
             media_type=encoder.media_type,
             sample_rate=encoder.sample_rate,
             seed=sampling.seed,
-            voice=label,
-            revision=voice.revision if voice and not roles else None,
+            voice=plan.label,
+            revision=voice.revision if voice and not plan.roles else None,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),

@@ -22,7 +22,7 @@ LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
 class Access:
-    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set;
+    """Pure ASGI. Names the caller in scope["state"]["caller"]: the owner of its key, or its address without keys;
     and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
 
     Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
@@ -31,6 +31,7 @@ class Access:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._digests = settings.api_keys
+        self._owner = settings.owner
         self._public_listing = settings.public_listing
         self._origins = Origins(settings)
         sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
@@ -62,9 +63,9 @@ class Access:
             return f"address {address}"
         scheme, key = _credentials(scope)
         if (scheme == b"bearer" or is_own) and self._knows(key):
-            return f"key {hashlib.sha256(key).hexdigest()[:12]}"
+            return self._owner(hashlib.sha256(key).digest())
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
-            return f"key {digest.hex()[:12]}"
+            return self._owner(digest)
         path = scope["path"]
         listing = scope.get("method") == "GET" and path.startswith(LISTINGS) and self._public_listing
         return f"address {address}" if path in OPEN or listing else None

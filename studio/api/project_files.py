@@ -40,7 +40,7 @@ class ProjectFiles:
 
     def take(self, project_id: str, take_id: str, request: Request) -> Response:
         """One take of one part: a WAV file."""
-        take = self._library.projects.take(project_id, request.state.caller, take_id)
+        take = self._library.projects.take(project_id, request.state.sees, take_id)
         path = self._library.files.path(take.audio)
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
@@ -48,16 +48,16 @@ class ProjectFiles:
 
     def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
-        return JSONResponse(timeline_json(self._desk.timeline(project_id, request.state.caller, partial)))
+        return JSONResponse(timeline_json(self._desk.timeline(project_id, request.state.sees, partial)))
 
     async def audio(self, project_id: str, request: Request, format: str = "wav", partial: bool = False) -> Response:
         """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
         ``partial=true`` leaves out the parts that are not done."""
         if format not in FORMATS:
             raise InvalidRequest(f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}", "format")
-        owner = request.state.caller
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, owner, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner)).title
+        sees = request.state.sees
+        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         headers = _saved_as(f"{title}.{format}") | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
         if format == "wav":
@@ -74,18 +74,18 @@ class ProjectFiles:
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A WAV for every part, and manifest.csv, of which a project can be made again."""
-        owner = request.state.caller
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, owner, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner)).title
+        sees = request.state.sees
+        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         pieces = in_threads(zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(f"{title}.zip"))
 
     def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, a cue a part, with the times that the parts have in the whole."""
-        timeline = self._desk.timeline(project_id, request.state.caller, partial)
+        timeline = self._desk.timeline(project_id, request.state.sees, partial)
         seconds = timeline.seconds
         cues = ((seconds(each.start), seconds(each.end), each.part.text) for each in timeline.placed)
-        title = self._library.projects.get(project_id, request.state.caller).title
+        title = self._library.projects.get(project_id, request.state.sees).title
         headers = _saved_as(f"{title}.srt")
         return Response("".join(write_srt(cues)), media_type="application/x-subrip", headers=headers)
 

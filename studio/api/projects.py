@@ -26,7 +26,7 @@ NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=(
 
 
 class ProjectRoutes:
-    """The routes, on this desk. A project is found by its owner alone: the key, or the address without keys."""
+    """The routes, on this desk. With API keys each owner of one has its own projects; without, all are one person's."""
 
     def __init__(self, desk: ProjectDesk) -> None:
         self._desk = desk
@@ -70,49 +70,49 @@ class ProjectRoutes:
         """The caller's projects, newest first."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
-        found = self._projects.page(request.state.caller, limit + 1, after)
+        found = self._projects.page(request.state.sees, limit + 1, after)
         data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
         last = data[-1]["id"] if data else None
         return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
 
     def get_project(self, project_id: str, request: Request) -> Response:
         """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
-        return self._told(self._projects.get(project_id, request.state.caller))
+        return self._told(self._projects.get(project_id, request.state.sees))
 
     async def edit_project(self, project_id: str, request: Request) -> Response:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
-        owner = request.state.caller
-        return self._told(await to_thread.run_sync(self._desk.edit, project_id, owner, body.title, body.settings))
+        sees = request.state.sees
+        return self._told(await to_thread.run_sync(self._desk.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound."""
-        self._desk.delete(project_id, request.state.caller)
+        self._desk.delete(project_id, request.state.sees)
         return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
-        return self._told(await to_thread.run_sync(self._desk.ask, project_id, request.state.caller, body.parts))
+        return self._told(await to_thread.run_sync(self._desk.ask, project_id, request.state.sees, body.parts))
 
     def pause(self, project_id: str, request: Request) -> Response:
         """Begin no more parts; what is being spoken is spoken to its end."""
-        return self._told(self._desk.pause(project_id, request.state.caller, True))
+        return self._told(self._desk.pause(project_id, request.state.sees, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
         """Go on after a pause."""
-        return self._told(self._desk.pause(project_id, request.state.caller, False))
+        return self._told(self._desk.pause(project_id, request.state.sees, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
-        return self._told(self._desk.cancel(project_id, request.state.caller))
+        return self._told(self._desk.cancel(project_id, request.state.sees))
 
     def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
         """Parts in order, with their takes."""
         if not 1 <= limit <= MAX_PAGE or offset < 0:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}, and offset 0 or more", "limit")
-        project = self._projects.get(project_id, request.state.caller)
-        parts = self._projects.parts(project_id, request.state.caller, offset, limit)
+        project = self._projects.get(project_id, request.state.sees)
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit)
         total = sum(project.parts.values())
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
@@ -121,9 +121,9 @@ class ProjectRoutes:
     async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
         changes = as_model(await read_json(request), PartBody).changes()
-        owner = request.state.caller
-        part = await to_thread.run_sync(self._desk.edit_part, project_id, owner, part_id, changes)
-        project = await to_thread.run_sync(self._projects.get, project_id, owner)
+        sees = request.state.sees
+        part = await to_thread.run_sync(self._desk.edit_part, project_id, sees, part_id, changes)
+        project = await to_thread.run_sync(self._projects.get, project_id, sees)
         return JSONResponse(part_json(part, project.settings))
 
     def _told(self, project: Project, status: int = 200) -> JSONResponse:

@@ -33,7 +33,7 @@ from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.request import MAX_INPUT, Origin, new_request_id
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
-from studio.text import take_sentences
+from studio.text import is_blank, take_sentences
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
@@ -143,7 +143,7 @@ class _Session:
             self._put(sentence)
 
     def _flush(self) -> None:
-        if self._held.strip():
+        if not is_blank(self._held):
             self._put(self._held.strip())
         self._held = ""
 

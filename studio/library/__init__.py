@@ -84,3 +84,9 @@ class Library:
             await asyncio.to_thread(self.purge)
             self.watch.went_well()
             await asyncio.sleep(CLEAR_SECONDS)
+
+    def hand_over(self, owner: str, to: str) -> None:
+        """Make one owner's takes and projects another's."""
+        with self.store.writing() as db:
+            db.execute("update takes set caller = ? where caller = ?", [to, owner])
+            db.execute("update projects set owner = ? where owner = ?", [to, owner])

@@ -24,8 +24,9 @@ def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = 
     db.execute("update parts set state = ? where id = ?", [state, part.id])
 
 
-def row_of(db: Database, project_id: str, owner: str) -> dict[str, Any]:
-    for row in db.table("projects").rows_where("id = ? and owner = ?", [project_id, owner]):
+def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
+    """Raises NotFound for a project that there is not, or that is another's than ``sees``; None sees all."""
+    for row in db.table("projects").rows_where("id = ?1 and (?2 is null or owner = ?2)", [project_id, sees]):
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
@@ -64,8 +65,8 @@ def parts_of(
     return [Part(**{k: v for k, v in row.items() if k != "n"}, takes=tuple(by_part.get(row["id"], ()))) for row in rows]
 
 
-def project_of(db: Database, project_id: str, owner: str) -> Project:
-    return as_project(db, row_of(db, project_id, owner))
+def project_of(db: Database, project_id: str, sees: str | None) -> Project:
+    return as_project(db, row_of(db, project_id, sees))
 
 
 def as_project(db: Database, row: dict[str, Any]) -> Project:

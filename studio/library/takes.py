@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -54,10 +55,11 @@ class Takes:
             raise _unknown(take_id)
         return found[0]
 
-    def page(self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None) -> list[StoredTake]:
-        """Takes, newest first. ``after`` is the id of the last one of the page before.
-
-        Raises NotFound when that is gone for good.
+    def page(
+        self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
+    ) -> list[StoredTake]:
+        """Takes, newest first. ``after`` is the id of the last one of the page before; ``before`` is a number
+        that those of the page are smaller than. Raises NotFound when ``after`` is gone for good.
         """
         search = _Search(wanted)
         with self._store.reading() as db:
@@ -65,14 +67,23 @@ class Takes:
                 found = db.execute("select n from takes where id = ?", [after]).fetchone()
                 if found is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                search.ask(f"{search.order} < ?", found[0])
+                before = found[0]
+            if before is not None:
+                search.ask(f"{search.order} < ?", before)
             return [_take(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
-    def known(self, ids: list[str]) -> set[str]:
-        """Those of the ids that are in the library, deleted ones too."""
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Of those of the ids that are in the library, deleted ones too: a take's number is larger than older ones'."""
         with self._store.reading() as db:
-            query = "select id from takes where id in (select value from json_each(?))"
-            return {row[0] for row in db.execute(query, [json.dumps(ids)]).fetchall()}
+            query = "select id, n from takes where id in (select value from json_each(?))"
+            return dict(db.execute(query, [json.dumps(list(ids))]).fetchall())
+
+    def number_at(self, moments: Sequence[float]) -> list[int]:
+        """The number of the newest take that began by each of these times, in Unix time; 0 where there is none."""
+        newest = "select n from takes where created <= moment.value order by n desc limit 1"
+        query = f"select coalesce(({newest}), 0) from json_each(?) as moment order by moment.key"
+        with self._store.reading() as db:
+            return [row[0] for row in db.execute(query, [json.dumps(list(moments))]).fetchall()]
 
     def star(self, take_id: str, starred: bool, caller: str | None = None) -> StoredTake:
         """Star a take, or no longer. Raises NotFound."""

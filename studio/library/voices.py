@@ -187,10 +187,17 @@ class Voices:
             note(db, "voice.delete", row["id"], name=row["name"])
             return voices_of(db, [row])[0]
 
-    def restore(self, voice_id: str) -> Voice:
-        """Undo a deletion. Raises NotFound when it is too late, NameTaken when the name has a new owner."""
+    def restore(self, reference: str) -> Voice:
+        """Undo a deletion, by the voice's id, or of the last voice deleted with this slug or name.
+
+        Raises NotFound when it is too late, NameTaken when the name has a new owner.
+        """
+        trimmed = reference.strip()
+        named = [trimmed, trimmed.lower(), fold(trimmed)]
         with self._store.writing() as db:
-            rows = list(db.table("voices").rows_where("id = ? and deleted > ?", [voice_id, self._undo_until()]))
+            where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
+            found = db.table("voices").rows_where(where, [*named, self._undo_until()], order_by="deleted desc", limit=1)
+            rows = list(found)
             if not rows:
                 raise NotFound("there is no deletion of this voice that can be undone", "voice", "voice_not_found")
             row = rows[0] | {"deleted": None}

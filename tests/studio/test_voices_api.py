@@ -8,11 +8,13 @@ import sqlite3
 import wave
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import openai
 import pytest
 
+from studio.settings import SettingsError
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import WORDS, spoken
@@ -327,3 +329,39 @@ def test_a_voice_that_is_not_there_is_answered_with_names_like_it(client: httpx.
     answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
     assert code_of(answer) == (400, "voice_not_found")
     assert "did you mean eve?" in answer.json()["error"]["message"]
+
+
+def test_only_the_names_that_meant_a_deleted_voice_move_to_another(steered: Steer, tmp_path: Path) -> None:
+    for name in ("ada", "ben", "cleo", "dan", "eve"):
+        (tmp_path / f"{name}.wav").write_bytes(spoken())
+        (tmp_path / f"{name}.txt").write_text(WORDS)
+    (tmp_path / "aliases.json").write_text('{"default": ["cleo"], "nova": ["nobody", "eve", "ada"]}')
+    with steered(voices=str(tmp_path))[0].client() as client:
+        before = client.get(VOICES).json()["aliases"]
+        assert (before["default"], before["nova"]) == ("cleo", "eve")
+        for gone in ("ada", "cleo", "eve"):
+            client.delete(f"{VOICES}/{gone}").raise_for_status()
+            after = client.get(VOICES).json()["aliases"]
+            assert gone not in after.values()
+            assert {name for name in before if before[name] != after[name]} == {
+                name for name in before if before[name] == gone
+            }
+            before = after
+        assert before["default"] == "ben" and before["nova"] in ("ben", "dan")
+
+
+def test_a_file_of_aliases_that_says_nothing_usable_stops_the_start(tmp_path: Path, steered: Steer) -> None:
+    for told in ("{", "[]", '{"nova": "eve"}', '{"nova": [1]}'):
+        (tmp_path / "aliases.json").write_text(told)
+        with pytest.raises(SettingsError, match=r"aliases\.json"):
+            steered(voices=str(tmp_path))
+
+
+def test_what_a_deletion_answers_brings_the_voice_back(client: httpx.Client) -> None:
+    for asked in ("bert", "BERT"):
+        told = client.delete(f"{VOICES}/{asked}").json()
+        assert told["id"] == asked
+        assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
+    told = client.delete("/v1/voices/bert").json()
+    assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
+    assert code_of(client.post("/v1/voices/bert/restore")) == (404, "voice_not_found")
