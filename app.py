@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
@@ -158,6 +160,7 @@ def main() -> int:
         terminal = Terminal(settings)
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
+        sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
@@ -179,8 +182,33 @@ def main() -> int:
 
     terminal.on_failure = leave
     with contextlib.suppress(KeyboardInterrupt):
-        server.run()
+        server.run(sockets)
     return 1 if terminal.has_failed or not server.started else 0
+
+
+def _bind(settings: Settings) -> list[socket.socket]:
+    """A socket on every address of the host that the studio is to listen on. Raises SettingsError."""
+    sockets = []
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            sockets.append(socket.socket(family))
+            if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
+                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sockets[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sockets[-1].bind(address)
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
+    return sockets
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; stop it, or choose another port, such as PORT=7861"
+    return error.strerror or str(error)
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:
