@@ -31,7 +31,7 @@ def find() -> str:
             program = playwright.chromium.executable_path
         if _starts(program):
             return program
-    raise NoChromium("no Chromium that starts: run scripts/chromium, or install it so that it is on PATH")
+    raise NoChromium("no Chromium that starts: run scripts/programs, or install it so that it is on PATH")
 
 
 def _starts(program: str) -> bool:

@@ -20,7 +20,7 @@ def test_without_a_browser_the_table_says_why_and_the_json_has_null(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(os, "defpath", "")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
-    with pytest.raises(NoChromium, match="scripts/chromium") as missing:
+    with pytest.raises(NoChromium, match="scripts/programs") as missing:
         page.measure_in_chromium(1)
     report = bench.Report("fry", "cpu", "Linux", 2, 3.5, 41.0, 50.0, 0.18, 0.2, 815.0, 16, None)
     table = bench.table(report, str(missing.value))
