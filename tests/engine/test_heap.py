@@ -1,4 +1,4 @@
-"""Memory that an engine took for a while is the system's again afterwards."""
+"""Memory that an engine took for a while is the system's again afterwards, and threads share a few heaps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from engine.heap import HEAPS
+
 ROOT = Path(__file__).parents[2]
-PROGRAM = """
+ENCODE = """
 import asyncio
 from pathlib import Path
 import numpy as np
@@ -28,8 +30,38 @@ engine.stop()
 print(before, resident())
 """
 
+MANY_THREADS = """
+import ctypes, sys, threading
+from engine.heap import share_heaps
+
+share_heaps()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+together = threading.Barrier(24)
+
+def allocate() -> None:
+    together.wait()
+    libc.malloc(ctypes.c_size_t(1000))
+    together.wait()
+
+threads = [threading.Thread(target=allocate) for _ in range(together.parties)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.fdopen.restype = ctypes.c_void_p
+told = ctypes.c_void_p(libc.fdopen(sys.stdout.fileno(), b"w"))
+libc.malloc_info(0, told)
+libc.fflush(told)
+"""
+
+
+def test_many_threads_share_a_few_heaps() -> None:
+    done = subprocess.run([sys.executable, "-c", MANY_THREADS], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert 2 <= done.stdout.count("<heap nr=") <= HEAPS
+
 
 def test_encoding_clips_on_a_cpu_leaves_no_memory_behind() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", ENCODE], cwd=ROOT, check=True, capture_output=True, text=True)
     before, after = map(int, done.stdout.split())
     assert after < before + 150
