@@ -22,7 +22,7 @@ if os.environ.get("SPACES_ZERO_GPU"):
 import uvicorn
 from fastapi import FastAPI
 
-from engine import DirectEngine, Engine, EngineConfig, EngineError
+from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
 from studio.api import install_api
 from studio.bundled import import_bundled
 from studio.errors import InvalidClip
@@ -48,6 +48,9 @@ KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0":
 
 GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
+
+RELEASE_SECONDS = 60.0
+"""How often memory that is free again goes back to the system; a page a thread needs again costs it microseconds."""
 
 
 def engine_config(settings: Settings) -> EngineConfig:
@@ -98,13 +101,14 @@ def create_app(
         if library.backup:
             library.backup.start()
         is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
+        heaps = asyncio.create_task(_keep_heaps_small())
         work = [asyncio.create_task(each) for each in ((_warm(service), _produce(producer)) if is_full else ())]
         try:
             yield
         finally:
-            for task in work:
+            for task in (heaps, *work):
                 task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            await asyncio.gather(heaps, *work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             if library.backup:
@@ -140,6 +144,13 @@ async def _warm(service: SpeechService) -> None:
         await service.warm_voices()
     except (EngineError, InvalidClip, OSError, RuntimeError) as error:
         log.warning("the bundled voices could not be made ready: %s", error)
+
+
+async def _keep_heaps_small() -> None:
+    """Give back from time to time what each of many threads has freed: it would add up to hundreds of MiB."""
+    while True:
+        await asyncio.sleep(RELEASE_SECONDS)
+        await asyncio.to_thread(release_free_memory)
 
 
 async def _produce(producer: Producer) -> None:

@@ -14,7 +14,6 @@ from engine.clips import AT_ONCE, Clips
 from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
-from engine.heap import share_heaps
 from engine.loop import Loop
 from engine.memory import GIB, plan_memory
 from engine.runner import Runner
@@ -32,7 +31,6 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
     device = _device(config.device)
     codec_device = _device(config.codec_device) if config.codec_device else device
-    share_heaps()
     _set_up_torch(device, config.threads)
     dtype = _dtype(config.dtype, device)
     tell("finding the checkpoint", 0.0)

@@ -1,12 +1,10 @@
-"""Memory that an engine took for a while is the system's again afterwards, and threads share a few heaps."""
+"""Memory that an engine took for a while is the system's again afterwards."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-
-from engine.heap import HEAPS
 
 ROOT = Path(__file__).parents[2]
 ENCODE = """
@@ -29,36 +27,6 @@ asyncio.run(encode())
 engine.stop()
 print(before, resident())
 """
-
-MANY_THREADS = """
-import ctypes, sys, threading
-from engine.heap import share_heaps
-
-share_heaps()
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-together = threading.Barrier(24)
-
-def allocate() -> None:
-    together.wait()
-    libc.malloc(ctypes.c_size_t(1000))
-    together.wait()
-
-threads = [threading.Thread(target=allocate) for _ in range(together.parties)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-libc.fdopen.restype = ctypes.c_void_p
-told = ctypes.c_void_p(libc.fdopen(sys.stdout.fileno(), b"w"))
-libc.malloc_info(0, told)
-libc.fflush(told)
-"""
-
-
-def test_many_threads_share_a_few_heaps() -> None:
-    done = subprocess.run([sys.executable, "-c", MANY_THREADS], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert 2 <= done.stdout.count("<heap nr=") <= HEAPS
 
 
 def test_encoding_clips_on_a_cpu_leaves_no_memory_behind() -> None:
