@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
@@ -20,7 +22,7 @@ if os.environ.get("SPACES_ZERO_GPU"):
 import uvicorn
 from fastapi import FastAPI
 
-from engine import DirectEngine, Engine, EngineConfig, EngineError
+from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
 from studio.api import install_api
 from studio.bundled import import_bundled, read_aliases
 from studio.fetch import Fetcher
@@ -43,6 +45,9 @@ KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0":
 
 GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
+
+RELEASE_SECONDS = 60.0
+"""How often memory that is free again goes back to the system; a page a thread needs again costs it microseconds."""
 
 
 def engine_config(settings: Settings) -> EngineConfig:
@@ -100,13 +105,14 @@ def create_app(
         host.start()
         if library.backup:
             library.backup.start()
+        heaps = asyncio.create_task(_keep_heaps_small())
         work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
         try:
             yield
         finally:
-            for task in work:
+            for task in (heaps, *work):
                 task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            await asyncio.gather(heaps, *work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(at_end.close)
@@ -145,6 +151,13 @@ def _is_a_fault(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
 
 
+async def _keep_heaps_small() -> None:
+    """Give back from time to time what each of many threads has freed: it would add up to hundreds of MiB."""
+    while True:
+        await asyncio.sleep(RELEASE_SECONDS)
+        await asyncio.to_thread(release_free_memory)
+
+
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
     names = ", ".join(each.name.upper() for each in fields(Settings))
@@ -156,6 +169,7 @@ def main() -> int:
         terminal = Terminal(settings)
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
+        sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
@@ -178,8 +192,33 @@ def main() -> int:
 
     terminal.on_failure = leave
     with contextlib.suppress(KeyboardInterrupt):
-        server.run()
+        server.run(sockets)
     return 1 if terminal.has_failed or not server.started else 0
+
+
+def _bind(settings: Settings) -> list[socket.socket]:
+    """A socket on every address of the host that the studio is to listen on. Raises SettingsError."""
+    sockets = []
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            sockets.append(socket.socket(family))
+            if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
+                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sockets[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sockets[-1].bind(address)
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
+    return sockets
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; stop it, or choose another port, such as PORT=7861"
+    return error.strerror or str(error)
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.codec import CodecConfig
 from engine.errors import STOPPED, EngineStopped
+from engine.heap import release_free_memory
 from engine.resample import resample
 
 AT_ONCE = 8
@@ -98,6 +99,8 @@ class Clips:
             for clip in batch:
                 if not clip.codes.done():
                     clip.codes.set_exception(error)
+        if self._device.type == "cpu" and not self._waiting:
+            release_free_memory()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
 
     def _next(self) -> list[Clip]:
         batch: list[Clip] = []

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from engine import Engine, EngineConfig, EngineError, EngineInfo
+from engine import Engine, EngineConfig, EngineError, EngineInfo, EngineStopped
 from studio.errors import NotReady, Unavailable
+
+STOP_SECONDS = 20.0
+"""How long a stop waits for a start under way to come to its next step."""
 
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], Engine]
 """Engine.start, or what stands in for it."""
@@ -49,6 +52,7 @@ class EngineHost:
         self._status = HostStatus("starting", "waiting to start", 0.0)
         self._engine: Future[Engine] = Future()
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
 
     @property
     def status(self) -> HostStatus:
@@ -59,7 +63,7 @@ class EngineHost:
 
     def start(self) -> None:
         """Begin to start the engine; returns at once."""
-        threading.Thread(target=self._run, name="engine-start", daemon=True).start()
+        self._thread.start()
 
     def engine(self) -> Engine:
         """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
@@ -88,8 +92,13 @@ class EngineHost:
         return self._engine.result(timeout)
 
     def stop(self) -> None:
-        """Stop the engine; one that is still starting stops as soon as it is up. Blocking."""
+        """Stop the engine, or its start at the next step of that. Blocking, STOP_SECONDS at most.
+
+        A process that ends while a thread of it is still loading aborts instead of ending.
+        """
         self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
         if self._engine.done() and self._engine.exception() is None:
             self._engine.result().stop()
 
@@ -105,6 +114,8 @@ class EngineHost:
         if self._stopping.is_set():
             engine.stop()
         self._engine.set_result(engine)
+        if self._stopping.is_set():
+            return
         self._status = HostStatus("ready", "ready", 1.0)
         if self._reporter:
             self._reporter.ready(engine.info)
@@ -112,10 +123,12 @@ class EngineHost:
     def _failed(self, error: Exception, reason: str) -> None:
         self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)
         self._engine.set_exception(error)
-        if self._reporter:
+        if self._reporter and not self._stopping.is_set():
             self._reporter.failed(reason)
 
     def _progress(self, doing: str, fraction: float) -> None:
+        if self._stopping.is_set():
+            raise EngineStopped("the studio is being stopped")
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
         if self._reporter:
             self._reporter.progress(doing, fraction)

@@ -74,6 +74,28 @@ def test_a_bad_setting_stops_the_start_with_its_name() -> None:
     assert "PORT='eighty'" in said and "allowed" in said and "Traceback" not in said
 
 
+def test_a_taken_port_stops_the_start_before_anything_is_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        with command(PORT=taken, STUDIO_HOME=str(tmp_path / "library")) as process:
+            said = process.communicate(timeout=120)[0]
+    assert process.returncode == 1
+    assert f"PORT={taken}" in said and "another program listens there" in said and "Traceback" not in said
+    assert len(said.splitlines()) == 2, "what it starts, and why it does not"
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("step", ["loading", "warming"])
+def test_a_start_can_be_broken_off(step: str, tmp_path: Path) -> None:
+    settings = {"PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with command(**settings) as process:
+        said_until(process, step)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "terminate" not in said and "could not start" not in said and "Ready" not in said
+
+
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port()) as process:

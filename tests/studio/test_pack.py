@@ -39,13 +39,13 @@ def other(tmp_path: Path) -> Library:
 
 
 def make(library: Library) -> Voice:
-    consent = NewConsent("Eve E.", "en", "I agree.", spoken("I agree."), "audio/wav")
+    consent = NewConsent("Eve E.", "en", "I agree.", spoken(2), "audio/wav")
     draft = VoiceDraft(
         "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True
     )
     samples = [
         take_in(spoken(), WORDS).sample(WORDS),
-        take_in(spoken("Another one says more words."), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
+        take_in(spoken(1), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
             "Another one says more words.", 1
         ),
     ]
@@ -70,7 +70,7 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
         assert (mine.clip, mine.text, mine.speaker, mine.cut) == (theirs.clip, theirs.text, theirs.speaker, theirs.cut)
     assert got.consent_id
     consent = other.consents.get(got.consent_id)
-    assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken("I agree.")
+    assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken(2)
     assert export_voice(other, "eve") == pack
     assert [entry.event for entry in other.audit.entries()] == ["consent.create", "voice.import", "voice.export"]
 
@@ -132,7 +132,7 @@ BAD: dict[str, Callable[[Entries], bytes]] = {
     "no JSON": lambda entries: zipped(entries | {"manifest.json": b"{"}),
     "deeply nested JSON": lambda entries: zipped(entries | {"manifest.json": b"[" * 100_000}),
     "another format": with_manifest(lambda manifest: manifest.update(format="fishvoice/99")),
-    "a changed clip": lambda entries: zipped(entries | {"clips/0.wav": spoken("Somebody else.")}),
+    "a changed clip": lambda entries: zipped(entries | {"clips/0.wav": spoken(2)}),
     "a missing clip": lambda entries: zipped({name: data for name, data in entries.items() if name[:2] != "cl"}),
     "something unnamed": lambda entries: zipped(entries | {"run.py": b"import os"}),
     "two of one name": twice,

@@ -154,8 +154,6 @@ def test_a_reader_with_the_etag_gets_304_and_a_late_writer_412(client: httpx.Cli
 
 
 def test_of_many_who_take_one_name_at_once_one_gets_it(served: Served) -> None:
-    spoken()  # made before the race
-
     def attempt(_: int) -> int:
         with served.client() as client:
             return create(client, "Eve").status_code
@@ -167,7 +165,7 @@ def test_of_many_who_take_one_name_at_once_one_gets_it(served: Served) -> None:
 
 def test_samples_are_added_heard_changed_and_removed_and_revisions_stay(client: httpx.Client) -> None:
     create(client)
-    other = spoken("Another voice says this sentence.", "en+f3")
+    other = spoken(1)
     fields = {"ref_text": "Another voice says this sentence.", "speaker": "1", "start": "0.2", "gain_db": "-6"}
     added = client.post("/v1/voices/eve/samples", data=fields, files=clip(other)).json()
     assert added["address"] == "eve@2" and [sample["speaker"] for sample in added["samples"]] == [0, 1]
