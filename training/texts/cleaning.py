@@ -89,6 +89,7 @@ def clean(sentence: str) -> str | None:
         or max(map(len, re.split(r"[ —-]", text))) > 17
         or _UNSAVOURY.search(text)
         or _DATED.search(text)
+        or text.startswith(("See also", "Compare ", "Usage", "As, ", "Same as"))
     ):
         return None
     return text

@@ -67,11 +67,10 @@ def web_page(path: Path) -> Iterator[str]:
 
 def dictionary(path: Path) -> Iterator[str]:
     """Definitions of a dictd dictionary, one a paragraph, without headwords, labels, references and authors."""
-    for block in re.split(r"\n\s*\n|\n(?=\S)|\n\s*(?=\d+\. )", _text(path)):
-        if not block.startswith(" "):
-            continue
-        block = re.sub(r"\{([^{}]*)\}", r"\1", re.sub(r"\s--[A-Z].*|\[[^\]]*\]|^\s*\d+\.\s", "", block))
-        yield re.sub(r"\s+", " ", block).strip()
+    text = re.sub(r"\s--[A-Z].*|\[[^\[\]]*\]", "", _text(path))
+    for block in re.split(r"\n\s*\n|\n(?=\S)|\n(?=\s*\d+\. )", text):
+        definition = re.sub(r"^\S.*|^\s*\d+\.\s", "", block.strip("\n"))
+        yield re.sub(r"\s+", " ", re.sub(r"\{([^{}]*)\}", r"\1", definition)).strip()
 
 
 def wordnet_examples(path: Path) -> Iterator[str]:
@@ -170,12 +169,11 @@ SOURCES = (
     Source("wordnet-base", "prose", 20_000, f"{SHARE}/wordnet/data.*", wordnet_examples),
     Source("sword-text-web", "prose", 4_000, f"{SHARE}/sword/modules/texts/ztext/*/*.bzs", sword_verses),
     Source("dict-jargon", "prose", 5_000, f"{SHARE}/dictd/jargon.dict.dz", dictionary),
-    Source("dict-devil", "prose", 500, f"{SHARE}/dictd/devil.dict.dz", dictionary),
-    Source("dict-foldoc", "manual", 6_000, f"{SHARE}/dictd/foldoc.dict.dz", dictionary),
+    Source("dict-foldoc", "manual", 7_000, f"{SHARE}/dictd/foldoc.dict.dz", dictionary),
     Source("gnome-user-docs", "manual", 3_000, f"{SHARE}/help/C/*/*.page", web_page),
     Source("debian-reference-en", "manual", 1_200, f"{SHARE}/debian-reference/*.en.html", web_page),
     Source("debian-handbook", "manual", 2_000, f"{SHARE}/doc/debian-handbook/html/en-US/*.html", web_page),
-    Source("debian-faq", "manual", 500, f"{SHARE}/doc/debian/FAQ/*.html", web_page),
+    Source("debian-faq", "manual", 600, f"{SHARE}/doc/debian/FAQ/*.html", web_page),
     Source("developers-reference", "manual", 1_000, f"{SHARE}/developers-reference/*.html", web_page),
     Source("wesnoth-1.16-*", "dialogue", 13_000, f"{GAMES}/wesnoth/**/*.cfg", quoted),
     Source("endless-sky-data", "dialogue", 8_000, f"{GAMES}/endless-sky/data/*.txt", back_quoted),
@@ -184,7 +182,7 @@ SOURCES = (
     Source("naev-data", "dialogue", 5_000, f"{SHARE}/naev/dat/**/*.lua", lua_texts),
     Source("freedroidrpg-data", "dialogue", 6_000, f"{SHARE}/freedroidrpg/data/**/*.lua", lua_texts),
     Source("crawl-common", "dialogue", 5_000, f"{SHARE}/crawl/dat/d*/*.txt", crawl_speech),
-    Source("freeciv-data", "prose", 1_500, f"{GAMES}/freeciv/**/*.ruleset", quoted),
+    Source("freeciv-data", "prose", 2_500, f"{GAMES}/freeciv/**/*.ruleset", quoted),
     Source("wordnet-base", "gloss", 32_000, f"{SHARE}/wordnet/data.*", wordnet_glosses),
     Source("dict-gcide", "gloss", 8_000, f"{SHARE}/dictd/gcide.dict.dz", dictionary),
 )  # fmt: skip

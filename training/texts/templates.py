@@ -11,7 +11,7 @@ from training.texts.forms import FORMS, Form
 
 DATA = Path(__file__).with_name("data")
 _SLOT = re.compile(r"\{([a-z]+)\d?\}(s\b)?")
-_SENTENCE_START = re.compile(r'(?:^|[.!?]"? |: "|^")$')
+_SENTENCE_START = re.compile(r'(?:^|[.!?] |: "|^")$')
 _UNCHANGED = {"sheep", "deer"}
 _PLURALS = {"goose": "geese", "wolf": "wolves", "city": "cities", "library": "libraries", "pharmacy": "pharmacies"}
 
