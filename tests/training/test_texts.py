@@ -14,6 +14,7 @@ import pytest
 
 from training.texts import numerals, prompts, sources
 from training.texts.cleaning import as_sentence, clean, is_held_out, key, passages
+from training.texts.evaluation import evaluation_sentences
 from training.texts.forms import FORMS, Form
 from training.texts.selection import Candidate, choose
 from training.texts.sources import Source, sentences
@@ -26,7 +27,7 @@ KNOWN = frozenset(
     wait must turn back now look riders approach from hill beside green what small large animal long tail
     never see again my have seen her before nothing moves here""".split()  # noqa: SIM905
 )
-EVALUATION = [line.split(" | ") for line in lines("evaluation.txt")]
+EVALUATION = evaluation_sentences()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ def _write(path: Path, text: str) -> None:
         (sources.web_page, "a.html", "<p>The <b>dog</b> was old.<pre>x = 1</pre></p><p>It is a small house.</p>",
          "It is a small house."),
         (sources.fortunes, "f", "The river is old.\n\t\t-- Captain\n%\nThe dog was not here.\n", "The dog was"),
-        (sources.dictionary, "d.dict.dz", "Dog \\Dog\\, n. [L.\n   x]\n   1. The old {friend}.  --Bacon.\n", "The old fri"),
+        (sources.dictionary, "d.dict.dz", "Dog \\Dog\\, n. [L.]\n   1. The old {friend}.  --Bacon.\n", "The old fri"),
         (sources.wordnet_glosses, "data.noun", '0001 x | a small animal with a long tail; "see"\n', "A small animal"),
         (sources.wordnet_examples, "data.verb", '0001 x | to be; "he was in the house"\n', "He was in the house."),
         (sources.crawl_speech, "m.txt", '%%%%\n@The_monster@ says, "Nothing moves here now."\n', "Nothing moves"),
@@ -236,7 +237,7 @@ def small_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "usr/share/dict/american-english-large").write_text("\n".join(sorted(KNOWN)))
     spoken = [f"The {a} {b} was at home {c}." for a in ("old", "small", "green") for b in ("dog", "cat", "ship")
               for c in ("tonight", "again", "before")]  # fmt: skip
-    _write(tmp_path / "a.txt", "\n".join(f"`{sentence}`" for sentence in [*spoken, *spoken, EVALUATION[-1][1]]))
+    _write(tmp_path / "a.txt", "\n".join(f"`{sentence}`" for sentence in [*spoken, *spoken, EVALUATION[-1].text]))
     monkeypatch.setattr(prompts, "SOURCES", (Source("p", "dialogue", 20, "a.txt", sources.back_quoted),))
     for name in ("NUMBERS", "SPELLED", "EVERYDAY", "SHORT"):
         monkeypatch.setattr(prompts, name, 120)
@@ -252,7 +253,7 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
     }  # fmt: skip
     texts = [form.text for _, form in rows]
     assert len(set(texts)) == len(texts)
-    judged = {key(fields[1]) for fields in EVALUATION}
+    judged = {key(one.text) for one in EVALUATION}
     assert not judged & {key(text) for text in texts}
     assert not any(re.search(r"\d", form.text) for kind, form in rows if kind == "spelled")
     assert len(set(kinds[:60])) == 5, "any beginning of the file is a mixture"
@@ -268,11 +269,10 @@ def test_rows_that_the_teacher_cannot_read_are_left_out() -> None:
 
 
 def test_sentences_for_judging_are_many_distinct_and_read_without_figures() -> None:
-    assert len({key(fields[1]) for fields in EVALUATION}) == len(EVALUATION) >= 200
-    figures = [fields for fields in EVALUATION if fields[0] == "number"]
-    assert len(figures) >= 60
-    assert all(len(fields) == (3 if fields[0] == "number" else 2) for fields in EVALUATION)
-    assert not any(re.search(r"[\d$£€%]", fields[-1]) for fields in EVALUATION)
+    assert len({key(one.text) for one in EVALUATION}) == len(EVALUATION) >= 200
+    assert sum(one.kind == "number" for one in EVALUATION) >= 60
+    assert all((one.text != one.words) == (one.kind == "number") for one in EVALUATION)
+    assert not any(re.search(r"[\d$£€%]", one.words) for one in EVALUATION)
 
 
 def test_the_teacher_reads_american_and_british() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from training.texts.cleaning import is_held_out, key, words
+from training.texts.evaluation import evaluation_sentences
 from training.texts.forms import Form
 from training.texts.reading import Phonemiser
 from training.texts.selection import Candidate, choose
@@ -46,7 +47,7 @@ def rows_to_read(root: Path) -> list[Row]:
     """Every training row in its final order, none held out, none twice, none of the evaluation's."""
     rng = random.Random(SEED)
     known = known_words(root)
-    taken = {key(line.split(" | ")[1]) for line in lines("evaluation.txt")}
+    taken = {key(written) for judged in evaluation_sentences() for written in (judged.text, judged.words)}
     rows = _free_texts(root, known, taken, rng)
     rows += _templates(sorted(word for word in known if re.fullmatch("[a-z]{3,12}", word)), taken, rng)
     rng.shuffle(rows)

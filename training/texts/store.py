@@ -41,12 +41,12 @@ class Prompts:
         return self.kind_names[self._arrays["kinds"][row]]
 
     def tokens(self, row: int, british: bool) -> np.ndarray:
-        """Kokoro's token ids (uint8), without the 0 that the model wants before and after them."""
-        return self._slice(ACCENTS[british], row)
+        """Kokoro's token ids (n,) int64, without the 0 that the model wants before and after them."""
+        return self._slice(ACCENTS[british], row).astype(np.int64)
 
     def _slice(self, name: str, row: int) -> np.ndarray:
-        start, stop = self._arrays[f"{name}_offsets"][row : row + 2]
-        return self._arrays[name][start:stop]
+        ends = self._arrays[f"{name}_ends"]
+        return self._arrays[name][ends[row - 1] if row else 0 : ends[row]]
 
 
 def write_prompts(path: Path, rows: Sequence[Prompt]) -> None:
@@ -66,6 +66,4 @@ def write_prompts(path: Path, rows: Sequence[Prompt]) -> None:
 
 
 def _joined(name: str, parts: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    offsets = np.zeros(len(parts) + 1, np.int32)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    return {name: np.concatenate(parts), f"{name}_offsets": offsets}
+    return {name: np.concatenate(parts), f"{name}_ends": np.cumsum([len(part) for part in parts], dtype=np.int32)}
