@@ -248,13 +248,13 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
     rows = prompts.rows_to_read(small_root)
     assert rows == prompts.rows_to_read(small_root)
     kinds = [kind for kind, _ in rows]
-    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
-        "dialogue": 20, "number": 120, "spelled": 120, "everyday": 120, "short": 120,
-    }  # fmt: skip
+    assert {kind for kind in kinds if kinds.count(kind) >= 15} == {"dialogue", "number", "spelled", "everyday", "short"}
+    assert kinds.count("dialogue") <= 20, "a source's share"
     texts = [form.text for _, form in rows]
     assert len(set(texts)) == len(texts)
     judged = {key(one.text) for one in EVALUATION}
     assert not judged & {key(text) for text in texts}
+    assert not any(map(is_held_out, texts))
     assert not any(re.search(r"\d", form.text) for kind, form in rows if kind == "spelled")
     assert len(set(kinds[:60])) == 5, "any beginning of the file is a mixture"
 

@@ -28,7 +28,8 @@ _UNSAVOURY = re.compile(
     r"queer|retard|rap(?:e|ed|es|ist|ing)\b|sex|porn|penis|vagina|vulva|genital|anus|anal\b|rectum|semen|orgasm|"
     r"masturbat|prostitut|incest|pedophil|suicid|genocid|nazi|holocaust|lynch|slurs?\b|offensive|disparag|derogat|"
     r"obscen|vulgar|ethnic|arse|asshole|ass\b|asses\b|crap\b|damn|turd|fart|urin|feces|faeces|excrement|nude|naked|"
-    r"erotic|lesbian|homosexual|jew(?:s|ish)?\b|kike|chink|coon|gook|circumcis|concubin|slaver|wank|idiot|moron|imbecile|cretin|dumbass|tortur)",
+    r"erotic|lesbian|homosexual|jew(?:s|ish)?\b|kike|chink|coon|gook|circumcis|concubin|slaver|wank|idiot|moron|imbecile|cretin|dumbass|tortur|meth\b|cocaine|"
+    r"heroin\b|poop|vomit|puke|corpse|behead)",
     re.IGNORECASE,
 )
 
@@ -128,6 +129,7 @@ def _plain_quotes(text: str) -> str:
     text = re.sub(r"(?<![\w])'+(?=\w)|(?<=[^\ws])'(?!\w)|(?<=[a-rt-z])'(?!\w)", "", text.replace("''", '"'))
     if text.count('"') % 2:
         return re.sub(r" +", " ", text.replace('"', "")).strip()
+    text = re.sub(r'"\s*([^"]*?)\s*"', r'"\1"', text)
     return text[1:-1] if text.count('"') == 2 and text[0] == text[-1] == '"' else text
 
 

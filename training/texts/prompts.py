@@ -22,8 +22,8 @@ from training.texts.store import Prompt, write_prompts
 from training.texts.templates import fill, lines, slots
 
 SEED = 20
-NUMBERS, SPELLED, EVERYDAY, SHORT = 26_000, 13_000, 24_000, 16_000
-JOINED_ONE_IN, CURLY_ONE_IN, DASH_ONE_IN = 5, 8, 3
+NUMBERS, SPELLED, EVERYDAY, SHORT = 30_000, 15_000, 24_000, 19_000
+JOINED_ONE_IN, CURLY_ONE_IN, DASH_ONE_IN, RESTOPPED_ONE_IN, CASUAL_ONE_IN = 5, 8, 3, 3, 20
 # Read aloud letter by letter or sign by sign: nobody writes them out.
 _NOT_WRITTEN_OUT = re.compile(r"\b[A-Z] [A-Z0-9]|\b[A-Z]{2,}\b(?<!AM)(?<!PM)| dot |\b[A-Z] (?:zero|one|two)|Miz")
 
@@ -51,7 +51,8 @@ def rows_to_read(root: Path) -> list[Row]:
     rows = _free_texts(root, known, taken, rng)
     rows += _templates(sorted(word for word in known if re.fullmatch("[a-z]{3,12}", word)), taken, rng)
     rng.shuffle(rows)
-    return [(kind, Form(_typeset(form.text, rng), form.words)) for kind, form in rows]
+    typeset = {_typeset(form.text, rng): (kind, form.words) for kind, form in rows}
+    return [(kind, Form(text, words)) for text, (kind, words) in typeset.items() if not is_held_out(text)]
 
 
 def read(rows: list[Row], phonemiser: Phonemiser) -> Iterator[Prompt]:
@@ -90,7 +91,7 @@ def _templates(words: list[str], taken: set[str], rng: random.Random) -> list[Ro
         templates = lines(name)
         return lambda: fill(rng.choice(templates), choices, rng)
 
-    figures, everyday = drawn("numbers.txt"), drawn("everyday.txt")
+    figures, everyday, drawn_short = drawn("numbers.txt"), drawn("everyday.txt"), drawn("short.txt")
 
     def numbers() -> Form:
         if rng.randrange(JOINED_ONE_IN):
@@ -104,11 +105,18 @@ def _templates(words: list[str], taken: set[str], rng: random.Random) -> list[Ro
             if form.text != form.words and not _NOT_WRITTEN_OUT.search(form.words):
                 return Form(form.words, form.words)
 
+    def short() -> Form:
+        form = drawn_short()
+        if rng.randrange(RESTOPPED_ONE_IN):
+            return form
+        stop = rng.choice((".", "!", "?", ""))
+        return Form(form.text.rstrip(".!?,") + stop, form.words.rstrip(".!?,") + stop)
+
     return [
         *_distinct("number", NUMBERS, numbers, taken),
         *_distinct("spelled", SPELLED, spelled, taken),
         *_distinct("everyday", EVERYDAY, everyday, taken),
-        *_distinct("short", SHORT, drawn("short.txt"), taken),
+        *_distinct("short", SHORT, short, taken),
     ]
 
 
@@ -131,11 +139,14 @@ def _stopped(text: str) -> str:
 
 
 def _typeset(text: str, rng: random.Random) -> str:
-    """Some texts with the quotation marks and dashes that word processors make, the rest as they are typed."""
+    """Some texts with a word processor's quotation marks and dashes, some without capital or stop, most as they are."""
     if "—" in text and rng.randrange(DASH_ONE_IN) == 0:
         text = re.sub(r"\s*—\s*", rng.choice((" - ", " — ", " -- ")), text)
     if ("'" in text or '"' in text) and rng.randrange(CURLY_ONE_IN) == 0:
         text = re.sub(r'"(?=\S[^"]*")', "“", text).replace('"', "”").replace("'", "’")
+    if rng.randrange(CASUAL_ONE_IN) == 0:
+        text = re.sub(r"(?<=[^.])\.$", "", text)
+        text = rng.choice((text, text[0].lower() + text[1:] if text[1:2].islower() else text))
     return text
 
 
