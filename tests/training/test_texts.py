@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from training.texts import numerals, prompts, sources
-from training.texts.cleaning import as_sentence, clean, is_held_out, key, passages
+from training.texts.cleaning import as_sentence, clean, is_held_out, key, passages, years_read
 from training.texts.evaluation import evaluation_sentences
 from training.texts.forms import FORMS, Form
 from training.texts.selection import Candidate, choose
@@ -156,6 +156,14 @@ def test_prose_becomes_sentences_of_known_words() -> None:
     assert as_sentence("a small animal with a long tail") == "A small animal with a long tail."
 
 
+def test_years_are_the_only_figures_in_prose() -> None:
+    text = clean("In 1936, the ship was old (but not until 2005).")
+    assert text == "In 1936, the ship was old."
+    assert years_read(text) == "In nineteen thirty-six, the ship was old."
+    assert clean("In 1936 ships were old.") is None
+    assert clean("He paid 1936.") is None
+
+
 def test_one_text_in_sixty_is_held_out() -> None:
     assert 130 < sum(is_held_out(f"Sentence number {n}.") for n in range(10_000)) < 205
 
@@ -283,6 +291,7 @@ def test_the_teacher_reads_american_and_british() -> None:
     assert phonemiser.phonemes("The eighth answer", british=False) == "ði ˈAtθ ˈænsəɹ."
     assert phonemiser.phonemes("The eighth answer", british=True) == "ði ˈAtθ ˈɑːnsə."
     tokens = phonemiser.tokens("Yes...", british=False)
+    assert phonemiser.phonemes("Simon's cat", british=False) == "sˈImənz kˈæt.", "not guessed from the spelling"
     assert tokens is not None
     assert tokens[-1] == 10, "three dots are one ellipsis"
     assert phonemiser.tokens("word " * 200, british=False) is None

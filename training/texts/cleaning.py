@@ -7,6 +7,8 @@ import re
 import zlib
 from collections.abc import Collection, Iterator
 
+from training.texts.numerals import year
+
 MIN_WORDS, MAX_WORDS, MAX_CHARS = 3, 28, 180
 HELD_OUT_ONE_IN = 60
 
@@ -15,11 +17,15 @@ _PLAIN = str.maketrans({
 })  # fmt: skip
 _TITLES = {"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "capt.", "col.", "gen.", "lt.", "rev.", "messrs."}
 _BREAK = re.compile(r"[.!?]+[\"']?\s+(?=[\"']?[A-Z])")
-_SPEAKABLE = re.compile(r"\"?[A-Z][A-Za-zé ,.'!?;:\"—-]*[.!?]\"?")
+_SPEAKABLE = re.compile(r"\"?[A-Z][A-Za-zé0-9 ,.'!?;:\"—-]*[.!?]\"?")
 _TITLE_DOT = re.compile(r"\b(Mr|Mrs|Ms|Dr|St|Prof|Capt|Col|Gen|Lt|Rev)\. (?=[A-Z])")
 _WORD = re.compile(r"[A-Za-zé]+(?:'[A-Za-z]+)*")
 _DATED = re.compile(
     r"\b(?:thou|thee|thy|thine|hath|doth|quoth|shalt|wilt|ye|unto|fig|illust|cf|viz|syn)\b", re.IGNORECASE
+)
+_YEAR = re.compile(
+    r"\b((?:[Ii]n|[Ss]ince|[Uu]ntil|[Bb]y|[Bb]efore|[Aa]fter|[Ff]rom) )(1[1-9]\d\d|20[0-3]\d)"
+    r"(?=[,;:.!?]|$| (?:the|a|an|he|she|it|they|we|by|to|and|was|when|as|that|which|with|at|in|for|his|her|their)\b)"
 )
 _SHOUTED = re.compile(r"\b[A-Z]{2,}\b")
 # Beginnings of words that a studio's demonstration should not have learnt to say first.
@@ -75,7 +81,7 @@ def clean(sentence: str) -> str | None:
     """One sentence in plain characters with a capital and a final stop; None when it is not worth speaking."""
     text = re.sub(r"\s*\([^()]*\)|\s*\[[^\[\]]*\]", "", sentence.translate(_PLAIN))
     text = re.sub(r"\s+", " ", re.sub(r"\s*(?:--+|—)\s*", "—", text)).strip(" -—,;:")
-    text = re.sub(r"\s+([,;:.!?])", r"\1", _plain_quotes(text))
+    text = re.sub(r"([!?])\.$", r"\1", re.sub(r"\s+([,;:.!?])", r"\1", _plain_quotes(text)))
     if not text or sentence.rstrip().endswith(":") or not (text[0].isupper() or text[0] == '"'):
         return None
     if text[-1] not in '.!?"':
@@ -84,6 +90,7 @@ def clean(sentence: str) -> str | None:
     shouted = _SHOUTED.findall(text)
     if (
         not _SPEAKABLE.fullmatch(text)
+        or re.search(r"\d", _YEAR.sub("", text))
         or re.search(r"\.|[,;:]{2}|[!?][a-z]|\b(\w+) \1\b|\b[b-hj-z]\b", inner)
         or len(shouted) > 1
         or any(len(word) > 5 for word in shouted)
@@ -94,6 +101,11 @@ def clean(sentence: str) -> str | None:
     ):
         return None
     return text
+
+
+def years_read(text: str) -> str:
+    """A clean text with its years, the only figures it may hold, as they are read."""
+    return _YEAR.sub(lambda found: found[1] + year(int(found[2])), text)
 
 
 def as_sentence(fragment: str) -> str | None:

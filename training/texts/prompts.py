@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from training.texts.cleaning import is_held_out, key, words
+from training.texts.cleaning import is_held_out, key, words, years_read
 from training.texts.evaluation import evaluation_sentences
 from training.texts.forms import Form
 from training.texts.reading import Phonemiser
@@ -81,7 +81,8 @@ def _free_texts(root: Path, known: set[str], taken: set[str], rng: random.Random
                 taken.add(key(sentence))
                 candidates.append(Candidate(sentence, number))
     shares = {number: source.rows for number, source in enumerate(SOURCES)}
-    return [(SOURCES[c.source].kind, Form(c.text, c.text)) for c in choose(candidates, shares, rng)]
+    forms = [(SOURCES[c.source].kind, Form(c.text, years_read(c.text))) for c in choose(candidates, shares, rng)]
+    return [(kind if form.text == form.words else "number", form) for kind, form in forms]
 
 
 def _templates(words: list[str], taken: set[str], rng: random.Random) -> list[Row]:
