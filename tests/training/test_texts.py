@@ -6,6 +6,8 @@ import gzip
 import random
 import re
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -221,6 +223,21 @@ def test_frequent_words_come_first_and_no_source_takes_more_than_its_share() -> 
     chosen = choose(plain + rare, {0: 40, 1: 5}, random.Random(0))
     assert set(rare) <= set(chosen)
     assert sum(candidate.source == 0 for candidate in chosen) == 40
+
+
+def test_the_choice_does_not_depend_on_how_a_process_orders_its_sets() -> None:
+    script = """if True:
+        import random
+        from training.texts.selection import Candidate, choose
+        texts = ["dog owl", *3 * ["dog the"], *3 * ["owl the"]]
+        print([c.text for c in choose([Candidate(text, 0) for text in texts], {0: 3}, random.Random(0))])"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
+        ).stdout
+        for seed in "12345678"
+    }
+    assert len(found) == 1
 
 
 def test_prompts_come_back_from_the_file_as_they_were_written(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def choose(candidates: Sequence[Candidate], shares: Mapping[int, int], rng: rand
     vocabulary = [set(words(candidate.text)) for candidate in candidates]
     frequency = Counter(word for found in vocabulary for word in found)
     holders: dict[str, list[int]] = defaultdict(list)
-    wanted = [word for word, _ in frequency.most_common(FREQUENT_WORDS)]
+    wanted = sorted(frequency, key=lambda word: (-frequency[word], word))[:FREQUENT_WORDS]
     order = list(range(len(candidates)))
     rng.shuffle(order)
     is_wanted = set(wanted)
