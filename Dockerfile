@@ -3,7 +3,7 @@ FROM python:3.12-slim-bookworm
 
 # gcc: Triton compiles its kernels' launchers where they run.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ffmpeg gcc libc6-dev \
+    && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 
 # Spaces run as user 1000.

@@ -1,8 +1,11 @@
 # make run: the studio.  make test: every test.  make: lint, types and tests.  make bench: README's figures.
-# make bench-gpu: the figures of a GPU.
-PY := .venv/bin/python
+# make bench-gpu: the figures of a GPU.  make soak: half an hour of callers.
+# On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
+VENV ?= .venv
+PY := $(VENV)/bin/python
+export PYTHON VENV
 
-.PHONY: all run test lint types bench bench-gpu clean
+.PHONY: all run test lint types bench bench-gpu soak clean
 all: lint types test
 
 run:
@@ -21,7 +24,7 @@ types:
 # Two processes: a browser keeps threads and an event loop that the other tests should not meet.
 test:
 	@scripts/prepare test
-	@scripts/chromium
+	@scripts/programs
 	@status="passed"; \
 	$(PY) -m pytest -m "not browser" || status="FAILED"; \
 	$(PY) -m pytest -m browser || status="FAILED"; \
@@ -37,6 +40,10 @@ bench-gpu:
 	@scripts/prepare test
 	@$(PY) -m benchmarks.bench_gpu
 
+soak:
+	@scripts/prepare run
+	@$(PY) -m benchmarks.soak
+
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

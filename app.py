@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
@@ -20,10 +22,9 @@ if os.environ.get("SPACES_ZERO_GPU"):
 import uvicorn
 from fastapi import FastAPI
 
-from engine import DirectEngine, Engine, EngineConfig, EngineError
+from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
 from studio.api import install_api
-from studio.bundled import import_bundled
-from studio.errors import InvalidClip
+from studio.bundled import import_bundled, read_aliases
 from studio.fetch import Fetcher
 from studio.host import EngineHost, Reporter, StartEngine
 from studio.library import Backup, Library
@@ -39,13 +40,14 @@ from studio.voices import VoiceShelf
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-log = logging.getLogger("studio")
-
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """FISH_KVCACHE_ATTN, in the engine's words."""
 
 GRACE_SECONDS = 5
 """How long a shutdown waits for streams under way; then they are ended."""
+
+RELEASE_SECONDS = 60.0
+"""How often memory that is free again goes back to the system; a page a thread needs again costs it microseconds."""
 
 
 def engine_config(settings: Settings) -> EngineConfig:
@@ -86,30 +88,39 @@ def create_app(
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    service = SpeechService(host, VoiceShelf(library), limits, retention, fetcher, transcriber)
+    voices = VoiceShelf(library, read_aliases(Path(settings.voices)))
+    service = SpeechService(host, voices, limits, retention, fetcher, transcriber)
     producer = Producer(service, settings.project_rows)
-    desk = ProjectDesk(library, producer)
+    desk = ProjectDesk(library, producer, service.voices)
+    is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
+    jobs = [(library.watch, library.clear_away)]
+    jobs += [(service.warming, service.warm_voices), (producer.watch, producer.run)] if is_full else []
+    watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
+    service.background += watches
+
+    at_end = contextlib.ExitStack()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
         if library.backup:
             library.backup.start()
-        is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
-        work = [asyncio.create_task(each) for each in ((_warm(service), _produce(producer)) if is_full else ())]
+        heaps = asyncio.create_task(_keep_heaps_small())
+        work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
         try:
             yield
         finally:
-            for task in work:
+            for task in (heaps, *work):
                 task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            await asyncio.gather(heaps, *work, return_exceptions=True)
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
+            await asyncio.to_thread(at_end.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service, app.state.desk = service, desk
+    app.state.service, app.state.desk, app.state.at_end = service, desk, at_end
     install_api(app, service, settings, desk)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
@@ -130,21 +141,21 @@ def _open_library(settings: Settings) -> Library:
     library = Library(home)
     library.backup = backup
     import_bundled(library, Path(settings.voices))
+    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
+        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
     return library
 
 
-async def _warm(service: SpeechService) -> None:
-    try:
-        await service.warm_voices()
-    except (EngineError, InvalidClip, OSError, RuntimeError) as error:
-        log.warning("the bundled voices could not be made ready: %s", error)
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """Whether uvicorn tells of a fault: of a stream that it has cancelled itself at a stop it logs a stack as well."""
+    return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
 
 
-async def _produce(producer: Producer) -> None:
-    try:
-        await producer.run()
-    except (EngineError, OSError, RuntimeError) as error:
-        log.warning("projects are not spoken: %s", error)
+async def _keep_heaps_small() -> None:
+    """Give back from time to time what each of many threads has freed: it would add up to hundreds of MiB."""
+    while True:
+        await asyncio.sleep(RELEASE_SECONDS)
+        await asyncio.to_thread(release_free_memory)
 
 
 def main() -> int:
@@ -158,6 +169,7 @@ def main() -> int:
         terminal = Terminal(settings)
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
+        sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         app = create_app(settings, reporter=terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
@@ -173,14 +185,40 @@ def main() -> int:
             server_header=False,
         )
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
 
     def leave() -> None:
         server.should_exit = True
 
     terminal.on_failure = leave
     with contextlib.suppress(KeyboardInterrupt):
-        server.run()
+        server.run(sockets)
     return 1 if terminal.has_failed or not server.started else 0
+
+
+def _bind(settings: Settings) -> list[socket.socket]:
+    """A socket on every address of the host that the studio is to listen on. Raises SettingsError."""
+    sockets = []
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            sockets.append(socket.socket(family))
+            if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
+                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sockets[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sockets[-1].bind(address)
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
+    return sockets
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; stop it, or choose another port, such as PORT=7861"
+    return error.strerror or str(error)
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:

@@ -33,6 +33,14 @@ class StudioProcess:
             stdout=subprocess.DEVNULL,
         )
 
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def wait_until_ready(self) -> tuple[float, dict[str, Any]]:
         """Seconds from the start to the first healthy answer, and what the engine says about itself.
 

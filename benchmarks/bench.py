@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 
 from benchmarks import page
 from benchmarks.api_server import StudioProcess
+from benchmarks.chromium import NoChromium
 
 CORES = 2
 SHORT = "Hello, it is good to hear you."
@@ -111,7 +112,7 @@ def main() -> None:
     why_not = ""
     try:
         report = replace(report, page=page.measure_in_chromium(PAGE_TAKES))
-    except page.NoBrowser as missing:
+    except NoChromium as missing:
         why_not = str(missing)
     print(table(report, why_not))
     print(json.dumps(asdict(report)))

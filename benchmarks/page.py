@@ -1,6 +1,6 @@
 """The page in a real Chromium on the real studio: ready to use, press to sound, gaps, and memory over many takes.
 
-python -m benchmarks.page [--takes 50] needs requirements-test.txt and a system Chromium. The settings of app.py
+python -m benchmarks.page [--takes 50] needs requirements-test.txt and a Chromium. The settings of app.py
 hold here too; browser, server and engine share this machine, so the figures hold all three.
 """
 
@@ -9,18 +9,17 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import shutil
 import statistics
 import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.api_server import StudioProcess
+from benchmarks.chromium import NoChromium, find
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 SCRIPT = "Hello, it is good to hear you."
 PATIENCE_MS = 120_000
@@ -52,23 +51,17 @@ def main() -> None:
     takes = parser.parse_args().takes
     try:
         report = measure_in_chromium(takes)
-    except NoBrowser as missing:
+    except NoChromium as missing:
         sys.exit(str(missing))
     print(table(report))
     print(json.dumps(asdict(report)))
 
 
-class NoBrowser(Exception):
-    """There is nothing to open the page in; the message says what to install."""
-
-
 def measure_in_chromium(takes: int) -> Report:
-    """Start a studio, open its page and speak so many takes. Raises NoBrowser."""
-    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if program is None:
-        raise NoBrowser(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}")
+    """Start a studio, open its page and speak so many takes. Raises NoChromium."""
+    program = find()
     if importlib.util.find_spec("playwright") is None:
-        raise NoBrowser("no playwright: install requirements-test.txt")
+        raise NoChromium("no playwright: install requirements-test.txt")
     from playwright.sync_api import sync_playwright
 
     studio = StudioProcess()

@@ -13,6 +13,7 @@ from engine.errors import (
     InvalidUtterance,
     PromptTooLong,
 )
+from engine.heap import release_free_memory
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "Sampling",
     "Timing",
     "Utterance",
+    "release_free_memory",
 ]

@@ -111,16 +111,32 @@ class Prefixes:
         return prompt.prefix
 
     def keep(self, prompt: Prompt, slot: int) -> None:
-        """Remember the prompt's prefix, which the slot holds now."""
-        part = (slice(None), slot, slice(prompt.prefix))
-        keys, values = self._cache.keys[part].clone(), self._cache.values[part].clone()
-        if keys.nbytes + values.nbytes > self._budget:
+        """Remember the prompt's prefix, which the slot holds now.
+
+        Rows that met a new voice at the same time all bring its prefix, and all but the first for nothing.
+        """
+        key, part = _prefix_key(prompt), (slice(None), slot, slice(prompt.prefix))
+        if key in self._kept:
+            self._kept.move_to_end(key)
             return
-        self._kept[_prefix_key(prompt)] = keys, values
-        self.nbytes += keys.nbytes + values.nbytes
-        while self.nbytes > self._budget:
-            _, (keys, values) = self._kept.popitem(last=False)
-            self.nbytes -= keys.nbytes + values.nbytes
+        keys, values = self._cache.keys[part], self._cache.values[part]
+        size = keys.nbytes + values.nbytes
+        if size > self._budget:
+            return
+        while self.nbytes + size > self._budget:  # first, so that the budget holds while the new one is copied too
+            _, given_up = self._kept.popitem(last=False)
+            self.nbytes -= _nbytes(given_up)
+        self._kept[key] = keys.clone(), values.clone()
+        self.nbytes += size
+
+    def recount(self) -> tuple[int, int]:
+        """Bytes as they were counted, and as they are held; from now on the count is what is held."""
+        counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._kept.values()))
+        return counted, self.nbytes
+
+
+def _nbytes(kept: tuple[Tensor, Tensor]) -> int:
+    return sum(part.nbytes for part in kept)
 
 
 def _prefix_key(prompt: Prompt) -> bytes:

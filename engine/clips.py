@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.codec import CodecConfig
-from engine.errors import EngineStopped
+from engine.errors import STOPPED, EngineStopped
+from engine.heap import release_free_memory
 from engine.resample import resample
 
 AT_ONCE = 8
@@ -67,7 +68,10 @@ class Clips:
         """The clip's codes int16 (codebooks, frames). Raises EngineStopped."""
         clip = Clip(audio, sample_rate)
         self._waiting.append(clip)
-        self._thread.submit(self._work)
+        try:
+            self._thread.submit(self._work)
+        except RuntimeError as error:  # the thread has ended meanwhile
+            raise EngineStopped(self._death() or STOPPED) from error
         return await asyncio.wrap_future(clip.codes)
 
     def now(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
@@ -95,6 +99,8 @@ class Clips:
             for clip in batch:
                 if not clip.codes.done():
                     clip.codes.set_exception(error)
+        if self._device.type == "cpu" and not self._waiting:
+            release_free_memory()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
 
     def _next(self) -> list[Clip]:
         batch: list[Clip] = []

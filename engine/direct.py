@@ -21,7 +21,7 @@ from engine.checkpoint import Checkpoint
 from engine.clips import Clips
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.errors import EngineError, EngineFull, EngineStopped
+from engine.errors import STOPPED, EngineError, EngineFull, EngineStopped
 from engine.loop import Loop
 from engine.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
@@ -97,7 +97,7 @@ class DirectEngine(Engine):
         take, ended = self._lent_speak(utterance), False
         pull = self._pull(take)
         try:
-            while chunk := await asyncio.wrap_future(pull):
+            while chunk := await self._pulled(pull):
                 self._frames += chunk.codes.shape[1]
                 ended = chunk.finish_reason is not None
                 pull = self._pull(take)
@@ -118,9 +118,27 @@ class DirectEngine(Engine):
     def _pull(self, take: Chunks) -> Future[AudioChunk | None]:
         """The next chunk, or None after the last, from a thread that knows whose request this is."""
         context = copy_context()
-        return self._pullers.submit(lambda: context.run(lambda: next(take, None)))
+        try:
+            return self._pullers.submit(lambda: context.run(lambda: next(take, None)))
+        except RuntimeError:  # no thread takes anything any more
+            never: Future[AudioChunk | None] = Future()
+            never.cancel()
+            return never
+
+    async def _pulled(self, pull: Future[AudioChunk | None]) -> AudioChunk | None:
+        """What was pulled. A pull that is cancelled, though nobody cancelled who waits for it, is one of a stop."""
+        chunk = asyncio.wrap_future(pull)
+        try:
+            await asyncio.wait({chunk})
+        except asyncio.CancelledError:
+            chunk.cancel()
+            raise
+        if chunk.cancelled():
+            raise EngineStopped(self._loop.death or STOPPED)
+        return chunk.result()
 
     def stop(self) -> None:
+        self._loop.stop()
         self._pullers.shutdown(wait=False, cancel_futures=True)
         super().stop()
 

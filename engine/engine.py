@@ -37,15 +37,19 @@ class Engine:
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
         """Load the checkpoint, warm up and return a ready engine. Blocking: seconds.
 
-        Raises CheckpointError, ConfigError.
+        ``progress`` hears each step, and ends the start by raising. Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda what, done: None)
         engine = cls(*assemble(config, tell))
         engine._loop.start()
-        tell("warming up", 0.0)
-        with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
-            thread.submit(lambda: asyncio.run(engine._warm_up())).result()
-        tell("ready", 1.0)
+        try:
+            tell("warming up", 0.0)
+            with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
+                thread.submit(lambda: asyncio.run(engine._warm_up())).result()
+            tell("ready", 1.0)
+        except BaseException:
+            engine.stop()
+            raise
         return engine
 
     async def speak(self, utterance: Utterance) -> AsyncIterator[AudioChunk]:

@@ -41,3 +41,7 @@ class EngineFull(EngineError):
 
 class EngineStopped(EngineError):
     pass
+
+
+STOPPED = "the engine was stopped"
+"""Why it accepts nothing any more, where it was neither an error nor a fault."""

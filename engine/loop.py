@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -10,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from engine.errors import EngineFull, EngineStopped
+from engine.errors import STOPPED, EngineFull, EngineStopped
 from engine.graphs import AHEAD
 from engine.row import Row, State
 from engine.runner import Frames, Runner
@@ -18,6 +19,8 @@ from engine.scheduler import Plan, Scheduler, is_chunk_due
 from engine.streams import Streams, own_stream
 from engine.types import EngineStats, FinishReason
 from engine.vocoder import Job, Vocoder
+
+log = logging.getLogger(__name__)
 
 
 class Loop:
@@ -42,7 +45,7 @@ class Loop:
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
         self._launched: Frames | None = None
-        self._finished = self._cancelled = self._frames = 0
+        self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -82,6 +85,9 @@ class Loop:
             kv_attention_fallbacks=self._frames - with_kernel,
             prefix_hits=self._runner.prefixes.hits,
             prefix_misses=self._runner.prefixes.misses,
+            prefix_bytes=self._runner.prefixes.nbytes,
+            codec_streams=self._vocoder.open_streams,
+            book_errors=self._book_errors + self._vocoder.book_errors,
         )
 
     @property
@@ -92,15 +98,14 @@ class Loop:
 
     def stop(self) -> None:
         """Fail every row with EngineStopped and end both threads."""
-        self._die("the engine was stopped")
+        self._die(STOPPED)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
         self._vocoder.stop()
 
     def work(self) -> None:
         """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
-        while not self._commands.empty():
-            self._commands.get()()
+        self._obey(wait=False)
         self._turn(self._scheduler.plan())
         self._vocoder.work()
 
@@ -127,12 +132,26 @@ class Loop:
             row.sink(EngineStopped(self._death))
         self._commands.put(lambda: None)  # wake a thread that waits for work
 
-    def _obey(self) -> None:
-        """Carry out every command there is; wait for one when there is nothing to do."""
+    def _obey(self, wait: bool = True) -> None:
+        """Carry out every command there is; ``wait`` for one when there is nothing to do."""
         idle = not (self._scheduler.running or self._scheduler.waiting)
-        while idle or not self._commands.empty():
+        if idle:
+            self._check_books()
+        while (idle and wait) or not self._commands.empty():
             self._commands.get()()
             idle = False
+
+    def _check_books(self) -> None:
+        """Nobody speaks: what is counted must be what is held. An error of ours is told, put right and survived."""
+        books: tuple[tuple[str, tuple[object, object]], ...] = (
+            ("bytes of known voices", self._runner.prefixes.recount()),
+            ("free slots", self._scheduler.recount()),
+        )
+        for what, (counted, found) in books:
+            if counted != found:
+                self._book_errors += 1
+                log.error("%s: %s by the books, %s found; the books are put right", what, counted, found)
+        self._vocoder.check()
 
     def _turn(self, plan: Plan) -> None:
         for row in self._runner.prefill(plan.prefill) if plan.prefill else ():

@@ -31,6 +31,7 @@ class Scheduler:
     """Rows wait in one line and hold a slot from admission to end."""
 
     def __init__(self, slots: int) -> None:
+        self._slots = slots
         self._free = list(reversed(range(slots)))
         self._waiting: deque[Row] = deque()
         self._running: list[Row] = []
@@ -55,6 +56,14 @@ class Scheduler:
             self._running.remove(row)
             self._free.append(row.slot)
         row.state = State.ENDED
+
+    def recount(self) -> tuple[list[int], list[int]]:
+        """Slots that are counted as free, and those that no row holds; from now on it is these."""
+        taken = {row.slot for row in self._running}
+        counted, free = sorted(self._free), [slot for slot in range(self._slots) if slot not in taken]
+        if counted != free:
+            self._free = free[::-1]
+        return counted, free
 
     @property
     def running(self) -> int:

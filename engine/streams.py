@@ -27,6 +27,9 @@ class Streams(Protocol):
     def open(self, name: Hashable) -> bool:
         """Start this stream unless it runs already; False when there is no room for it now."""
 
+    def names(self) -> list[Hashable]:
+        """Those of the open streams."""
+
 
 class PlainStreams:
     """Every stream alone, with any number of frames."""
@@ -46,6 +49,9 @@ class PlainStreams:
     def open(self, name: Hashable) -> bool:
         self._states.setdefault(name, StreamState(1))
         return True
+
+    def names(self) -> list[Hashable]:
+        return list(self._states)
 
     def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
@@ -123,6 +129,9 @@ class GraphStreams:
             self._slots[name] = self._free.pop()
             self._decoder.reset(self._slots[name])
         return True
+
+    def names(self) -> list[Hashable]:
+        return list(self._slots)
 
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""

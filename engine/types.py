@@ -158,6 +158,12 @@ class EngineStats:
     prefix_hits: int = 0
     """Takes whose voice was known: only their text was prefilled."""
     prefix_misses: int = 0
+    prefix_bytes: int = 0
+    """What is kept of known voices."""
+    codec_streams: int = 0
+    """Takes that the codec still has a state of."""
+    book_errors: int = 0
+    """How often an idle engine found that a cache holds something else than it counts, and put that right."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

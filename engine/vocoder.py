@@ -6,10 +6,12 @@ core, another CUDA stream or another GPU.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -18,6 +20,8 @@ from engine.graphs import AHEAD
 from engine.row import Row
 from engine.streams import Streams, own_stream
 from engine.types import AudioChunk, FinishReason
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,13 +38,18 @@ class Job:
         return int(self.codes.shape[1])
 
 
+Order = Job | Literal["check", "stop"]
+
+
 class Vocoder:
-    """Decodes what is due, all rows at once. `put`, `forget` and `stop` may be called from any thread."""
+    """Decodes what is due, all rows at once. `put`, `forget`, `check` and `stop` may be called from any thread."""
 
     def __init__(self, streams: Streams, device: torch.device, on_failure: Callable[[str], None]) -> None:
         self._streams, self._device = streams, device
         self._on_failure = on_failure
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._stopped = False
+        self.book_errors = 0
         self._thread = threading.Thread(target=self._run, name="vocoder", daemon=True)
 
     def start(self) -> None:
@@ -53,18 +62,25 @@ class Vocoder:
         """Let go of a cancelled row's stream; no job of it follows."""
         self._jobs.put(Job(row, np.zeros((0, 0), np.int16), 0, None))
 
+    def check(self) -> None:
+        """No row lives: once all that was put before is decoded, a stream that is still open is one too many."""
+        self._jobs.put("check")
+
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams.names())
+
     def stop(self) -> None:
         """Finish what was put before and end the thread."""
-        self._jobs.put(None)
+        self._jobs.put("stop")
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
 
     def work(self) -> None:
         """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
-        waiting = []
+        waiting: list[Job] = []
         while not self._jobs.empty():
-            if job := self._jobs.get():
-                waiting.append(job)
+            waiting = self._obey(self._jobs.get(), waiting)
         for left in self._work(waiting):
             self._jobs.put(left)
 
@@ -72,15 +88,31 @@ class Vocoder:
         waiting: list[Job] = []
         try:
             with own_stream(self._device, AHEAD):
-                while True:
-                    while not waiting or not self._jobs.empty():
-                        job = self._jobs.get()
-                        if job is None:
-                            return
-                        waiting.append(job)
-                    waiting = self._work(waiting)
+                while not self._stopped:
+                    waiting = self._obey(self._jobs.get(), waiting)
+                    while waiting and self._jobs.empty() and not self._stopped:
+                        waiting = self._work(waiting)
         except Exception as error:  # noqa: BLE001  (whatever kills the thread is told to every caller)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
+
+    def _obey(self, order: Order, waiting: list[Job]) -> list[Job]:
+        """The jobs that wait, with this one, or after what else was ordered."""
+        if isinstance(order, Job):
+            return [*waiting, order]
+        while waiting and len(left := self._work(waiting)) < len(waiting):
+            waiting = left
+        if order == "stop":
+            self._stopped = True
+        else:
+            self._close_all_but({job.row for job in waiting})
+        return waiting
+
+    def _close_all_but(self, rows: set[Row]) -> None:
+        if stale := [name for name in self._streams.names() if name not in rows]:
+            self.book_errors += 1
+            log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
+            for name in stale:
+                self._streams.close(name)
 
     def _work(self, jobs: list[Job]) -> list[Job]:
         """Decode the first job of every row together; returns the jobs that are left for the next turn."""

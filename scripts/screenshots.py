@@ -1,13 +1,14 @@
-"""Pictures of the page for README, taken from a running studio: python scripts/screenshots.py http://127.0.0.1:7860"""
+"""Pictures of the page for README, taken from a running studio: python -m scripts.screenshots http://127.0.0.1:7860"""
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.chromium import NoChromium, find
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets"
 PATIENCE_MS = 120_000
@@ -30,9 +31,12 @@ In the morning, the ships were back."""
 
 
 def main() -> None:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if len(sys.argv) != 2 or program is None:
-        sys.exit(f"{__doc__}\nIt needs a Chromium and requirements-test.txt.")
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        program = find()
+    except NoChromium as missing:
+        sys.exit(str(missing))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         for name, look in PICTURES.items():

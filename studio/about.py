@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import shutil
 import time
 from collections import deque
 from dataclasses import fields
@@ -61,12 +62,13 @@ def studio_version() -> str:
 
 
 def storage(library: Library) -> dict[str, object]:
-    """Where the library is and how large: bytes of the database and of the audio, voices, takes. Blocking."""
+    """Where the library is and how large: bytes of database and audio, voices, takes; room on its disk. Blocking."""
     with library.store.reading() as db:
         takes = db.execute("select count(*) from takes").fetchone()[0]
     return {
         "folder": str(library.home),
         "database_bytes": sum(_size(library.store.path.with_name(f"library.db{end}")) for end in ("", "-wal")),
+        "free_bytes": shutil.disk_usage(library.home).free,
         "audio_bytes": sum(_size(path) for _, path in library.files.everything()),
         "voices": library.voices.count(),
         "takes": takes,
@@ -83,6 +85,7 @@ def _backup(library: Library) -> dict[str, object] | None:
         "seconds_ago": None if status.seconds_ago is None else round(status.seconds_ago, 1),
         "pending": status.pending,
         "error": status.error,
+        "left_out": list(status.left_out),
     }
 
 

@@ -1,18 +1,42 @@
-"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, put into the library once each."""
+"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, put into the library once each.
+
+aliases.json there says which of them the default voice and OpenAI's names mean: {"nova": ["greta", "clara"], …}.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from pathlib import Path
 
 from studio.errors import InvalidRequest, NameTaken
 from studio.intake import take_in
 from studio.library import Library, VoiceDraft
+from studio.settings import SettingsError
 
 log = logging.getLogger(__name__)
 
 EVENT = "voice.bundled"
+ALIASES = "aliases.json"
+
+
+def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Slugs of the folder's voices that each alias prefers, the first of them first; nothing where it does not say.
+
+    Raises SettingsError for a file that says it wrong.
+    """
+    file = folder / ALIASES
+    if not file.is_file():
+        return {}
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        for names in told.values():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"{names!r} is no list of names")
+        return {alias: tuple(names) for alias, names in told.items()}
+    except (ValueError, AttributeError) as error:
+        raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error
 
 
 def import_bundled(library: Library, folder: Path) -> None:

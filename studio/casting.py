@@ -1,4 +1,4 @@
-"""Voices for the turns of a dialogue: found by the cast, and made ready for the engine."""
+"""What a request wants said and in whose voices: its text cut up once, the voices found and made ready."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from studio.dialogue import Turn, read_turns
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.records import Scalar
+from studio.request import OWN_CLIP, SpeechRequest
+from studio.text import Script, read_script
 from studio.voices import RANDOM, VoiceShelf
 
 References = tuple[Reference, ...]
@@ -27,6 +29,35 @@ class Role:
     @property
     def label(self) -> str:
         return self.voice.slug if self.voice else RANDOM
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is said by whom: one voice's script, or the turns of a dialogue."""
+
+    voice: Voice | None
+    """The request's own one; None is its clip, or the random voice."""
+    own: str
+    """What that is called."""
+    script: Script = ()
+    roles: tuple[Role, ...] = ()
+    """Of a dialogue, which has no script of its own."""
+
+    @property
+    def label(self) -> str:
+        """All its voices, each once."""
+        labels = (role.label if role.turn.speaker else self.own for role in self.roles)
+        return ", ".join(dict.fromkeys(labels)) or self.own
+
+
+def plan_of(request: SpeechRequest, shelf: VoiceShelf) -> Plan:
+    """Blocking: milliseconds. Raises InvalidRequest for a text that cannot be spoken, UnknownVoice."""
+    voice = None if request.has_clip else shelf.find(request.voice)
+    own = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
+    if request.cast is None:
+        return Plan(voice, own, read_script(request.text, request.chunk_length))
+    turns = read_turns(request.text, request.chunk_length)
+    return Plan(voice, own, roles=_cast(turns, request.cast, shelf))
 
 
 class Casting:
@@ -53,19 +84,20 @@ class Casting:
                 known[label] = known[label] if named else await own[1]()
             wanted = self._sampling(voice.defaults if voice else {}) if named else self._own
             sampling = replace(wanted, seed=self._own.seed)
-            parts.append(Part(role.turn.speaker or "", label, Utterance(role.turn.text, known[label], sampling)))
+            utterance = Utterance(role.turn.text, known[label], sampling)
+            parts.append(Part(role.turn.speaker or "", label, role.turn.script, utterance))
         return parts
 
 
-def cast_turns(script: str, cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
-    """The turns with their voices: by the cast, else a voice of the speaker's own name. Blocking.
+def _cast(turns: Sequence[Turn], cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
+    """The turns with their voices: by the cast, else a voice of the speaker's own name.
 
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
     """
     voices = {_fold(name): voice for name, voice in cast.items()}
     found: dict[str, Voice | None] = {}
     roles = []
-    for turn in read_turns(script):
+    for turn in turns:
         name = _fold(turn.speaker or "")
         if turn.speaker is not None and name not in found:
             found[name] = _voice_of(turn, voices.get(name), shelf)

@@ -13,7 +13,7 @@ import numpy as np
 from engine import Engine, Reference, Utterance
 from studio.performance import MAX_SEED, Performance, Sound
 from studio.takes import TurnTime
-from studio.text import read_script
+from studio.text import Script
 
 TURN_STEP = 1009
 """Between the seeds of two turns: more than a turn has parts, each of which has a seed of its own."""
@@ -29,6 +29,7 @@ class Part:
     speaker: str
     voice: str
     """What tells voices apart; turns of one voice hear each other."""
+    script: Script
     utterance: Utterance
     """The text, the voice's references, and the sampling of the whole take: each turn's seed follows from it."""
 
@@ -41,7 +42,6 @@ class Conversation:
         engine: Engine,
         parts: Sequence[Part],
         gap: float,
-        part_bytes: int,
         budget: int | None = None,
         patient: bool = False,
     ) -> None:
@@ -49,7 +49,6 @@ class Conversation:
         self._engine = engine
         self._parts = parts
         self._gap = np.zeros(round(gap * engine.info.sample_rate), np.float32)
-        self._part_bytes = part_bytes
         self._budget = budget
         self._patient = patient
         self._said: dict[str, list[Reference]] = {part.voice: [] for part in parts}
@@ -85,7 +84,7 @@ class Conversation:
         utterance = replace(part.utterance, sampling=replace(sampling, seed=seed))
         return Performance(
             self._engine,
-            read_script(utterance.text, self._part_bytes),
+            part.script,
             utterance,
             self._budget,
             self._said[part.voice],

@@ -25,6 +25,10 @@ from studio.takes import Take, Takes, TurnTime
 
 Result = TypeVar("Result")
 
+SILENCE_SECONDS = 0.1
+"""What is heard of a text that the model has no sound for, such as a full stop alone: players, and programs that
+expect a file, cannot do anything with an empty one."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveredAs:
@@ -72,6 +76,8 @@ class Delivery:
 
     def forget(self) -> None:
         """Keep nothing of this take in the library."""
+        if self._recording is not None:
+            self._recording.drop()
         self._recording = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -144,7 +150,11 @@ class Delivery:
 
     async def _pull(self) -> Sound | None:
         assert self._source is not None
-        return await self.unless_cancelled(_next(self._source))
+        sound = await self.unless_cancelled(_next(self._source))
+        if sound is not None and sound.finish_reason and not self._samples + len(sound.pcm):
+            silence = np.zeros(round(SILENCE_SECONDS * self._speed * self._source_rate), np.float32)
+            return replace(sound, pcm=silence)
+        return sound
 
     async def _encode(self, pcm: np.ndarray | None) -> bytes:
         """Write samples, or finish the file where they are None."""

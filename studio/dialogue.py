@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest
-from studio.text import PART_BYTES, read_script
+from studio.text import PART_BYTES, Script, is_blank, read_script
 
 TURN_GAP = 0.3
 """Seconds of silence between two turns when nothing is said about it."""
@@ -30,28 +30,35 @@ class Turn:
     text: str
     line: int
     """Where it begins, from 1."""
+    script: Script
+    """The same text, cut into what is said in one breath."""
 
 
-def read_turns(script: str) -> tuple[Turn, ...]:
+def read_turns(script: str, part_bytes: int = PART_BYTES) -> tuple[Turn, ...]:
     """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
     names = _names(script)
-    turns = []
     before = script[: names[0].start() if names else len(script)]
-    if before.strip():
-        turns.append(Turn(None, before.strip(), 1))
+    turns = [] if is_blank(before) else [_turn(None, before, 1, part_bytes)]
+    if len(turns) + len(names) > MAX_TURNS:
+        count = len(turns) + len(names)
+        raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
     ends = [*(found.start() for found in names[1:]), len(script)]
     for found, end in zip(names, ends, strict=False):
-        text = script[found.end() : end].strip()
         line = script.count("\n", 0, found.start(1)) + 1
-        if not text:
-            raise InvalidRequest(f"line {line}: {found[1]} has nothing to say", "input")
-        turns.append(Turn(found[1], text, line))
-    if len(turns) > MAX_TURNS:
-        raise InvalidRequest(f"the script has {len(turns)} turns; at most {MAX_TURNS} are allowed", "input")
+        turns.append(_turn(found[1], script[found.end() : end], line, part_bytes))
     return tuple(turns)
+
+
+def _turn(speaker: str | None, text: str, line: int, part_bytes: int) -> Turn:
+    if is_blank(text):
+        raise InvalidRequest(f"line {line}: {speaker} has nothing to say", "input")
+    try:
+        return Turn(speaker, text.strip(), line, read_script(text.strip(), part_bytes))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"line {line}: {error}", "input") from None
 
 
 def begins_turn(line: str) -> bool:
@@ -72,8 +79,8 @@ def _names(script: str) -> list[re.Match[str]]:
     return [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
 
 
-def check_dialogue(script: str, cast: Mapping[str, str], gap: float, part_bytes: int = PART_BYTES) -> None:
-    """Raises InvalidRequest for what could not be spoken whatever voices there are."""
+def check_cast(cast: Mapping[str, str], gap: float) -> None:
+    """Raises InvalidRequest for what could not be spoken whatever the script and the voices are."""
     if not 0 <= gap <= MAX_GAP:
         raise InvalidRequest(f"turn_gap must be from 0 to {MAX_GAP:g} seconds", "turn_gap")
     if len(cast) > MAX_CAST:
@@ -83,8 +90,3 @@ def check_dialogue(script: str, cast: Mapping[str, str], gap: float, part_bytes:
             raise InvalidRequest(
                 f"cast: {name[:MAX_NAME]!r} needs a name of 1 to {MAX_NAME} characters and a voice", "cast"
             )
-    for turn in read_turns(script):
-        try:
-            read_script(turn.text, part_bytes)
-        except InvalidRequest as error:
-            raise InvalidRequest(f"line {turn.line}: {error}", "input") from None

@@ -17,6 +17,7 @@ StudioError
 ├── NotOffered           this installation has no such feature
 ├── NotReady             the engine is still starting; try again in `retry_after` seconds
 ├── LibraryUnavailable   the library's file cannot be read or written now
+│   └── LibraryFull      its disk has no room left
 └── Unavailable          the engine could not start, or has stopped
 """
 
@@ -111,6 +112,10 @@ class LibraryUnavailable(StudioError, sqlite3.Error):
     """SQLite's error too, for those who go on without the library."""
 
     code = "library_unavailable"
+
+
+class LibraryFull(LibraryUnavailable):
+    pass
 
 
 class Unavailable(StudioError):

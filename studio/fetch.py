@@ -13,6 +13,8 @@ import binascii
 import ipaddress
 import logging
 import socket
+import ssl
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -54,7 +56,7 @@ class Fetcher:
         """The bytes behind an address, at most MAX_BYTES. Raises InvalidClip."""
         scheme = url.partition(":")[0].strip().lower()
         if scheme == "data":
-            return data_bytes(url, param)
+            return await to_thread.run_sync(data_bytes, url, param)
         if scheme not in ("http", "https", "file"):
             raise InvalidClip(f"{param} must be a data:, https:, http: or file: address", param)
         try:
@@ -93,9 +95,10 @@ class Fetcher:
         name = f"[{host}]" if ":" in host else host
         headers = {"Host": name if port == PORTS[parts.scheme] else f"{name}:{port}", "Accept-Encoding": "identity"}
         extensions = {"sni_hostname": host}
+        tls = await to_thread.run_sync(_tls)
         # No proxy of the environment: it would resolve the name once more.
         async with (
-            httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=TIMEOUT) as client,
+            httpx.AsyncClient(verify=tls, trust_env=False, follow_redirects=False, timeout=TIMEOUT) as client,
             client.stream("GET", pinned, headers=headers, extensions=extensions) as answer,
         ):
             if answer.is_redirect:
@@ -138,6 +141,12 @@ class Fetcher:
         if len(data) > MAX_BYTES:
             raise _Refused("the file is too large")
         return data
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Blocking the first time: 30 to 60 ms, of which every connection would have its own."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def is_public(address: Address) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,7 @@ class History:
         return replace(wanted, voice=voice.id)
 
     async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
-        """First those that are not in the library, then those that are. Raises NotFound when ``after`` is gone."""
+        """Takes that are kept and takes that are not, by their time. Raises NotFound when ``after`` is gone."""
         await self._settle()
         return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
 
@@ -140,22 +141,52 @@ class History:
             return voice
 
     def _page(self, recent: list[Take], wanted: TakeFilter, limit: int, after: str | None) -> TakePage:
-        known = self._library.takes.known([take.id for take in recent])
-        label = self._label(wanted.voice)
-        recent = [take for take in recent if take.id not in known and _fits(take, wanted, label)]
-        places = [take.id for take in recent]
-        if after in places:
-            recent, after = recent[places.index(after) + 1 :], None
-        elif after is not None:
-            recent = []
-        found = [recent_json(take) for take in recent[: limit + 1]]
-        if len(found) <= limit:
-            kept = self._library.takes.page(wanted, limit + 1 - len(found), after)
-            found += [stored_json(take, self._library) for take in kept]
-        data = found[:limit]
+        takes, label = self._library.takes, self._label(wanted.voice)
+        stored = takes.numbers([take.id for take in recent])
+        unstored = [take for take in recent if take.id not in stored]
+        places = dict(zip(unstored, self._places(unstored), strict=True))
+        end = None if after is None else self._place_of(after, places)
+        before = None if end is None else end.number + end.is_unstored  # unstored: its own number's take comes after it
+        kept = takes.page(wanted, limit + 1, before=before)
+        numbers = takes.numbers([take.id for take in kept])
+        found = [(_Place(numbers[take.id]), take) for take in kept] + [
+            (place, take)
+            for take, place in places.items()
+            if _fits(take, wanted, label) and (end is None or place < end)
+        ]
+        found.sort(key=lambda each: each[0], reverse=True)
+        data = [
+            recent_json(take) if isinstance(take, Take) else stored_json(take, self._library)
+            for _, take in found[:limit]
+        ]
         last = str(data[-1]["id"]) if data else None
         data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
         return TakePage(data, last, len(found) > limit)
+
+    def _places(self, unstored: list[Take]) -> list[_Place]:
+        numbers = self._library.takes.number_at([take.created for take in unstored])
+        return [_Place(number, True, take.created, take.id) for number, take in zip(numbers, unstored, strict=True)]
+
+    def _place_of(self, take_id: str, places: Mapping[Take, _Place]) -> _Place:
+        """Raises NotFound."""
+        for take, place in places.items():
+            if take.id == take_id:
+                return place
+        number = self._library.takes.numbers([take_id]).get(take_id)
+        if number is None:
+            raise NotFound(f"there is no take {take_id[:80]!r}", "after")
+        return _Place(number)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class _Place:
+    """Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest
+    of the library's takes that began before it, among others there by its own time."""
+
+    number: int
+    is_unstored: bool = False
+    created: float = 0.0
+    take_id: str = ""
 
 
 def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from engine import Engine, EngineConfig, EngineError, EngineInfo
+from engine import Engine, EngineConfig, EngineError, EngineInfo, EngineStopped
 from studio.errors import NotReady, Unavailable
+
+STOP_SECONDS = 20.0
+"""How long a stop waits for a start under way to come to its next step."""
 
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], Engine]
 """Engine.start, or what stands in for it."""
@@ -41,8 +44,7 @@ class EngineHost:
     """One engine over its life: starting, ready, failed. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, start_engine: StartEngine, reporter: Reporter | None = None) -> None:
-        folder = Path(config.model)
-        self.model_id = folder.name if folder.is_absolute() or folder.is_dir() else config.model
+        self.model_id = _model_id(config.model)
         """What the API calls the model: a folder's name, or the hub id."""
         self._config = config
         self._start_engine = start_engine
@@ -50,6 +52,7 @@ class EngineHost:
         self._status = HostStatus("starting", "waiting to start", 0.0)
         self._engine: Future[Engine] = Future()
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
 
     @property
     def status(self) -> HostStatus:
@@ -60,7 +63,7 @@ class EngineHost:
 
     def start(self) -> None:
         """Begin to start the engine; returns at once."""
-        threading.Thread(target=self._run, name="engine-start", daemon=True).start()
+        self._thread.start()
 
     def engine(self) -> Engine:
         """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
@@ -78,13 +81,24 @@ class EngineHost:
         """Wait for the engine; raises EngineError when it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))
 
+    async def comes_up(self) -> bool:
+        """Wait for the engine; False when it cannot start, and `status` says why."""
+        engine = asyncio.wrap_future(self._engine)
+        await asyncio.wait({engine})
+        return engine.exception() is None
+
     def wait(self, timeout: float | None = None) -> Engine:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
 
     def stop(self) -> None:
-        """Stop the engine; one that is still starting stops as soon as it is up. Blocking."""
+        """Stop the engine, or its start at the next step of that. Blocking, STOP_SECONDS at most.
+
+        A process that ends while a thread of it is still loading aborts instead of ending.
+        """
         self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
         if self._engine.done() and self._engine.exception() is None:
             self._engine.result().stop()
 
@@ -92,19 +106,41 @@ class EngineHost:
         try:
             engine = self._start_engine(self._config, self._progress)
         except (EngineError, OSError, RuntimeError, MemoryError) as error:
-            self._status = HostStatus("failed", self._status.doing, self._status.progress, str(error))
-            self._engine.set_exception(error)
-            if self._reporter:
-                self._reporter.failed(str(error))
+            self._failed(error, str(error))
             return
+        except Exception as error:
+            self._failed(error, f"{type(error).__name__}: {error}")
+            raise
         if self._stopping.is_set():
             engine.stop()
         self._engine.set_result(engine)
+        if self._stopping.is_set():
+            return
         self._status = HostStatus("ready", "ready", 1.0)
         if self._reporter:
             self._reporter.ready(engine.info)
 
+    def _failed(self, error: Exception, reason: str) -> None:
+        self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)
+        self._engine.set_exception(error)
+        if self._reporter and not self._stopping.is_set():
+            self._reporter.failed(reason)
+
     def _progress(self, doing: str, fraction: float) -> None:
+        if self._stopping.is_set():
+            raise EngineStopped("the studio is being stopped")
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
         if self._reporter:
             self._reporter.progress(doing, fraction)
+
+
+def _model_id(model: str) -> str:
+    """Of a folder its name, of one in the hub's cache (models--OWNER--NAME/snapshots/HASH) the hub id."""
+    folder = Path(model)
+    if not (folder.is_absolute() or folder.is_dir()):
+        return model
+    folder = folder.resolve() if folder.name in ("", "..") else folder
+    kind, *names = folder.parent.parent.name.split("--")
+    if folder.parent.name == "snapshots" and kind == "models" and names:
+        return "/".join(names)
+    return folder.name

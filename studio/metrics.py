@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from studio.background import Watch
 from studio.host import EngineHost
 from studio.takes import Take
 
@@ -18,9 +19,10 @@ RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
 class Metrics:
     """One registry for one studio; takes are added as they end, the engine is read when asked."""
 
-    def __init__(self, host: EngineHost) -> None:
+    def __init__(self, host: EngineHost, background: list[Watch]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineFigures(host))
+        self._registry.register(_BackgroundFigures(background))
         self._takes = Counter("studio_takes", "Takes that ended, by how.", ["state"], registry=self._registry)
         kept = "Takes by what the library kept of them: all (kept), all but the sound (soundless), nothing (lost)."
         self._kept = Counter("studio_takes_kept", kept, ["outcome"], registry=self._registry)
@@ -72,3 +74,18 @@ class _EngineFigures(Collector):
         yield GaugeMetricFamily("engine_waiting", "Utterances in the line.", value=stats.waiting)
         yield CounterMetricFamily("engine_frames", "Frames made.", value=stats.frames)
         yield CounterMetricFamily("engine_busy_seconds", "Time spent computing.", value=stats.busy_seconds)
+        yield GaugeMetricFamily("engine_prefix_bytes", "Memory of known voices.", value=stats.prefix_bytes)
+        yield CounterMetricFamily("engine_book_errors", "Caches that miscounted.", value=stats.book_errors)
+
+
+class _BackgroundFigures(Collector):
+    def __init__(self, background: list[Watch]) -> None:
+        self._background = background
+
+    def collect(self) -> Iterator[Metric]:
+        fine = GaugeMetricFamily("studio_background_ok", "1 while this work goes well.", labels=["work"])
+        failures = CounterMetricFamily("studio_background_failures", "What went wrong in it.", labels=["work"])
+        for each in self._background:
+            fine.add_metric([each.name], float(each.status.error is None))
+            failures.add_metric([each.name], each.status.failures)
+        yield from (fine, failures)

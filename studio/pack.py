@@ -1,7 +1,10 @@
 """Voice packs: a voice as one .fishvoice file, the same bytes for the same voice, safe to open from a stranger.
 
-A zip with manifest.json, clips/, codes/ and consent/. Everything but the manifest is named in it with its SHA-256;
+A zip with manifest.json, clips/ and consent/. Everything but the manifest is named in it with its SHA-256;
 what is not named, too large or not as it says is refused before anything of it is used. No pickle, no paths.
+
+Packs of earlier versions have codes too. They are not used: what speaks must be the clip that one can listen to and
+that somebody agreed to, and nobody can hear from codes whether they are its own.
 """
 
 from __future__ import annotations
@@ -10,18 +13,17 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-import numpy as np
-
+from studio.archive import InvalidArchive, opened, read_entry
 from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
 from studio.errors import InvalidPack, InvalidRequest
 from studio.intake import take_in
 from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
 from studio.library.checks import (
     MAX_DESCRIPTION,
+    MAX_SAMPLES,
     check_samples,
     clean_defaults,
     clean_language,
@@ -32,22 +34,15 @@ from studio.library.names import clean_name
 
 FORMAT = "fishvoice/1"
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
-MAX_PACK = 64 * 1024 * 1024
-"""Bytes of a pack, and of everything in it together."""
-MAX_ENTRIES = 64
 MAX_MANIFEST = 256 * 1024
+MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
+"""Bytes of a pack, and of everything in it together: what a voice may have at most, so that every voice of a library
+can be exported and comes back. A clip and a consent's recording have MAX_BYTES at most."""
+MAX_ENTRIES = 64
+"""Of a pack with codes; without, a voice of MAX_SAMPLES has two more entries than samples."""
 MAX_CODES = 256 * 1024
-"""Bytes of one sample's codes; 30 s of S2 Pro's take 13 KB."""
+"""Bytes of one sample's codes, in packs that have them."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class PackedCodes:
-    """The codes of one sample by one codec: int16 (codebooks, frames)."""
-
-    sample: int
-    codec: str
-    codes: np.ndarray = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,6 @@ class Pack:
 
     draft: VoiceDraft
     samples: tuple[NewSample, ...]
-    codes: tuple[PackedCodes, ...]
 
     def as_json(self) -> dict[str, object]:
         """What there is to know before an import."""
@@ -88,7 +82,6 @@ class Pack:
                 }
                 for new in self.samples
             ],
-            "codecs": sorted({packed.codec for packed in self.codes}),
         }
 
 
@@ -132,10 +125,7 @@ def import_pack(library: Library, data: bytes, name: str | None = None) -> Voice
     pack = read_pack(data)
     draft = replace(pack.draft, name=name) if name else pack.draft
     source = hashlib.sha256(data).hexdigest()
-    voice = library.voices.create(draft, pack.samples, "voice.import", source=source)
-    for packed in pack.codes:
-        library.codes.put(voice.samples[packed.sample].cut_key, packed.codec, packed.codes)
-    return voice
+    return library.voices.create(draft, pack.samples, "voice.import", source=source)
 
 
 def _described(voice: Voice) -> dict[str, Any]:
@@ -155,20 +145,12 @@ def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[st
     sample = voice.samples[position]
     clip = f"clips/{position}.{sample.media_type.rpartition('/')[2].removeprefix('x-')}"
     entries[clip] = library.files.read(sample.clip)
-    packed = []
-    for codec in library.codes.codecs(sample.cut_key):
-        codes = library.codes.get(sample.cut_key, codec)
-        if codes is None:
-            continue
-        file = f"codes/{position}-{codec}.i16"
-        entries[file] = np.ascontiguousarray(codes, "<i2").tobytes()
-        packed.append({"file": _named(file, entries), "codec": codec, "shape": list(codes.shape)})
     return {
         "clip": _named(clip, entries),
         "text": sample.text,
         "speaker": sample.speaker,
         "cut": [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel],
-        "codes": packed,
+        "codes": [],  # earlier versions want to read some, even if there are none
     }
 
 
@@ -197,23 +179,16 @@ def _named(name: str, entries: dict[str, bytes]) -> dict[str, Any]:
 def _entries(data: bytes) -> dict[str, bytes]:
     """What is in the zip, unpacked up to the limits."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with opened(data, MAX_ENTRIES) as archive:
             infos = archive.infolist()
-            if len(infos) > MAX_ENTRIES:
-                raise InvalidPack(f"the pack has {len(infos)} entries; at most {MAX_ENTRIES} are allowed", "file")
             if len({info.filename for info in infos}) < len(infos):
                 raise InvalidPack("the pack has two entries with one name", "file")
             left, entries = MAX_PACK, {}
             for info in infos:
-                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
-                    raise InvalidPack("the pack is encrypted or packed in an unusual way", "file")
-                with archive.open(info) as entry:  # what it unpacks to is counted, not believed
-                    entries[info.filename] = entry.read(left + 1)
+                entries[info.filename] = read_entry(archive, info, left)
                 left -= len(entries[info.filename])
-                if left < 0:
-                    raise InvalidPack(f"the pack unpacks to more than {MAX_PACK} bytes", "file")
             return entries
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError, RuntimeError) as error:
+    except InvalidArchive as error:
         raise InvalidPack(f"this is no voice pack that can be read: {error}", "file") from error
 
 
@@ -235,12 +210,13 @@ def _no_number(name: str) -> NoReturn:
 
 def _pack(manifest: dict[str, Any], entries: dict[str, bytes]) -> Pack:
     claimed: set[str] = set()
-    samples, codes = [], list[PackedCodes]()
-    for position, told in enumerate(manifest["samples"]):
+    samples = []
+    for told in manifest["samples"]:
         data = _claim(told["clip"], entries, claimed, MAX_BYTES)
         cut = Cut(*told["cut"])
         samples.append(take_in(data, told["text"], cut).sample(told["text"], int(told["speaker"])))
-        codes.extend(_codes(position, told["codes"], entries, claimed))
+        for codes in told.get("codes", ()):
+            _claim(codes["file"], entries, claimed, MAX_CODES)
     check_samples(samples)
     consent = _read_consent(manifest["consent"], entries, claimed)
     if claimed != set(entries):
@@ -255,7 +231,7 @@ def _pack(manifest: dict[str, Any], entries: dict[str, bytes]) -> Pack:
         defaults=clean_defaults(manifest["defaults"]),
         created=_time(manifest["created"]),
     )
-    return Pack(draft, tuple(samples), tuple(codes))
+    return Pack(draft, tuple(samples))
 
 
 def _read_consent(told: dict[str, Any] | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
@@ -287,13 +263,3 @@ def _claim(told: dict[str, Any], entries: dict[str, bytes], claimed: set[str], l
         raise InvalidPack(f"the pack's entry {name[:80]!r} is too large or not what the manifest says", "file")
     claimed.add(name)
     return data
-
-
-def _codes(position: int, told: list[Any], entries: dict[str, bytes], claimed: set[str]) -> Iterator[PackedCodes]:
-    for each in told:
-        data = _claim(each["file"], entries, claimed, MAX_CODES)
-        codebooks, frames = (int(size) for size in each["shape"])
-        codes = np.frombuffer(data, "<i2").reshape(codebooks, frames).astype(np.int16)
-        if codebooks < 1 or frames < 1 or codes.min() < 0 or len(str(each["codec"])) > 64:
-            raise InvalidPack("the pack has codes that no codec makes", "file")
-        yield PackedCodes(position, str(each["codec"]), codes)

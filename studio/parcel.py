@@ -7,6 +7,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 
+from studio.audio.sink import Sink
 from studio.library.files import AudioFiles
 from studio.timeline import Timeline
 
@@ -17,13 +18,13 @@ DATED = (1980, 1, 1, 0, 0, 0)
 
 def zipped(timeline: Timeline, files: AudioFiles) -> Iterator[bytes]:
     """The zip, piece by piece, one part in memory at a time. Its manifest.csv can be made a project again."""
-    sink = _Sink()
+    sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         archive.writestr(zipfile.ZipInfo("manifest.csv", DATED), _manifest(timeline))
         for placed in timeline.placed:
             archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATED), files.read(placed.take.audio))
-            yield sink.taken()
-    yield sink.taken()
+            yield sink.take()
+    yield sink.take()
 
 
 def _manifest(timeline: Timeline) -> bytes:
@@ -40,22 +41,3 @@ def _manifest(timeline: Timeline) -> bytes:
 
 def _name(position: int) -> str:
     return f"{position + 1:05}.wav"
-
-
-class _Sink:
-    """What the archive is written to; it cannot seek."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._bytes += data
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def taken(self) -> bytes:
-        taken = bytes(self._bytes)
-        self._bytes.clear()
-        return taken

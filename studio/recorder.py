@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
-import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
+from studio.background import Watch
+from studio.errors import LibraryFull
 from studio.library import Library, StoredTake
 from studio.takes import Take
 
@@ -60,6 +62,8 @@ class Recorder:
         self._takes = library.takes
         self.retention = retention
         self._count = count
+        self.watch = Watch("recorder")
+        self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._pending: dict[str, Future[None]] = {}
         self._held = 0
@@ -68,7 +72,10 @@ class Recorder:
 
     def open(self, describe: Describe) -> Recording:
         """A recording of one take, to be closed when it ends."""
-        return Recording(self, describe)
+        recording = Recording(self, describe)
+        with self._lock:
+            self._open.add(recording)
+        return recording
 
     async def settle(self, take_id: str | None = None) -> None:
         """Wait until a take that has ended, or each that has, is written; PATIENCE at most."""
@@ -82,6 +89,8 @@ class Recorder:
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join(seconds)
+            if left := len(self._pending):
+                log.error("%d takes are not kept: the disk was too slow for them at the end", left)
 
     def hold(self, size: int) -> bool:
         """Ask for room in memory; False when there is none. A negative size gives room back."""
@@ -108,6 +117,25 @@ class Recorder:
             return
         self._jobs.put(job)
 
+    def forget(self, recording: Recording) -> None:
+        """A recording that has ended, whatever became of it."""
+        with self._lock:
+            self._open.discard(recording)
+
+    def check(self) -> tuple[int, int]:
+        """Bytes of sound as they were counted, and as they are held when nothing is recorded or waits for the disk.
+
+        From then on the count is right: else a mistake in it would some day leave no take its sound.
+        """
+        with self._lock:
+            counted = self._held
+            if self._open or self._pending:
+                return counted, counted
+            self._held = 0
+        if counted:
+            log.error("%d bytes of sound were counted and none are held; the count is put right", counted)
+        return counted, 0
+
     def _run(self) -> None:
         stopping = False
         while not stopping:
@@ -116,36 +144,33 @@ class Recorder:
                 batch.append(self._jobs.get())
             stopping = None in batch
             jobs = [job for job in batch if job is not None]
+            failures = self.watch.status.failures
             for job in jobs:
                 self._write(job)
-            self._let_go()
+            with self.watch.guarded("old takes could not be removed"):
+                self._takes.purge()
+                self._takes.keep_newest(self.retention.takes, self.retention.bytes)
+            if self.watch.status.failures == failures:
+                self.watch.went_well()
             for job in jobs:
                 with self._lock:
-                    del self._pending[job.take.id]
+                    self._pending.pop(job.take.id, None)
                 job.done.set_result(None)
+            self.check()
 
     def _write(self, job: _Job) -> None:
-        take = job.take
-        try:
-            if job.sound:
-                header = wav_header(take.sample_rate, job.size // 2)
-                self._takes.add(take, b"".join([header, *job.sound]))
-            else:
-                self._takes.add(take)
-            self._count("kept" if job.sound or not take.frames else "soundless")
-        except (sqlite3.Error, OSError, ValueError) as error:  # a full disk is no reason to end speech that was heard
-            self._count("lost")
-            log.warning("the take %s could not be kept: %s", take.id, error)
-        finally:
-            job.sound.clear()
-            self.hold(-job.size)
-
-    def _let_go(self) -> None:
-        try:
-            self._takes.purge()
-            self._takes.keep_newest(self.retention.takes, self.retention.bytes)
-        except (sqlite3.Error, OSError) as error:
-            log.warning("old takes could not be removed: %s", error)
+        outcome: Outcome = "lost"
+        with self.watch.guarded("a take could not be kept"):
+            header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""
+            sound = b"".join([header, *job.sound])
+            try:
+                self._takes.add(job.take, sound)
+            except LibraryFull:  # what was deleted has made room by now
+                self._takes.add(job.take, sound)
+            outcome = "kept" if sound or not job.take.frames else "soundless"
+        self._count(outcome)
+        job.sound.clear()
+        self.hold(-job.size)
 
 
 class Recording:
@@ -172,11 +197,21 @@ class Recording:
 
     def close(self, take: Take, sample_rate: int) -> None:
         """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz."""
-        stored = self._describe(take)
-        if self._sound:
-            seconds = self._size / 2 / sample_rate
-            stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
+        try:
+            stored = self._describe(take)
+            if self._sound:
+                seconds = self._size / 2 / sample_rate
+                stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
+        except BaseException:
+            self.drop()
+            raise
         self._recorder.put(stored, self._sound, self._size)
+        self._recorder.forget(self)
+
+    def drop(self) -> None:
+        """Keep nothing of it."""
+        self._drop()
+        self._recorder.forget(self)
 
     def _drop(self) -> None:
         self._recorder.hold(-self._size)

@@ -11,10 +11,11 @@ from typing import Any
 from engine import Sampling
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.dialogue import TURN_GAP, check_dialogue
+from studio.dialogue import TURN_GAP, check_cast
 from studio.errors import InvalidClip, InvalidRequest
 from studio.library.records import Scalar
-from studio.text import PART_BYTES, read_script
+from studio.strings import check_strings
+from studio.text import PART_BYTES, is_blank
 
 MAX_INPUT = 16_384
 """Characters of text in one request; OpenAI allows 4096."""
@@ -33,7 +34,10 @@ PAGE = "page"
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
-    """What somebody wants to hear; None means: choose for me. Raises InvalidRequest."""
+    """What somebody wants to hear; None means: choose for me. Raises InvalidRequest.
+
+    Its text is cut up, and refused if that makes no sense, where it is spoken: in a thread, once.
+    """
 
     text: str
     voice: str | None = None
@@ -76,10 +80,8 @@ class SpeechRequest:
             raise InvalidRequest(f"speed must be from {MIN_SPEED} to {MAX_SPEED}", "speed")
         if not MIN_PART <= self.chunk_length <= MAX_PART:
             raise InvalidRequest(f"chunk_length must be from {MIN_PART} to {MAX_PART}", "chunk_length")
-        if self.cast is None:
-            read_script(self.text, self.chunk_length)  # refuses pauses that make no sense
-        else:
-            check_dialogue(self.text, self.cast, self.turn_gap, self.chunk_length)
+        if self.cast is not None:
+            check_cast(self.cast, self.turn_gap)
         if not self.has_clip and self.clip_text is not None:
             raise InvalidRequest("ref_text was given without ref_audio", "ref_audio")
         if self.has_clip:
@@ -125,11 +127,8 @@ def new_request_id() -> str:
 
 
 def _check_text(name: str, text: str, limit: int) -> None:
-    if not text.strip():
+    if is_blank(text):
         raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     if len(text) > limit:
         raise InvalidRequest(f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long")
-    if "\x00" in text:
-        raise InvalidRequest(f"{name} contains a NUL character", name)
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidRequest(f"{name} is no valid Unicode text: it contains half of a surrogate pair", name)
+    check_strings(text, name)

@@ -273,3 +273,10 @@ def m010_take_voices(db: Database) -> None:
     removed = "delete from take_voices where take = old.n"
     db.execute(f"create trigger take_voices_removed after delete on takes begin {removed}; end")
     db.execute("drop index idx_takes_voice_id_n")  # nothing asks for it any more
+
+
+@MIGRATIONS()
+def m011_codes_of_packs(db: Database) -> None:
+    """Codes that came with a pack are forgotten: only those that were made here of the clip are its own."""
+    imported = "select cut from samples where voice_id in (select subject from audit where event = 'voice.import')"
+    db.execute(f"delete from codes where cut in ({imported})")

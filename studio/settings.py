@@ -110,11 +110,18 @@ class Settings:
     root_path: str = ""
     """The path under which a reverse proxy serves the studio, such as /studio."""
     cors_origins: tuple[str, ...] = ()
-    """Web origins, separated by commas, whose pages may call the API; * for all."""
+    """Web origins, separated by commas, whose pages may call the API; * for all, with a key that the page itself sends:
+    a sign-in counts only for pages of origins that are named."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names, separated by commas, under which the studio answers beside localhost and HOST; * for any. Unset: any, but
+    those two alone where HOST is a loopback address and no keys are set."""
 
     api_keys: tuple[bytes, ...] = field(default=(), repr=False)
     """Keys, separated by commas, one of which page and API then ask for; each is a key or sha256:HEX of one.
     Kept as SHA-256 digests."""
+    key_names: tuple[str, ...] = ()
+    """Names of who has the API_KEYS, in their order: takes and projects are the name's, also with a new key for it.
+    Separated by commas; several keys may have one name. Unset: they are the key's."""
     public_listing: bool = False
     """true lets callers without a key list models and voices, as Open WebUI does."""
     max_per_caller: int | None = None
@@ -153,7 +160,16 @@ class Settings:
                 raise SettingsError(f"{variable}={shown!r} cannot be used: {error}") from None
         if values.get("profile") == "zero" and values.get("page") is False:
             raise SettingsError("PAGE=0 cannot be used with PROFILE=zero, which serves the page alone")
-        return cls(**values)  # type: ignore[arg-type]
+        settings = cls(**values)  # type: ignore[arg-type]
+        if settings.key_names and len(settings.key_names) != len(settings.api_keys):
+            counts = f"{len(settings.key_names)} names, and API_KEYS {len(settings.api_keys)} keys"
+            raise SettingsError(f"KEY_NAMES has {counts}: give every key a name, in the same order, or none")
+        return settings
+
+    def owner(self, key: bytes) -> str:
+        """Whose takes and projects are those of a key, of which ``key`` is the digest."""
+        names = dict(zip(self.api_keys, self.key_names, strict=False))
+        return f"owner {names[key]}" if key in names else f"key {key.hex()[:12]}"
 
     @property
     def address(self) -> str:
@@ -253,8 +269,20 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _hosts(text: str) -> tuple[str, ...]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(name if name == "*" else _host(name).lower() for name in names)
+
+
 def _keys(text: str) -> tuple[bytes, ...]:
     return tuple(_digest(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(re.fullmatch(r"[\w.@ -]{1,64}", name) for name in names):
+        raise ValueError("allowed are names of letters, digits, spaces and . _ - @, separated by commas")
+    return names
 
 
 def _digest(key: str) -> bytes:
@@ -302,7 +330,9 @@ _READERS: dict[str, Reader] = {
     "log_level": _one_of("critical", "error", "warning", "info", "debug"),
     "root_path": _path_prefix,
     "cors_origins": _origins,
+    "allowed_hosts": _hosts,
     "api_keys": _keys,
+    "key_names": _names,
     "public_listing": _truth,
     "max_per_caller": _whole(1, 100_000),
     "requests_per_minute": _whole(1, 1_000_000),

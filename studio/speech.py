@@ -11,11 +11,12 @@ from functools import partial
 
 from anyio import to_thread
 
-from engine import Engine, EngineError, EngineFull, EngineStats, Reference, Sampling, Utterance
-from studio.casting import Casting, Role, cast_turns
+from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
+from studio.background import Watch
+from studio.casting import Casting, plan_of
 from studio.conversation import Conversation
 from studio.delivery import DeliveredAs, Delivery
-from studio.errors import InvalidClip, LineFull, NotFound
+from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.fetch import Fetcher
 from studio.history import History
 from studio.host import EngineHost, HostStatus
@@ -27,12 +28,14 @@ from studio.performance import Performance
 from studio.recogniser import Transcriber
 from studio.recorder import Describe, Recorder, Retention
 from studio.references import References
-from studio.request import OWN_CLIP, Origin, SpeechRequest
+from studio.request import Origin, SpeechRequest
 from studio.takes import Take, Takes
-from studio.text import read_script
-from studio.voices import RANDOM, Progress, VoiceShelf
+from studio.voices import Progress, VoiceShelf
 
 log = logging.getLogger(__name__)
+
+WARMED = 16
+"""Favourites that the engine is made to remember at the start."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,8 +85,13 @@ class SpeechService:
         self.voices = voices
         self.takes = Takes()
         self._parts = Takes()  # of projects, which nobody lists
-        self.metrics = Metrics(host)
+        self.warming = Watch("warming")
+        self.background: list[Watch] = []
+        """How the work goes that nobody waits for."""
+        self.metrics = Metrics(host, self.background)
         self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
+        if self.recorder:
+            self.background.append(self.recorder.watch)
         self.history = History(voices.library, self.takes, self.recorder)
         self._limits = limits or Limits(None, None)
         self._references = References()
@@ -104,32 +112,27 @@ class SpeechService:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
         ``history`` is what was said before in a conversation; what is said now is added to it.
-        Raises UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        Raises InvalidRequest, UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        voice = None if request.has_clip else await to_thread.run_sync(self.voices.find, request.voice)
-        label = own_label = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
-        roles: tuple[Role, ...] = ()
-        if request.cast is not None:
-            roles = await to_thread.run_sync(cast_turns, request.text, request.cast, self.voices)
-            label = ", ".join(dict.fromkeys(role.label if role.turn.speaker else label for role in roles))
+        plan = await to_thread.run_sync(plan_of, request, self.voices)
+        voice = plan.voice
         sampling = request.sampling(voice.defaults if voice else {})
-        take = Take(origin.request_id, "waiting", label, sampling.seed, time.time(), origin.caller)
-        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, roles))
+        take = Take(origin.request_id, "waiting", plan.label, sampling.seed, time.time(), origin.caller)
+        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, plan.roles))
         try:
             own = partial(self._whose, engine, request, voice)
-            if roles:
+            if plan.roles:
                 casting = Casting(self.voices, engine, request.sampling, sampling)
-                parts = await delivery.unless_cancelled(casting.parts(roles, (own_label, own)))
+                parts = await delivery.unless_cancelled(casting.parts(plan.roles, (plan.own, own)))
                 gap, budget = request.turn_gap, request.max_frames
-                sounds = Conversation(engine, parts, gap, request.chunk_length, budget, origin.patient).sounds()
+                sounds = Conversation(engine, parts, gap, budget, origin.patient).sounds()
             else:
                 utterance = Utterance(request.text, await delivery.unless_cancelled(own()), sampling)
-                script = read_script(request.text, request.chunk_length)
                 turns = [] if history is None else history
-                sounds = Performance(engine, script, utterance, request.max_frames, turns, origin.patient).sounds()
+                sounds = Performance(engine, plan.script, utterance, request.max_frames, turns, origin.patient).sounds()
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -145,8 +148,8 @@ class SpeechService:
             media_type=encoder.media_type,
             sample_rate=encoder.sample_rate,
             seed=sampling.seed,
-            voice=label,
-            revision=voice.revision if voice and not roles else None,
+            voice=plan.label,
+            revision=voice.revision if voice and not plan.roles else None,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
@@ -179,7 +182,7 @@ class SpeechService:
         return voice
 
     def check(self, request: SpeechRequest) -> None:
-        """Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
         if not request.has_clip:
             self.voices.find(request.voice)
 
@@ -243,17 +246,28 @@ class SpeechService:
         self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
-        """Wait for the engine, then make the voices most likely wanted ready, so that nobody waits for that.
+        """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
 
-        Raises EngineError when the engine cannot start or stops, InvalidClip for a bad bundled clip.
+        Does nothing without an engine. Raises EngineError when it stops meanwhile, LibraryUnavailable.
         """
-        engine = await self.host.ready()
-        await self.voices.warm(engine)
-        for voice in await to_thread.run_sync(partial(self.voices.library.voices.page, favourite=True, limit=16)):
-            # One frame of each favourite: the engine then remembers its state after the reference.
-            references = await self.voices.references(engine, voice)
-            async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
-                pass
+        if not await self.host.comes_up():
+            return
+        engine, favourites, troubles = self.host.engine(), 0, 0
+        for voice in await to_thread.run_sync(self.voices.first_choices):
+            favourites += voice.favourite
+            try:
+                references = await self.voices.references(engine, voice)
+                if voice.favourite and favourites <= WARMED:
+                    # One frame of each favourite: the engine then remembers its state after the reference.
+                    async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                        pass
+            except LibraryUnavailable:
+                raise
+            except (StudioError, InvalidUtterance) as error:
+                troubles += 1
+                self.warming.went_wrong(f"the voice {voice.name} cannot be made ready", error)
+        if not troubles:
+            self.warming.went_well()
 
     async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
         clip = request.clip

@@ -12,13 +12,12 @@ import av
 import numpy as np
 from av.audio.stream import AudioStream
 
-from studio.audio.encode import wav_header
+from studio.audio.encode import WAV_HEADER, wav_header
 from studio.audio.formats import MEDIA_TYPES, open_encoder
 from studio.errors import InvalidRequest
 from studio.library.files import AudioFiles
 from studio.timeline import Timeline
 
-WAV_HEADER = 44
 PIECE = 256 * 1024
 """Bytes read at a time; even, as a sample has two."""
 MAX_WAV = 2**32 - 1 - WAV_HEADER

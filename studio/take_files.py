@@ -13,7 +13,9 @@ import av
 import numpy as np
 from av.error import FFmpegError
 
+from studio.audio.encode import WAV_HEADER
 from studio.audio.formats import open_encoder
+from studio.audio.sink import Sink
 from studio.errors import StudioError
 from studio.library import StoredTake
 
@@ -53,7 +55,7 @@ def encoded(path: Path, media_type: str, format_name: str, sample_rate: int | No
 
 def zipped(takes: Sequence[tuple[StoredTake, Path]], format_name: str, about: Sequence[object]) -> Iterator[bytes]:
     """A zip of takes with a manifest.json; one file at a time is in memory. Blocking. Raises StudioError."""
-    sink = _Sink()
+    sink = Sink()
     names: dict[str, int] = {}
     manifest = []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
@@ -79,24 +81,5 @@ def _unique(name: str, names: dict[str, int]) -> str:
 
 
 def _samples(path: Path, media_type: str) -> int | None:
-    """The length of a kept WAV, whose header has 44 bytes."""
-    return (path.stat().st_size - 44) // 2 if media_type == "audio/wav" else None
-
-
-class _Sink:
-    """What a zip is written to: it cannot seek, and gives away what it has."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._bytes += data
-        return len(data)
-
-    def flush(self) -> None:
-        pass
-
-    def take(self) -> bytes:
-        taken = bytes(self._bytes)
-        self._bytes.clear()
-        return taken
+    """The length of a kept WAV."""
+    return (path.stat().st_size - WAV_HEADER) // 2 if media_type == "audio/wav" else None

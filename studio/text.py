@@ -16,11 +16,20 @@ _PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNO
 _TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 _END = re.compile(
-    r"(?:[.!?…]+|[؟۔।॥]+)[\"'”’»)\]]*(?=\s)"  # scripts that put a space after a sentence
+    # Scripts that put a space after a sentence. A run of stops is looked at from its first one only: else a line of
+    # dots would be gone through from each of them.
+    r"(?:(?<![.!?…])[.!?…]+|(?<![؟۔।॥])[؟۔।॥]+)[\"'”’»)\]]*(?=\s)"
     r"|[。！？｡]+[”’」』）]*"  # scripts that do not
     r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
 )
 _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
+_BLANK = re.compile(r"\s+")
+_INSIDE = re.compile(r"\S")
+_BEFORE_A_WORD = re.compile(r"[\s(\"'“‘]")
+_NEAR = 64
+"""Characters that are looked at on one side of a place: no abbreviation, and no letter with its marks, is longer."""
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0e\ufe0f")
+"""Characters that are letters or marks by their category, and that nobody sees."""
 _ABBREVIATIONS = frozenset(
     re.findall(
         r"\S+",
@@ -45,6 +54,11 @@ class Pause:
 
 
 Script = tuple[Words | Pause, ...]
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in it that anybody could see, or say."""
+    return all(sign.isspace() or unicodedata.category(sign) in ("Cc", "Cf") or sign in _UNSEEN for sign in text)
 
 
 def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
@@ -75,9 +89,9 @@ def take_sentences(text: str) -> tuple[list[str], str]:
     A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
     """
     *sentences, rest = _cut(text, _sentence_ends(text))
-    if rest and not rest.strip() and sentences:
+    if sentences and not rest.strip():
         rest = ""
-    return [sentence.strip() for sentence in sentences if _speakable(sentence)], rest
+    return [sentence.strip() for sentence in sentences if not is_blank(sentence)], rest
 
 
 def _seconds(mark: re.Match[str]) -> float:
@@ -99,21 +113,31 @@ def split_text(text: str, limit: int) -> list[str]:
         if _size(held.strip()) > limit:
             *whole, held = _shorten(held, limit)
             parts += whole
-    return [part.strip() for part in (*parts, held) if _speakable(part)]
+    return [part.strip() for part in (*parts, held) if not is_blank(part)]
 
 
 def _shorten(text: str, limit: int) -> list[str]:
     """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
-    pieces = []
-    while _size(text.strip()) > limit:
-        window = _fitting(text, limit)
-        masked = _mask(text)
-        cuts = [found.end() for found in _CLAUSE.finditer(masked, 0, window) if found.end() > window // 3]
-        cuts = cuts or [found.end() for found in re.finditer(r"\s+", masked[:window])]
-        cut = cuts[-1] if cuts else _between_letters(text, window)
-        pieces.append(text[:cut])
-        text = text[cut:]
-    return [*pieces, text]
+    masked, end = _mask(text), len(text.rstrip())
+    tags = [found.span() for found in _TAG.finditer(text)]
+    cuts, start, tag = list[int](), 0, 0
+    while True:
+        at = cuts[-1] if cuts else 0
+        found = _INSIDE.search(text, max(start, at))
+        start = found.start() if found else end
+        if _size(text[start : min(end, start + limit + 1)]) <= limit:
+            return _cut(text, cuts)
+        while tag < len(tags) and tags[tag][1] <= at:
+            tag += 1
+        cuts.append(_last_place(text, masked, at, at + _fitting(text[at : at + limit], limit), tags[tag : tag + limit]))
+
+
+def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[int, int]]) -> int:
+    """Where to cut what begins ``at``, before ``window``; ``tags`` are the spans of those that come next."""
+    third = (window - at) // 3
+    cuts = [found.end() for found in _CLAUSE.finditer(masked, at, window) if found.end() - at > third]
+    cuts = cuts or [found.end() for found in _BLANK.finditer(masked, at, window)]
+    return cuts[-1] if cuts else _between_letters(text, at, window, tags)
 
 
 def _sentence_ends(text: str) -> list[int]:
@@ -125,11 +149,10 @@ def _goes_on(text: str, end: re.Match[str]) -> bool:
     """Whether a full stop ends an abbreviation, an initial or an ordinal number and not a sentence."""
     if end[0] != ".":
         return False
-    following = text[end.end() :].lstrip()
-    if following[:1].islower():
+    following = _INSIDE.search(text, end.end())
+    if following and following[0].islower():
         return True
-    word = re.search(r"[^\s(\"'“‘]*$", text[: end.start()])
-    last = word[0] if word else ""
+    last = _BEFORE_A_WORD.split(text[max(0, end.start() - _NEAR) : end.start()])[-1]
     return last.lower() in _ABBREVIATIONS or bool(re.fullmatch(r"(?:\w\.)*[A-ZÀ-Þ]|\d{1,2}", last))
 
 
@@ -143,27 +166,23 @@ def _cut(text: str, cuts: list[int]) -> list[str]:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """How many characters fit into ``limit`` bytes; at least one."""
+    """How many characters from the first on fit into ``limit`` bytes; at least one."""
     return max(1, len(text.encode()[:limit].decode(errors="ignore")))
 
 
-def _between_letters(text: str, cut: int) -> int:
-    """The nearest place before ``cut`` that is inside no tag and parts no letter from its marks."""
-    for tag in _TAG.finditer(text):
-        if tag.start() < cut < tag.end():
-            return tag.start() or tag.end()
-    at = cut
-    while 1 < at < len(text) and _joined(text[at - 1], text[at]):
-        at -= 1
-    return at
+def _between_letters(text: str, at: int, cut: int, tags: list[tuple[int, int]]) -> int:
+    """The nearest place before ``cut``, and after ``at``, that is inside no tag and parts no letter from its marks."""
+    for first, end in tags:
+        if first < cut < end:
+            return first if first > at else end
+    for place in range(cut, max(at, cut - _NEAR), -1):
+        if place == len(text) or not _joined(text[place - 1], text[place]):
+            return place
+    return cut
 
 
 def _joined(left: str, right: str) -> bool:
     return bool(unicodedata.combining(right)) or right in "\u200d\ufe0f" or left == "\u200d"
-
-
-def _speakable(text: str) -> bool:
-    return bool(text.strip())
 
 
 def _size(text: str) -> int:

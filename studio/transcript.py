@@ -6,8 +6,16 @@ import difflib
 import unicodedata
 from dataclasses import dataclass
 
+import numpy as np
+
+from studio.errors import InvalidRequest
+from studio.library.checks import MAX_TEXT
+
 ALIKE = 0.75
 """Words with this share of letters in common are taken for one word spelt in two ways."""
+
+MAX_ALIKE = 64
+"""Letters; what is longer is no word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +35,18 @@ class _Word:
 
 
 def compare(written: str, heard: str) -> tuple[Mark, ...]:
-    """The transcript in pieces, marked where other words were heard; spelling, case and signs do not count."""
+    """The transcript in pieces, marked where other words were heard; spelling, case and signs do not count.
+
+    Blocking: 50 ms for the longest texts. Raises InvalidRequest for one of more than MAX_TEXT characters.
+    """
+    for name, text in (("ref_text", written), ("heard", heard)):
+        if len(text) > MAX_TEXT:
+            raise InvalidRequest(f"{name} has {len(text)} characters; at most {MAX_TEXT} are allowed", name)
     written, heard = (unicodedata.normalize("NFC", text) for text in (written, heard))
     ours, theirs = _words(written), _words(heard)
-    matcher = difflib.SequenceMatcher(None, [w.folded for w in ours], [w.folded for w in theirs], autojunk=False)
     marks, position = list[Mark](), 0
-    for kind, first, last, start, end in matcher.get_opcodes():
-        left, right = _joined(ours[first:last]), _joined(theirs[start:end])
-        if kind == "equal" or _alike(left, right):
+    for first, last, start, end in _differences([w.folded for w in ours], [w.folded for w in theirs]):
+        if _alike(_joined(ours[first:last]), _joined(theirs[start:end])):
             continue
         begins = ours[first].start if first < len(ours) else len(written)
         ends = ours[last - 1].end if last > first else begins
@@ -44,6 +56,32 @@ def compare(written: str, heard: str) -> tuple[Mark, ...]:
         marks.append(Mark(written[begins:ends], there))
         position = ends
     return (*marks, Mark(written[position:])) if position < len(written) else tuple(marks)
+
+
+def _differences(ours: list[str], theirs: list[str]) -> list[tuple[int, int, int, int]]:
+    """Where the two lists differ, beside a longest common subsequence: first and last + 1 in the one and the other.
+
+    By a table of all lengths, row by row: the time is the product of the lists' lengths, whatever is in them.
+    (difflib's grows with the third power where words come again and again.)
+    """
+    numbers = {word: number for number, word in enumerate({*ours, *theirs})}
+    across = np.array([numbers[word] for word in theirs], np.int32)
+    common = np.zeros((len(ours) + 1, len(theirs) + 1), np.int16)
+    for row, word in enumerate(ours):
+        with_this = np.maximum(common[row, 1:], common[row, :-1] + (across == numbers[word]))
+        common[row + 1, 1:] = np.maximum.accumulate(with_this)
+    found, last, end, row, column = list[tuple[int, int, int, int]](), len(ours), len(theirs), len(ours), len(theirs)
+    while row and column:
+        if ours[row - 1] == theirs[column - 1]:
+            found.append((row, last, column, end))
+            row, column = row - 1, column - 1
+            last, end = row, column
+        elif common[row - 1, column] >= common[row, column - 1]:
+            row -= 1
+        else:
+            column -= 1
+    found.append((0, last, 0, end))
+    return [each for each in reversed(found) if each[0] < each[1] or each[2] < each[3]]
 
 
 def _joined(words: list[_Word]) -> str:
@@ -62,7 +100,9 @@ def _words(text: str) -> list[_Word]:
                 joined = False
                 continue
             is_dense = sign >= "\u2e80"
-            if joined and not is_dense:
+            if words and words[-1].start == position and is_dense:  # one letter that stands for several
+                words[-1] = _Word(words[-1].folded + sign, position, position + 1)
+            elif joined and not is_dense:
                 last = words.pop()
                 words.append(_Word(last.folded + sign, last.start, position + 1))
             else:
@@ -72,4 +112,6 @@ def _words(text: str) -> list[_Word]:
 
 
 def _alike(left: str, right: str) -> bool:
-    return bool(left and right) and difflib.SequenceMatcher(None, left, right).ratio() >= ALIKE
+    if not left or not right or max(len(left), len(right)) > MAX_ALIKE:
+        return False
+    return difflib.SequenceMatcher(None, left, right).ratio() >= ALIKE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,9 @@ OPENAI_VOICES = (
 )  # fmt: skip
 """OpenAI's built-in names, which many clients send whatever the server: each means one of ours,
 unless a voice of the library has that name."""
+
+Preferred = Mapping[str, Sequence[str]]
+"""An alias, and slugs of voices."""
 
 Progress = Callable[[float], None]
 """Hears how much of a voice is encoded, 0 to 1."""
@@ -44,6 +48,8 @@ class ListedVoice:
     favourite: bool = False
     defaults: dict[str, Scalar] = field(default_factory=dict)
     """What it presets of the sampling."""
+    created: float = 0.0
+    """Unix time; 0 for the random one, which is made anew for every take."""
 
 
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
@@ -52,8 +58,10 @@ RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
 class VoiceShelf:
     """Finds voices in a library, and encodes what was never encoded. Used from one event loop."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, preferred: Preferred | None = None) -> None:
+        """``preferred``: which bundled voices the default and OpenAI's names mean, the first that is there."""
         self.library = library
+        self._preferred = preferred or {}
         self._encoding: dict[tuple[str, str], asyncio.Task[np.ndarray]] = {}
 
     @property
@@ -66,11 +74,23 @@ class VoiceShelf:
     def aliases(self) -> dict[str, str]:
         """Name to voice id, for every other name that is understood."""
         bundled = self._bundled()
-        own = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
-        return {name: _meant(name, bundled) for name in (*own, DEFAULT)}
+        free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
+        return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
 
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
+
+    def _meant(self, alias: str, bundled: list[str]) -> str:
+        """Which bundled voice an alias stands for. Only aliases of a voice that goes mean another one then.
+
+        Without a preference the default is the first, and each of OpenAI's names has an order of its own.
+        """
+        for name in self._preferred.get(alias, ()):
+            if name in bundled:
+                return name
+        if alias == DEFAULT:
+            return bundled[0]
+        return max(bundled, key=lambda name: hashlib.sha256(f"{alias} {name}".encode()).digest())
 
     def _instead(self, wanted: str) -> str:
         """What there is: names like the wanted one, or else the first of all."""
@@ -99,7 +119,7 @@ class VoiceShelf:
             alias = wanted.casefold()
             if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
                 raise UnknownVoice(f"{error}; {self._instead(alias)}", "voice") from None
-            meant = RANDOM if alias == RANDOM else _meant(alias, self._bundled())
+            meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 
     async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
@@ -121,13 +141,8 @@ class VoiceShelf:
                 progress((position + 1) / len(voice.samples))
         return tuple(references)
 
-    async def warm(self, engine: Engine) -> None:
-        """Encode whatever favourites and bundled voices still lack. Raises InvalidClip, EngineStopped."""
-        voices = await to_thread.run_sync(self._first_choices)
-        for voice in voices:
-            await self.references(engine, voice)
-
-    def _first_choices(self) -> Iterable[Voice]:
+    def first_choices(self) -> Iterable[Voice]:
+        """The voices most likely wanted, favourites first. Blocking."""
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
@@ -156,9 +171,13 @@ class VoiceShelf:
 
 def _listed(voice: Voice) -> ListedVoice:
     text = voice.samples[0].text if voice.samples else ""
-    return ListedVoice(voice.slug, voice.name, text, voice.language, voice.bundled, voice.favourite, voice.defaults)
-
-
-def _meant(alias: str, bundled: list[str]) -> str:
-    """Which bundled voice an alias stands for: the default is the first, OpenAI's names go round them all."""
-    return bundled[0 if alias == DEFAULT else OPENAI_VOICES.index(alias) % len(bundled)]
+    return ListedVoice(
+        id=voice.slug,
+        name=voice.name,
+        text=text,
+        language=voice.language,
+        bundled=voice.bundled,
+        favourite=voice.favourite,
+        defaults=voice.defaults,
+        created=voice.created,
+    )

@@ -22,6 +22,7 @@ MAX_FUNCTION_LINES = 60
 
 ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqlite3", "sqlite_utils", "studio"}
 BROAD_EXCEPT_ALLOWED = {
+    "studio/background.py": "work that nobody waits for must not end unheard",
     "engine/loop.py": "whatever kills the engine's thread is told to every caller",
     "engine/clips.py": "whatever goes wrong with a clip is told to those who brought it",
     "engine/vocoder.py": "whatever kills the codec's thread is told to every caller",
@@ -195,6 +196,63 @@ def _is_broad(caught: ast.expr | None) -> bool:
 def _raises_again(handler: ast.ExceptHandler) -> bool:
     last = handler.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
+
+
+def _blocking_names() -> set[str]:
+    """Functions that say in their docstring that they block, and those that call them; only names with one meaning.
+
+    Generators do so only once they are iterated, and are left out.
+    """
+    named: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+    for path in PRODUCT:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                named.setdefault(node.name, []).append(node)
+    single = {
+        name: nodes[0]
+        for name, nodes in named.items()
+        if len(nodes) == 1 and isinstance(nodes[0], ast.FunctionDef)
+        if not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(nodes[0]))
+    }
+    blocking = {name for name, node in single.items() if re.search(r"\b[Bb]locking\b", ast.get_docstring(node) or "")}
+    while (
+        more := {
+            name for name, node in single.items() if {_name_of_call(call) for call in _called_at_once(node)} & blocking
+        }
+        - blocking
+    ):
+        blocking |= more
+    return blocking
+
+
+def _name_of_call(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _called_at_once(node: ast.AST) -> Iterator[ast.Call]:
+    """Calls that a coroutine makes itself: not what it awaits, nor what functions inside it do."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        awaited = isinstance(node, ast.Await) and child is node.value
+        if isinstance(child, ast.Call) and not awaited:
+            yield child
+        yield from _called_at_once(child)
+
+
+def test_a_coroutine_calls_nothing_that_blocks() -> None:
+    """What says "Blocking" in its docstring is handed to a thread, so that no stream stands still meanwhile."""
+    blocking = _blocking_names()
+    assert {"knows", "take_in", "export_voice"} < blocking
+    found = [
+        f"{name_of(path)}:{call.lineno} {name}"
+        for path in PRODUCT
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.AsyncFunctionDef)
+        for call in _called_at_once(node)
+        if (name := _name_of_call(call)) in blocking
+    ]
+    assert not found
 
 
 def test_the_list_of_broad_excepts_is_not_longer_than_needed() -> None:

@@ -2,7 +2,7 @@
 
     python -m training.evaluate assets/fry --root UNPACKED_DEBIAN_PACKAGES --pictures OUT
 
-Held-out sentences only. Word error is that of a weak recogniser, so read it against `wer_source`, the
+Sentences that training never had. Word error is that of a weak recogniser, so read it against `wer_source`, the
 synthesiser's own audio of the same sentences.
 """
 
@@ -37,7 +37,7 @@ from training.measures import (
 )
 from training.pictures import draw
 from training.synthesise import Synthesiser
-from training.text import fortune_sentences, is_held_out
+from training.texts.evaluation import evaluation_sentences
 from training.voices import DEFAULT_VOICE, VOICES
 
 SIZE_FILES = ("config.json", "model.safetensors", "tokenizer.json", "codec.pth", "codec.yaml")
@@ -218,8 +218,7 @@ async def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, flo
         codec = load_codec(arguments.checkpoint, "cpu")
         synthesiser = Synthesiser(arguments.root, scratch / "source.wav")
         evaluation = Evaluation(engine, codec, synthesiser, arguments)
-        held = [s for s in fortune_sentences(arguments.root) if is_held_out(s) and 20 <= len(s) <= 90 and s.isascii()]
-        held = [s for s in held if not any(c.isdigit() for c in s)]
+        held = [judged.text for judged in evaluation_sentences() if judged.text == judged.words]
         texts = held[:: max(1, len(held) // arguments.sentences)][: arguments.sentences]
         figures |= await evaluation.words(texts, seed=100)
         print(json.dumps(figures, indent=1), flush=True)

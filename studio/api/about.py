@@ -20,20 +20,21 @@ def about_routes(service: SpeechService, settings: Settings) -> APIRouter:
     routes = APIRouter(tags=["system"])
     logging.getLogger().addHandler(WARNINGS)
 
-    async def facts() -> dict[str, object]:
+    def facts() -> dict[str, object]:
+        """Blocking."""
         return {
             "object": "studio",
             "model": service.host.model_id,
             "keys_needed": bool(settings.api_keys),
             "settings": settings_in_force(settings),
             "versions": versions(),
-            "storage": await to_thread.run_sync(storage, service.voices.library),
+            "storage": storage(service.voices.library),
         }
 
     @routes.get("/v1/settings")
     async def get_settings() -> JSONResponse:
         """The settings in force and where each comes from, versions, storage. Keys are only counted."""
-        return JSONResponse(await facts())
+        return JSONResponse(await to_thread.run_sync(facts))
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:
@@ -42,11 +43,12 @@ def about_routes(service: SpeechService, settings: Settings) -> APIRouter:
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
         failed = [take.as_json() for take in service.takes.list(request.state.caller) if take.state == "failed"]
         now = datetime.now(timezone.utc)
-        file = await facts() | {
+        file = await to_thread.run_sync(facts) | {
             "at": now.isoformat(timespec="seconds"),
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
+            "background": {each.name: asdict(each.status) for each in service.background},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines,
         }

@@ -6,23 +6,23 @@ import base64
 import binascii
 import hashlib
 import hmac
+from pathlib import Path
 
-from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from studio.api.document import OPEN
 from studio.api.errors import ApiError, error_response
+from studio.api.origins import Origins
+from studio.api.sessions import Sessions
 from studio.api.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
-from studio.settings import Settings
+from studio.settings import Settings, on_space
 
-OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
-"""The last one tells nothing: Gradio, where it launches the page itself, knocks there."""
-CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
 class Access:
-    """Pure ASGI. Names the caller in scope["state"]["caller"]: its key, or its address where no keys are set;
+    """Pure ASGI. Names the caller in scope["state"]["caller"]: the owner of its key, or its address without keys;
     and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
 
     Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
@@ -31,24 +31,24 @@ class Access:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._digests = settings.api_keys
+        self._owner = settings.owner
         self._public_listing = settings.public_listing
-        self._origins = settings.cors_origins
-        self._sign_in = SignIn(settings.root_path, self._knows)
+        self._origins = Origins(settings)
+        sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
+        self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if self._is_forged(scope):
-            told = ApiError(
-                403, "Pages of other origins may not do this; see CORS_ORIGINS.", None, "origin_not_allowed"
-            )
-            await error_response(told)(scope, receive, send)
+        if (refusal := self._origins.refusal(scope)) is not None:
+            await _tell(refusal, scope, receive, send)
             return
-        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT):
+        is_own = self._origins.trust(scope) == "own"
+        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
             await self._sign_in(scope, receive, send)
             return
-        caller = self._caller(scope)
+        caller = self._caller(scope, is_own)
         if caller is None:
             await self._refuse(scope, receive, send)
             return
@@ -56,23 +56,16 @@ class Access:
         scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
         await self._app(scope, receive, send)
 
-    def _is_forged(self, scope: Scope) -> bool:
-        """Whether somebody else's page makes a browser change something here, with the login of who looks at it.
-
-        CORS alone lets forms through: they are sent first and only their answer is withheld.
-        """
-        if scope.get("method") not in CHANGING or "*" in self._origins:
-            return False
-        headers = Headers(scope=scope)
-        return headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in self._origins
-
-    def _caller(self, scope: Scope) -> str | None:
+    def _caller(self, scope: Scope, is_own: bool) -> str | None:
+        """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set."""
         address = (scope.get("client") or ("unknown", 0))[0]
         if not self._digests:
             return f"address {address}"
-        key = _token(scope) or self._sign_in.key_of(scope)
-        if self._knows(key):
-            return f"key {hashlib.sha256(key).hexdigest()[:12]}"
+        scheme, key = _credentials(scope)
+        if (scheme == b"bearer" or is_own) and self._knows(key):
+            return self._owner(hashlib.sha256(key).digest())
+        if is_own and (digest := self._sign_in.key_of(scope)) is not None:
+            return self._owner(digest)
         path = scope["path"]
         listing = scope.get("method") == "GET" and path.startswith(LISTINGS) and self._public_listing
         return f"address {address}" if path in OPEN or listing else None
@@ -97,16 +90,27 @@ class Access:
             await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)
 
 
-def _token(scope: Scope) -> bytes:
-    """The key that was sent, empty when there is none."""
+async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Say no in the words of who asked: a socket, a program of the API, a person."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
+    elif scope["path"].startswith("/v1"):
+        await error_response(error)(scope, receive, send)
+    else:
+        await PlainTextResponse(error.message, error.status)(scope, receive, send)
+
+
+def _credentials(scope: Scope) -> tuple[bytes, bytes]:
+    """The scheme, bearer or basic, and the key that was sent; both empty when there is none."""
     for name, value in scope["headers"]:
         if name == b"authorization":
             scheme, _, rest = value.strip().partition(b" ")
-            if scheme.lower() == b"bearer":
-                return rest.strip()
-            if scheme.lower() == b"basic":
+            scheme = scheme.lower()
+            if scheme == b"bearer":
+                return scheme, rest.strip()
+            if scheme == b"basic":
                 try:
-                    return base64.b64decode(rest.strip(), validate=True).partition(b":")[2]
+                    return scheme, base64.b64decode(rest.strip(), validate=True).partition(b":")[2]
                 except (binascii.Error, ValueError):
-                    return b""
-    return b""
+                    return b"", b""
+    return b"", b""

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
-from studio.api.document import body_doc
+from studio.api.document import answers, reads
 from studio.api.errors import ApiError, describe, envelope
 from studio.api.fields import in_our_words
 from studio.api.hangup import until_hangup
@@ -24,7 +24,7 @@ from studio.errors import StudioError
 from studio.request import Origin
 from studio.speech import SpeechService
 
-BATCH_DOC = body_doc(BatchBody, "application/json", "application/x-ndjson")
+BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
 Result = dict[str, object]
 
@@ -102,7 +102,7 @@ class _Batch:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
-            body = with_model_as_voice(self._service, body)
+            body = await with_model_as_voice(self._service, body)
             async with self._places:
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
                 speech = await self._service.speak(body.speech_request(), origin)

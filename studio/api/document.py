@@ -6,12 +6,16 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from studio.api.fields import IGNORED, MEAN, REFUSED
-from studio.api.schemas import BatchBody, SpeechBody
 
 REFERENCE = "#/components/schemas/{model}"
+
+OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
+"""Addresses that ask for no key. The last tells nothing: Gradio, where it launches the page itself, knocks there."""
 
 ERROR: dict[str, Any] = {
     "type": "object",
@@ -31,30 +35,58 @@ ERROR: dict[str, Any] = {
 }
 
 
-def body_doc(model: type[SpeechBody] | type[BatchBody], *media_types: str) -> dict[str, Any]:
-    """What a route says of the body that it reads and of its answer's types."""
-    schema = {"$ref": REFERENCE.format(model=model.__name__)}
-    return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
-        "responses": {"200": {"description": "As asked for.", "content": {name: {} for name in media_types}}},
-    }
+_BODIES: dict[str, type[BaseModel]] = {}
+"""What routes read by themselves, by name, for the document's list of schemas."""
+CUT = ("start", "end", "gain_db", "channel")
+"""Fields of every form with a clip; text, as all fields of forms are."""
 
 
-def install_document(app: FastAPI) -> None:
-    """Serve the document at /openapi.json."""
+def reads(model: type[BaseModel]) -> dict[str, Any]:
+    """What a route says of the JSON body that it reads, as its openapi_extra."""
+    _BODIES[model.__name__] = model
+    return _body("application/json", {"$ref": REFERENCE.format(model=model.__name__)})
+
+
+def reads_form(file: str, *fields: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The same of a multipart form: the name of its file, of its other fields, and of those that must be there."""
+    properties: dict[str, Any] = {name: {"type": "string"} for name in fields}
+    properties[file] = {"type": "string", "format": "binary"}
+    return _body("multipart/form-data", {"type": "object", "properties": properties, "required": list(required)})
+
+
+def answers(*media_types: str) -> dict[str, Any]:
+    """What a route says of its answer's types, as its openapi_extra."""
+    return {"responses": {"200": {"description": "As asked for.", "content": {name: {} for name in media_types}}}}
+
+
+def sends(*media_types: str) -> dict[str, Any]:
+    """The arguments of a route whose answer is one of these types, and no JSON."""
+    return {"response_class": Response, "openapi_extra": answers(*media_types)}
+
+
+def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {media_type: {"schema": schema}}}}
+
+
+def install_document(app: FastAPI, needs_key: bool) -> None:
+    """Serve the document at /openapi.json; ``needs_key``: whether the API asks for one."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _document(app)
+            app.openapi_schema = _document(app, needs_key)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_about())
-    _, definitions = models_json_schema([(SpeechBody, "validation"), (BatchBody, "validation")], ref_template=REFERENCE)
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    _, definitions = models_json_schema([(model, "validation") for model in _BODIES.values()], ref_template=REFERENCE)
+    components = document.setdefault("components", {})
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "One of API_KEYS."}}
+    if needs_key:
+        document["security"] = [{"key": []}]
+    schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which nobody ever gets here
         schemas.pop(name, None)
     schemas.update(definitions["$defs"] | {"Error": ERROR})
@@ -65,6 +97,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["responses"].pop("422", None)
+            if path in OPEN:
+                operation["security"] = []
             if path.startswith("/v1/"):
                 operation["responses"] |= {"4XX": refusal, "5XX": refusal}
     return document

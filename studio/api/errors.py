@@ -6,11 +6,13 @@ import http
 import logging
 from dataclasses import dataclass, field
 
+import anyio
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import (
     CheckpointError,
@@ -42,6 +44,9 @@ from studio.errors import (
 
 log = logging.getLogger(__name__)
 
+DRAINED = 128 * 1024 * 1024
+"""Bytes."""
+DRAIN_SECONDS = 60
 RETRY_SECONDS = 2
 """What a caller is told to wait when nothing better is known."""
 
@@ -105,8 +110,28 @@ def envelope(error: ApiError) -> dict[str, object]:
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
 
 
+class DrainedResponse(JSONResponse):
+    """An answer given before the request's body is read: what still comes is received and thrown away.
+
+    The answer is complete for its reader at once. To close the connection of a caller who is still sending would take
+    the answer with it; so that happens only after DRAINED bytes or DRAIN_SECONDS.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        received, more = 0, True
+        with anyio.move_on_after(DRAIN_SECONDS):
+            while more and received < DRAINED:
+                message = await receive()
+                received += len(message.get("body", b""))
+                more = message.get("more_body", False)
+        await send({"type": "http.response.body", "body": b""})
+
+
 def error_response(error: ApiError) -> JSONResponse:
-    return JSONResponse(envelope(error), error.status, headers=error.headers)
+    kind = DrainedResponse if error.status == 413 else JSONResponse
+    return kind(envelope(error), error.status, headers=error.headers)
 
 
 async def _known(request: Request, error: Exception) -> Response:
@@ -127,13 +152,33 @@ async def _invalid(request: Request, error: Exception) -> Response:
     return error_response(ApiError(400, f"{name}: {first['msg']}", name, "invalid_value"))
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    """Never the stack to the caller; the log has it under the request's id."""
-    request_id = request.scope.get("state", {}).get("request_id", "")
-    log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
-    error = ApiError(500, f"The server had an error; its log has it under {request_id}.")
-    error.headers = {"x-request-id": request_id}  # this answer is given outside the middleware
-    return error_response(error)
+class Unforeseen:
+    """Pure ASGI: a fault of ours is a 500 in the envelope, under the same headers as every other answer.
+
+    Never the stack to the caller; the log has it under the request's id.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noted)
+        except Exception as error:
+            if scope["type"] == "http":
+                request_id = scope["state"]["request_id"]
+                log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
+                if not begun:
+                    told = ApiError(500, f"The server had an error; its log has it under {request_id}.")
+                    await error_response(told)(scope, receive, send)
+            raise
 
 
 async def _left(request: Request, error: Exception) -> Response:
@@ -147,4 +192,3 @@ def install_errors(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _left)
-    app.add_exception_handler(Exception, _unforeseen)

@@ -1,4 +1,4 @@
-"""Work for a caller who may leave: the work is cancelled as soon as the connection ends."""
+"""Work for a caller who may leave: the work is cancelled as soon as the connection ends, and its result let go of."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import anyio
 from fastapi import Request
 from starlette.requests import ClientDisconnect
+
+from studio.speech import Speech
 
 Result = TypeVar("Result")
 
@@ -23,11 +26,21 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ClientDisconnect
-        return working.result()
+    except BaseException:
+        await let_go(working)
+        raise
     finally:
-        for task in (working, watching):
-            task.cancel()
-        await asyncio.gather(working, watching, return_exceptions=True)
+        watching.cancel()
+    return working.result()
+
+
+async def let_go(work: asyncio.Future[Any]) -> None:
+    """End work whose result nobody takes any more. A speech that is there all the same gives its place back."""
+    work.cancel()
+    with anyio.CancelScope(shield=True):
+        result: object = (await asyncio.gather(work, return_exceptions=True))[0]
+        if isinstance(result, Speech):
+            await result.aclose()
 
 
 async def _hangup(request: Request) -> None:

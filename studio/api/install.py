@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import Response
+from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
 
 from studio.api.about import about_routes
 from studio.api.access import Access
 from studio.api.batch import batch_routes
 from studio.api.document import install_document
-from studio.api.errors import ApiError, install_errors
+from studio.api.errors import ApiError, Unforeseen, error_response, install_errors
 from studio.api.library import LibraryRoutes
 from studio.api.listing import listing_routes
-from studio.api.middleware import EXPOSED, RequestIds
+from studio.api.middleware import EXPOSED, CleanAddresses, RequestIds
 from studio.api.project_files import ProjectFiles
 from studio.api.projects import ProjectRoutes
 from studio.api.requests import request_routes
@@ -30,13 +27,11 @@ from studio.projects import ProjectDesk
 from studio.settings import Settings
 from studio.speech import SpeechService
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
-
 
 def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
-    install_document(app)
+    install_document(app, bool(settings.api_keys))
     routers = [
         speech_routes(service, settings),
         batch_routes(service),
@@ -53,29 +48,37 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: 
     ]
     for router in routers:
         app.include_router(router)
-    app.router.routes.append(Route("/v1/{path:path}", _nothing_here(routers), methods=METHODS, include_in_schema=False))
+    for path in ("/v1", "/v1/{path:path}", "/V1", "/V1/{path:path}"):
+        app.router.routes.append(Route(path, NothingHere(routers), include_in_schema=False))
+    app.add_middleware(CleanAddresses)
     app.add_middleware(Access, settings=settings)
+    app.add_middleware(Unforeseen)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )
     app.add_middleware(RequestIds)
 
 
-def _nothing_here(routers: list[APIRouter]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    """A page mounted at "/" would take every address that no route fits, and answer in HTML."""
+class NothingHere:
+    """An ASGI app, and so for whatever method: 405 where another one is right, else 404.
 
-    async def nothing_here(request: Request) -> Response:
+    A page mounted at "/" would take every address that no route fits, and answer in HTML.
+    """
+
+    def __init__(self, routers: list[APIRouter]) -> None:
+        self._routers = routers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed: set[str] = set()
-        for route in (route for router in routers for route in router.routes):
-            if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+        for route in (route for router in self._routers for route in router.routes):
+            if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE:
                 allowed |= route.methods or set()
-        url = f"{request.method} {request.url.path}"
+        url = f"{scope['method']} {scope['path']}"
+        error = ApiError(404, f"Invalid URL ({url})")
         if allowed:
-            raise ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
-        raise ApiError(404, f"Invalid URL ({url})")
-
-    return nothing_here
+            error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
+        await error_response(error)(scope, receive, send)

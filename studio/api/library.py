@@ -12,17 +12,19 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.advisor import cut_json
 from studio.api.body import as_model, read_json
+from studio.api.document import reads, reads_form, sends
 from studio.api.upload import Form, read_form
 from studio.api.voice_json import version_wanted, voice_response
 from studio.api.voice_schemas import ChosenSamples, NewName, SampleBody, VoiceBody
-from studio.api.voices import FORM_LIMIT, cut_of, sample_of
+from studio.api.voices import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, cut_of, sample_of
 from studio.audio.encode import pcm16, wav_header
+from studio.audio.read import MEDIA_TYPES
 from studio.describe import sample_json, voice_json
 from studio.editing import add_sample, choose_samples, duplicate, edit_sample, find_sample, go_back, remove_sample
 from studio.errors import InvalidRequest, NotFound
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Voice
-from studio.library.checks import clean_language
+from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.listing import Order
 from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.pack import MEDIA_TYPE as PACK_TYPE
@@ -31,6 +33,10 @@ from studio.transcript import compare
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
+
+ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
+WRITE_DOWN = reads_form(*SAMPLE, "language", required=("audio_sample",))
+ADD_SAMPLE = reads_form(*SAMPLE, "speaker", required=SPOKEN_CLIP)
 
 # What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
@@ -47,26 +53,26 @@ class LibraryRoutes:
         routes = APIRouter(tags=["library"])
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
-        routes.post("/v1/voices/advise")(self.advise)
-        routes.post("/v1/voices/transcribe")(self.transcribe)
-        routes.post("/v1/voices/inspect")(self.inspect)
-        routes.post("/v1/voices/import")(self.import_pack)
-        routes.get(voice + "/export")(self.export)
+        routes.post("/v1/voices/advise", openapi_extra=ADVISE)(self.advise)
+        routes.post("/v1/voices/transcribe", openapi_extra=WRITE_DOWN)(self.transcribe)
+        routes.post("/v1/voices/inspect", openapi_extra=reads_form("file", required=("file",)))(self.inspect)
+        routes.post("/v1/voices/import", openapi_extra=reads_form("file", "name", required=("file",)))(self.import_pack)
+        routes.get(voice + "/export", **sends(PACK_TYPE))(self.export)
         routes.get("/v1/voices")(self.list_voices)
         routes.get(voice)(self.get_voice)
-        routes.patch(voice)(self.edit_voice)
+        routes.patch(voice, openapi_extra=reads(VoiceBody))(self.edit_voice)
         routes.delete(voice)(self.delete_voice)
         routes.post(voice + "/restore")(self.restore_voice)
         routes.get(voice + "/revisions")(self.list_revisions)
         routes.post(voice + "/revisions/{revision}/restore")(self.go_back)
-        routes.post(voice + "/duplicate")(self.duplicate)
-        routes.get(voice + "/preview")(self.preview)
+        routes.post(voice + "/duplicate", openapi_extra=reads(NewName))(self.duplicate)
+        routes.get(voice + "/preview", **sends("audio/wav"))(self.preview)
         routes.get(voice + "/samples")(self.list_samples)
-        routes.post(voice + "/samples")(self.add_sample)
-        routes.put(voice + "/samples")(self.choose_samples)
-        routes.patch(sample)(self.edit_sample)
+        routes.post(voice + "/samples", openapi_extra=ADD_SAMPLE)(self.add_sample)
+        routes.put(voice + "/samples", openapi_extra=reads(ChosenSamples))(self.choose_samples)
+        routes.patch(sample, openapi_extra=reads(SampleBody))(self.edit_sample)
         routes.delete(sample)(self.remove_sample)
-        routes.get(sample + "/audio")(self.get_clip)
+        routes.get(sample + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_clip)
         return routes
 
     def list_voices(
@@ -130,7 +136,7 @@ class LibraryRoutes:
 
     async def add_sample(self, reference: str, request: Request) -> Response:
         """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted."""
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
         new = await sample_of(form)
         save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
@@ -192,13 +198,13 @@ class LibraryRoutes:
         With ``heard``, the words that a recogniser heard, ``marks`` are the pieces of ref_text, and what was heard
         where they differ.
         """
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
         intake = await _taken_in(form, text)
         told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
         told |= intake.advice.as_json()
         if heard:
-            told["marks"] = [asdict(mark) for mark in compare(text, heard)]
+            told["marks"] = [asdict(mark) for mark in await to_thread.run_sync(compare, text, heard)]
         return JSONResponse(told)
 
     async def transcribe(self, request: Request) -> JSONResponse:
@@ -206,13 +212,14 @@ class LibraryRoutes:
 
         Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
         """
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
         text = form.text("ref_text", "transcript")
         intake = await _taken_in(form, text)
         heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
         told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
         if text:
-            told["marks"] = [asdict(mark) for mark in compare(text, heard.text)]
+            marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT])
+            told["marks"] = [asdict(mark) for mark in marks]
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
@@ -224,13 +231,13 @@ class LibraryRoutes:
 
     async def inspect(self, request: Request) -> JSONResponse:
         """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
-        form = await read_form(request, PACK_LIMIT)
+        form = await read_form(request, PACK_LIMIT, "file")
         pack = await to_thread.run_sync(read_pack, form.file("file", "pack"))
         return JSONResponse({"object": "voice.pack"} | pack.as_json())
 
     async def import_pack(self, request: Request) -> Response:
         """Put a pack into the library (multipart: file, and another name if wanted)."""
-        form = await read_form(request, PACK_LIMIT)
+        form = await read_form(request, PACK_LIMIT, "file")
         save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
         return voice_response(request, await self._service.save_voice(save))
 

@@ -1,11 +1,16 @@
-"""What every HTTP exchange gets: a request id, and on our own routes never a cached answer."""
+"""What every HTTP exchange gets: a request id, an address without NUL, and on our own routes never a cached answer."""
 
 from __future__ import annotations
+
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from studio.api.errors import describe, error_response
+from studio.errors import InvalidRequest
 from studio.request import new_request_id
+from studio.strings import check_strings
 
 EXPOSED = (
     "etag",
@@ -44,3 +49,21 @@ class RequestIds:
             await send(message)
 
         await self._app(scope, receive, send_named)
+
+
+class CleanAddresses:
+    """Pure ASGI: an address whose path or query has a NUL is refused; other bytes that are no text are replaced."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                check_strings(scope["path"], "path")
+                if b"%00" in scope["query_string"]:
+                    check_strings(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+            except InvalidRequest as error:
+                await error_response(describe(error))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import BinaryIO
 from urllib.parse import quote
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from studio.api.document import sends
 from studio.api.project_schemas import timeline_json
+from studio.api.ranges import in_threads, of_file, of_path, ranged
 from studio.documents.subtitles import write_srt
 from studio.errors import InvalidRequest, NotFound
 from studio.parcel import zipped
 from studio.projects import ProjectDesk
-from studio.stitch import FORMATS, M4B, PIECE, StitchedWav, encoded, write_m4b
+from studio.stitch import FORMATS, M4B, StitchedWav, encoded, write_m4b
 from studio.timeline import Timeline
-
-ReadBytes = Callable[[int, int], Iterator[bytes]]
-"""From the first byte to the one after the last."""
-
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 class ProjectFiles:
@@ -36,96 +31,63 @@ class ProjectFiles:
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
-        routes.get(project + "/takes/{take_id}/audio")(self.take)
+        routes.get(project + "/takes/{take_id}/audio", **sends("audio/wav"))(self.take)
         routes.get(project + "/timeline")(self.timeline)
-        routes.get(project + "/audio")(self.audio)
-        routes.get(project + "/zip")(self.zip)
-        routes.get(project + "/subtitles")(self.subtitles)
+        routes.get(project + "/audio", **sends(*FORMATS.values()))(self.audio)
+        routes.get(project + "/zip", **sends("application/zip"))(self.zip)
+        routes.get(project + "/subtitles", **sends("application/x-subrip"))(self.subtitles)
         return routes
 
     def take(self, project_id: str, take_id: str, request: Request) -> Response:
         """One take of one part: a WAV file."""
-        take = self._library.projects.take(project_id, request.state.caller, take_id)
+        take = self._library.projects.take(project_id, request.state.sees, take_id)
         path = self._library.files.path(take.audio)
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
-        return _ranged(
-            request, path.stat().st_size, take.audio, lambda start, stop: _of_file(path.open("rb"), start, stop)
-        )
+        return ranged(request, path.stat().st_size, take.audio, of_path(path), "audio/wav")
 
     def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
-        return JSONResponse(timeline_json(self._desk.timeline(project_id, request.state.caller, partial)))
+        return JSONResponse(timeline_json(self._desk.timeline(project_id, request.state.sees, partial)))
 
     async def audio(self, project_id: str, request: Request, format: str = "wav", partial: bool = False) -> Response:
         """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
         ``partial=true`` leaves out the parts that are not done."""
         if format not in FORMATS:
             raise InvalidRequest(f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}", "format")
-        owner = request.state.caller
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, owner, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner)).title
+        sees = request.state.sees
+        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         headers = _saved_as(f"{title}.{format}") | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
         if format == "wav":
             wav = StitchedWav(timeline, files)
-            return _ranged(request, wav.size, _fingerprint(timeline), wav.read, headers)
+            return ranged(request, wav.size, _fingerprint(timeline), wav.read, FORMATS["wav"], headers)
         if format == M4B:
             book = await to_thread.run_sync(write_m4b, timeline, files, title, self._library.home)
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
-            return StreamingResponse(_in_threads(_of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
+            return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
         return StreamingResponse(
-            _in_threads(encoded(timeline, files, format)), media_type=FORMATS[format], headers=headers
+            in_threads(encoded(timeline, files, format)), media_type=FORMATS[format], headers=headers
         )
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A WAV for every part, and manifest.csv, of which a project can be made again."""
-        owner = request.state.caller
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, owner, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, owner)).title
-        pieces = _in_threads(zipped(timeline, self._library.files))
+        sees = request.state.sees
+        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
+        pieces = in_threads(zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(f"{title}.zip"))
 
     def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, a cue a part, with the times that the parts have in the whole."""
-        timeline = self._desk.timeline(project_id, request.state.caller, partial)
+        timeline = self._desk.timeline(project_id, request.state.sees, partial)
         seconds = timeline.seconds
         cues = ((seconds(each.start), seconds(each.end), each.part.text) for each in timeline.placed)
-        title = self._library.projects.get(project_id, request.state.caller).title
+        title = self._library.projects.get(project_id, request.state.sees).title
         headers = _saved_as(f"{title}.srt")
         return Response("".join(write_srt(cues)), media_type="application/x-subrip", headers=headers)
-
-
-def _ranged(request: Request, size: int, tag: str, read: ReadBytes, headers: dict[str, str] | None = None) -> Response:
-    """A WAV of ``size`` bytes, or the part of it that is asked for; ``read(start, stop)`` gives the bytes."""
-    headers = {"Accept-Ranges": "bytes", "ETag": f'"{tag}"', "Cache-Control": "no-cache"} | (headers or {})
-    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
-    start, stop, status = 0, size, 200
-    if wanted and wanted[0] != "bytes=-" and request.headers.get("if-range", headers["ETag"]) == headers["ETag"]:
-        first, last = wanted.groups()
-        start = int(first) if first else max(size - int(last), 0)
-        stop = min(int(last) + 1, size) if first and last else size
-        if start >= stop:
-            return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{size}"})
-        status = 206
-        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
-    headers["Content-Length"] = str(stop - start)
-    return StreamingResponse(_in_threads(read(start, stop)), status, media_type="audio/wav", headers=headers)
-
-
-async def _in_threads(pieces: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Pieces that block while they are made; what is encoded or read ends with the listener."""
-    while (piece := await to_thread.run_sync(next, pieces, None)) is not None:
-        yield piece
-
-
-def _of_file(file: BinaryIO, start: int, stop: int) -> Iterator[bytes]:
-    with file:
-        file.seek(start)
-        while start < stop and (piece := file.read(min(PIECE, stop - start))):
-            start += len(piece)
-            yield piece
 
 
 def _fingerprint(timeline: Timeline) -> str:

@@ -19,6 +19,7 @@ from contextlib import aclosing
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
@@ -32,7 +33,7 @@ from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.request import MAX_INPUT, Origin, new_request_id
 from studio.settings import Settings
 from studio.speech import Speech, SpeechService
-from studio.text import take_sentences
+from studio.text import is_blank, take_sentences
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
@@ -43,9 +44,6 @@ def socket_routes(service: SpeechService, settings: Settings) -> APIRouter:
 
     @routes.websocket("/v1/audio/speech/stream")
     async def stream_speech(websocket: WebSocket) -> None:
-        if not _same_origin(websocket, settings.cors_origins):
-            await websocket.close(1008, "this origin may not speak here")
-            return
         await websocket.accept()
         session = _Session(websocket, service, settings.send_timeout)
         try:
@@ -69,6 +67,7 @@ class _Session:
         self._configured = self._done = False
         self._held = ""
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
+        self._waiting = 0  # characters in them
         self._history: list[Reference] = []
         self._spoken = 0
         self._cancels = 0
@@ -104,7 +103,7 @@ class _Session:
             elif self._done:
                 raise InvalidRequest(f"{str(kind)[:80]!r} came after input.done", "type")
             elif kind == "session.config":
-                self._configure(message)
+                await self._configure(message)
             elif kind == "input.text":
                 self._add(message.get("text"))
             elif kind == "input.flush":
@@ -124,31 +123,36 @@ class _Session:
             raise InvalidRequest("messages are JSON, in text and not in binary", "type")
         return parse_object(message["text"].encode("utf-8", "surrogatepass"))
 
-    def _configure(self, message: dict[str, Any]) -> None:
+    async def _configure(self, message: dict[str, Any]) -> None:
         if self._configured or self._spoken or self._held:
             raise InvalidRequest("session.config comes once, and before any text", "type")
         options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
-        options = with_model_as_voice(self._service, options)
-        self._service.check(options.request_for("a"))  # refuses what makes no sense before there is text
+        options = await with_model_as_voice(self._service, options)
+        # Refuses what makes no sense before there is text.
+        await to_thread.run_sync(self._service.check, options.request_for("a"))
         self._options, self._configured = options, True
 
     def _add(self, text: object) -> None:
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
         self._held += text
-        if len(self._held) > MAX_INPUT or self._sentences.qsize() > MAX_INPUT:
+        if len(self._held) + self._waiting > MAX_INPUT:
             raise InvalidRequest(f"more than {MAX_INPUT} characters wait to be spoken", "text")
         sentences, self._held = take_sentences(self._held)
         for sentence in sentences:
-            self._sentences.put_nowait(sentence)
+            self._put(sentence)
 
     def _flush(self) -> None:
-        if self._held.strip():
-            self._sentences.put_nowait(self._held.strip())
+        if not is_blank(self._held):
+            self._put(self._held.strip())
         self._held = ""
 
+    def _put(self, sentence: str) -> None:
+        self._waiting += len(sentence)
+        self._sentences.put_nowait(sentence)
+
     def _drop(self) -> None:
-        self._held = ""
+        self._held, self._waiting = "", 0
         while not self._sentences.empty():
             self._sentences.get_nowait()
         if self._done:
@@ -158,6 +162,7 @@ class _Session:
 
     async def _speak(self) -> None:
         while (sentence := await self._sentences.get()) is not None:
+            self._waiting -= len(sentence)
             index, self._spoken = self._spoken, self._spoken + 1
             cancels = self._cancels
             try:
@@ -181,15 +186,6 @@ class _Session:
                 await self._websocket.send_bytes(message)
             else:
                 await self._websocket.send_text(json.dumps(message))
-
-
-def _same_origin(websocket: WebSocket, allowed: tuple[str, ...]) -> bool:
-    """Browsers let a page of any origin open a socket and send the login along; so its origin must be ours."""
-    origin = websocket.headers.get("origin")
-    if origin is None or "*" in allowed or origin in allowed:
-        return True
-    host = websocket.headers.get("x-forwarded-host") or websocket.headers.get("host")
-    return origin.partition("://")[2] == host
 
 
 def _start(speech: Speech, index: int, sentence: str, format_name: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 
 import anyio
 from fastapi import APIRouter, Request
@@ -14,9 +15,9 @@ from starlette.types import Message, Receive, Scope, Send
 from engine import EngineError
 from studio.api import sse
 from studio.api.body import as_model, read_json
-from studio.api.document import body_doc
+from studio.api.document import answers, reads
 from studio.api.fields import in_our_words
-from studio.api.hangup import until_hangup
+from studio.api.hangup import let_go, until_hangup
 from studio.api.listing import with_model_as_voice
 from studio.api.schemas import SpeechBody
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 
-SPEECH_DOC = body_doc(SpeechBody, *MEDIA_TYPES.values(), "text/event-stream")
+SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 
 
 class SpeechResponse(StreamingResponse):
@@ -81,17 +82,17 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     async def create_speech(request: Request) -> Response:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
-        body = with_model_as_voice(service, body)
+        body = await with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         speaking = asyncio.ensure_future(until_hangup(request, work))
         try:
             await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
         except asyncio.CancelledError:
-            speaking.cancel()
+            await let_go(speaking)
             raise
         if speaking.done():
             return _answer(speaking.result(), body, settings.send_timeout)
         late = late_events(speaking, len(body.input))
-        return SpeechResponse(late, SSE_TYPE, late.aclose, settings.send_timeout)
+        return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), settings.send_timeout)
 
     return routes

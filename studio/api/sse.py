@@ -40,23 +40,20 @@ async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]
 
 
 async def late_events(speaking: asyncio.Future[Speech], characters: int) -> AsyncGenerator[bytes, None]:
-    """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well."""
-    speech: Speech | None = None
+    """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well.
+
+    Whoever iterates lets go of ``speaking`` afterwards: an iteration that never began has no end either.
+    """
     try:
         while not speaking.done():
             yield PING
             await asyncio.wait({speaking}, timeout=PING_SECONDS)
-        speech = speaking.result()
-        async for each in events(speech, characters):
+        async for each in events(speaking.result(), characters):
             yield each
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))
     except ClientDisconnect:
         return
-    finally:
-        speaking.cancel()
-        if speech:
-            await speech.aclose()
 
 
 def event(name: str, fields: dict[str, object]) -> bytes:

@@ -11,11 +11,12 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.body import as_model, read_json
-from studio.api.errors import ApiError
+from studio.api.document import reads, sends
+from studio.api.ranges import of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
 from studio.history import spare_starred
@@ -76,13 +77,13 @@ class TakeRoutes:
         take = "/v1/takes/{take_id}"
         routes.get("/v1/takes")(self.list_takes)
         routes.delete("/v1/takes")(self.delete_takes)
-        routes.get("/v1/takes/export")(self.export)
-        routes.post("/v1/takes/restore")(self.restore_takes)
+        routes.get("/v1/takes/export", **sends("application/zip"))(self.export)
+        routes.post("/v1/takes/restore", openapi_extra=reads(Ids))(self.restore_takes)
         routes.get(take)(self.get_take)
-        routes.patch(take)(self.star_take)
+        routes.patch(take, openapi_extra=reads(Star))(self.star_take)
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
-        routes.get(take + "/audio", response_class=Response)(self.get_audio)
+        routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
     async def list_takes(self, wanted: Wanted, limit: int = 50, after: str | None = None) -> JSONResponse:
@@ -174,13 +175,10 @@ class TakeRoutes:
 
 
 def _as_kept(request: Request, take: StoredTake, path: Path) -> Response:
-    """The file itself; ranges, so that players can seek, and 304 for who has it."""
-    headers = _GUARDED | {"ETag": f'"{take.audio}"'}
-    if headers["ETag"] in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    _check_range(request.headers.get("range"), take.size)
+    """The file itself."""
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
-    return FileResponse(path, media_type=take.media_type, filename=file_name(take, name), headers=headers)
+    headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
+    return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
 
 
 async def _converted(request: Request, take: StoredTake, path: Path, name: str, sample_rate: int | None) -> Response:
@@ -197,18 +195,6 @@ async def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The same pieces, the first of them made, so that a file that cannot be read is an error and no empty answer."""
     first = await to_thread.run_sync(next, pieces)
     return chain([first], pieces)
-
-
-def _check_range(header: str | None, size: int) -> None:
-    """Raises ApiError (416), as the response would refuse in plain text."""
-    if header is None:
-        return
-    starts = [part.partition("-")[0].strip() for part in header.removeprefix("bytes=").split(",")]
-    fits = re.fullmatch(r"bytes=[0-9]*-[0-9]*(\s*,\s*[0-9]*-[0-9]*)*", header.strip())
-    if not fits or any(start and int(start) >= size for start in starts) or header.strip() == "bytes=-":
-        headers = {"Content-Range": f"bytes */{size}"}
-        message = f"Range must be bytes of 0 to {size - 1}, such as bytes=0-{size - 1}."
-        raise ApiError(416, message, "Range", "range_not_satisfiable", headers)
 
 
 def _moment(name: str, text: str | None) -> float | None:

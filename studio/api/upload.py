@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
@@ -12,12 +13,14 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from studio.api.body import read_body
 from studio.api.errors import ApiError
 from studio.errors import InvalidRequest
+from studio.strings import check_strings
 
 MAX_FIELD = 64 * 1024
 """Bytes of one text field."""
 MAX_FIELDS = 32
 MAX_FILES = 4
-PIECE = 256 * 1024
+PIECE = 16 * 1024
+"""Bytes that are parsed in one go; between them others have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,15 @@ class Form:
         raise InvalidRequest(f"the file {names[0]} is missing", names[0], "missing_required_parameter")
 
 
-async def read_form(request: Request, limit: int) -> Form:
-    """The whole form, at most ``limit`` bytes. Raises ApiError (400, 408, 413, 415)."""
+async def read_form(request: Request, limit: int, file: str) -> Form:
+    """The whole form, at most ``limit`` bytes, of which the file of the name ``file`` is the largest part.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise ApiError(415, "Send the request as multipart/form-data.", code="unsupported_media_type")
-    body = await read_body(request, limit)
+    body = await read_body(request, limit, file)
     parser = MultiPartParser(
         request.headers, _pieces(body), max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD
     )
@@ -70,12 +76,16 @@ async def read_form(request: Request, limit: int) -> Form:
     except (MultiPartException, KeyError, UnicodeDecodeError) as error:
         reason = getattr(error, "message", "it is malformed")
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
-    return await _contents(form)
+    read = await _contents(form)
+    check_strings(read.fields)
+    check_strings(read.names)
+    return read
 
 
 async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
     for start in range(0, len(body), PIECE):
         yield body[start : start + PIECE]
+        await asyncio.sleep(0)
     yield b""
 
 

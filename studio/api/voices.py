@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.body import as_model, read_json
+from studio.api.document import CUT, reads, reads_form
 from studio.api.upload import Form, read_form
 from studio.api.voice_json import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.voice_schemas import ConsentChanges
@@ -18,6 +19,13 @@ from studio.speech import SpeechService
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """A clip of the largest size, and its fields."""
+
+
+SAMPLE = ("audio_sample", "ref_text", *CUT)
+SPOKEN_CLIP = ("audio_sample", "ref_text")
+_SAID = ("speaker", "language", "description", "tags", "licence", "consent")
+NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
+NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
 
 def cut_of(form: Form) -> Cut:
@@ -51,14 +59,14 @@ class AudioVoices:
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["voices"])
         voice, consent = "/v1/audio/voices/{voice_id}", "/v1/audio/voice_consents/{consent_id}"
-        routes.post("/v1/audio/voices")(self.create_voice)
+        routes.post("/v1/audio/voices", openapi_extra=NEW_VOICE)(self.create_voice)
         routes.get("/v1/audio/voices")(self.list_voices)
         routes.get(voice)(self.get_voice)
         routes.delete(voice)(self.delete_voice)
-        routes.post("/v1/audio/voice_consents")(self.create_consent)
+        routes.post("/v1/audio/voice_consents", openapi_extra=NEW_CONSENT)(self.create_consent)
         routes.get("/v1/audio/voice_consents")(self.list_consents)
         routes.get(consent)(self.get_consent)
-        routes.post(consent)(self.rename_consent)
+        routes.post(consent, openapi_extra=reads(ConsentChanges))(self.rename_consent)
         routes.delete(consent)(self.delete_consent)
         return routes
 
@@ -68,7 +76,7 @@ class AudioVoices:
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
             raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
         if form.text("type") not in ("", "audio_sample"):
             raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
         if not form.text("name"):
@@ -104,6 +112,7 @@ class AudioVoices:
                 "language": voice.language or None,
                 "bundled": voice.bundled,
                 "defaults": voice.defaults,
+                "created_at": int(voice.created),
             }
             for voice in listed
         ]
@@ -139,7 +148,7 @@ class AudioVoices:
 
     async def create_consent(self, request: Request) -> JSONResponse:
         """Record a consent: multipart with name, language and, if there is one, the recording of the words."""
-        form = await read_form(request, FORM_LIMIT)
+        form = await read_form(request, FORM_LIMIT, "recording")
         for name in ("name", "language"):
             if not form.text(name):
                 raise InvalidRequest(f"{name} is missing", name, "missing_required_parameter")

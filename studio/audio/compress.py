@@ -10,6 +10,7 @@ from av.audio.stream import AudioStream
 from av.container import OutputContainer
 
 from studio.audio.resample import Resampler
+from studio.audio.sink import Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class CompressedEncoder:
         self.sample_rate = sample_rate
         self._compression = compression
         self._resampler = Resampler(source_rate, sample_rate)
-        self._sink = _Sink()
+        self._sink = Sink()
         self._opened: tuple[OutputContainer, AudioStream] | None = None
         self._written = 0
 
@@ -103,19 +104,3 @@ class CompressedEncoder:
         self._written += len(pcm)
         for packet in stream.encode(frame):
             file.mux(packet)
-
-
-class _Sink:
-    """What the muxer writes to: it can not seek, so nothing is written that would be changed later."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._bytes += data
-        return len(data)
-
-    def take(self) -> bytes:
-        taken = bytes(self._bytes)
-        self._bytes.clear()
-        return taken

@@ -11,6 +11,8 @@ from studio.audio.resample import Resampler
 
 PCM_RATE = 24_000
 """Raw PCM carries no header, and clients of the speech API take it to be 24 kHz."""
+WAV_HEADER = 44
+"""Bytes before the samples of a WAV as it is written here."""
 
 
 class Encoder(Protocol):
@@ -77,8 +79,13 @@ class WavEncoder:
         return header + self._pcm.finish()
 
 
+def whole_wav(wav: bytes, sample_rate: int) -> bytes:
+    """A WAV that was written while its length was not known, with the sizes that it came to have."""
+    return wav_header(sample_rate, (len(wav) - WAV_HEADER) // 2) + wav[WAV_HEADER:]
+
+
 def wav_header(sample_rate: int, samples: int | None) -> bytes:
-    """The 44 bytes before 16-bit mono samples; ``samples=None`` when their number is not known yet."""
+    """The WAV_HEADER bytes before 16-bit mono samples; ``samples=None`` when their number is not known yet."""
     data = 0xFFFFFFFF if samples is None else 2 * samples
     riff = 0xFFFFFFFF if samples is None else 36 + data
     layout = struct.pack("<HHIIHH", 1, 1, sample_rate, 2 * sample_rate, 2, 16)

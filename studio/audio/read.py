@@ -23,7 +23,9 @@ OTHER_RATE = 44_100
 """Clips of unusual rates become this one: from 44,101 to 44,100 Hz, a filter of exact phases would fill gigabytes."""
 MAX_CHANNELS = 8
 SILENCE = 1e-3
-"""A clip whose peak stays under -60 dB carries no voice."""
+"""A clip that moves by less than this, -60 dB, carries no voice, wherever it rests."""
+LOUDEST = 16.0
+"""24 dB above full scale, where floating point still holds what was recorded too loud; beyond it is no recording."""
 
 MAX_START = 1800.0
 """A span may begin this far into a file, in seconds; what comes later is not looked at."""
@@ -140,7 +142,10 @@ def _check(clip: Clip, param: str | None) -> None:
         raise InvalidClip(f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
         raise InvalidClip("the clip has samples that are not numbers", param)
-    if float(np.abs(clip.pcm).max()) < SILENCE:
+    low, high = float(clip.pcm.min()), float(clip.pcm.max())
+    if max(-low, high) > LOUDEST:
+        raise InvalidClip(f"the clip has samples of up to {max(-low, high):.3g}; full scale is 1", param)
+    if high - low < SILENCE:
         raise InvalidClip("the clip is silent", param)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 import zipfile
 from html.parser import HTMLParser
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from studio.archive import InvalidArchive, opened, read_entry
 from studio.documents.passages import MAX_TEXT, Document, InvalidDocument, Passage
 
 MAX_ENTRIES = 10_000
@@ -35,12 +35,10 @@ _HEADINGS = ("h1", "h2")
 def read_epub(data: bytes) -> Document:
     """Raises InvalidDocument for what is no EPUB, is locked, or unpacks to too much."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if len(archive.infolist()) > MAX_ENTRIES:
-                raise InvalidDocument(f"the EPUB has more than {MAX_ENTRIES} files", "file")
+        with opened(data, MAX_ENTRIES) as archive:
             return _read(archive)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, OSError, ValueError) as error:
-        raise InvalidDocument(f"this is no EPUB that can be read: {error}", "file") from None
+    except InvalidArchive as error:
+        raise InvalidDocument(f"this is no EPUB that can be read: {error}", "file") from error
 
 
 def _read(archive: zipfile.ZipFile) -> Document:
@@ -53,6 +51,7 @@ def _read(archive: zipfile.ZipFile) -> Document:
     items = {item.get("id"): item for item in package.iter(f"{_PACKAGE}item")}
     passages: list[Passage] = []
     unpacked = characters = 0
+    read = set[str]()
     for reference in package.iter(f"{_PACKAGE}itemref"):
         item = items.get(reference.get("idref"))
         if item is None or item.get("media-type") not in _CHAPTERS or reference.get("linear") == "no":
@@ -60,6 +59,9 @@ def _read(archive: zipfile.ZipFile) -> Document:
         if "nav" in (item.get("properties") or "").split():
             continue
         path = posixpath.normpath(posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", ""))))
+        if path in read:  # the spine names a page once
+            continue
+        read.add(path)
         page = _bytes(archive, path)
         unpacked += len(page)
         reader = _Reader()
@@ -82,12 +84,7 @@ def _bytes(archive: zipfile.ZipFile, name: str) -> bytes:
         info = archive.getinfo(name)
     except KeyError:
         raise InvalidDocument(f"the EPUB lacks a file that it names: {name[:200]!r}", "file") from None
-    if info.flag_bits & 1:
-        raise InvalidDocument("the EPUB is encrypted", "file")
-    with archive.open(info) as file:
-        data = file.read(MAX_ENTRY + 1)
-    if len(data) > MAX_ENTRY:
-        raise InvalidDocument(f"{name[:200]!r} in the EPUB unpacks to more than {MAX_ENTRY} bytes", "file")
+    data = read_entry(archive, info, MAX_ENTRY)
     if b"<" not in data[:4096]:
         raise InvalidDocument("the EPUB is locked by its seller (DRM): only an open one can be read", "file")
     return data
@@ -99,7 +96,7 @@ def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
         raise InvalidDocument(f"{name[:200]!r} in the EPUB declares entities", "file")
     try:
         return ElementTree.fromstring(data)
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two of an encoding that there is not
         raise InvalidDocument(f"{name[:200]!r} in the EPUB is malformed: {error}", "file") from None
 
 

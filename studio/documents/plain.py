@@ -8,7 +8,7 @@ from studio.dialogue import begins_turn
 from studio.documents.passages import Document, Passage, text_of
 
 WRAPPED = 45
-"""A line of at least so many characters that ends no sentence goes on in the next one."""
+"""A line of at least so many characters goes on in the next one."""
 
 _HEADING = re.compile(
     r"(?:chapter|part|book|act|scene|kapitel|teil|buch|akt|szene|chapitre|partie|livre|acte|capítulo|parte|libro|acto"
@@ -17,7 +17,6 @@ _HEADING = re.compile(
     r"|第[\d一二三四五六七八九十百零〇]+[章节節回部].{0,40}",
     re.IGNORECASE,
 )
-_SENTENCE_ENDS = tuple('.!?…。！？:;"”’»)]')
 
 
 def read_plain(data: bytes) -> Document:
@@ -28,13 +27,15 @@ def read_plain(data: bytes) -> Document:
 
 def unwrap(paragraph: str) -> str:
     """The paragraph with a newline only where the writer meant one: before a speaker's name, and after short lines."""
-    joined = ""
+    pieces: list[str] = []
+    length = 0  # of the line that is being put together
     for line in (line.strip() for line in paragraph.splitlines() if line.strip()):
-        last = joined.rpartition("\n")[2]
-        goes_on = len(last) >= WRAPPED and not last.endswith(_SENTENCE_ENDS)
-        fits = goes_on or line[:1].islower() or len(last) >= WRAPPED
-        joined += f"{' ' if joined and fits and not begins_turn(line) else chr(10) if joined else ''}{line}"
-    return joined
+        fits = (length >= WRAPPED or line[:1].islower()) and not begins_turn(line)
+        if pieces:
+            pieces.append(" " if fits else "\n")
+        length = length + 1 + len(line) if pieces and fits else len(line)
+        pieces.append(line)
+    return "".join(pieces)
 
 
 def _passage(paragraph: str) -> Passage:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 
+from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.codes import Codes
@@ -43,7 +46,9 @@ __all__ = [
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice or take can be brought back."""
+"""How long a deleted voice or take can be brought back …"""
+CLEAR_SECONDS = 300.0
+"""… and how long it may be there after that."""
 
 
 class Library:
@@ -63,5 +68,25 @@ class Library:
         self.projects = Projects(store)
         self.project_work = ProjectWork(store)
         self.audit = Audit(store)
+        store.make_room = partial(self.takes.purge, everything=True)
+        self.watch = Watch("clearing")
+        """Over `clear_away`."""
+        self.purge()
+
+    def purge(self) -> None:
+        """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
         self.voices.purge()
         self.takes.purge()
+
+    async def clear_away(self) -> None:
+        """`purge` now and again, for in a library that nobody uses nothing else would."""
+        while True:
+            await asyncio.to_thread(self.purge)
+            self.watch.went_well()
+            await asyncio.sleep(CLEAR_SECONDS)
+
+    def hand_over(self, owner: str, to: str) -> None:
+        """Make one owner's takes and projects another's."""
+        with self.store.writing() as db:
+            db.execute("update takes set caller = ? where caller = ?", [to, owner])
+            db.execute("update projects set owner = ? where owner = ?", [to, owner])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import shutil
 import sqlite3
@@ -17,9 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.background import Watch
 from studio.errors import StudioError
 from studio.library.database import named_files
-from studio.library.files import AudioFiles
+from studio.library.files import AudioFiles, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,14 @@ KEPT = 3
 """Snapshots that stay, the newest."""
 
 _SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
+_OWNERS = (
+    "select 'a clip of the voice ' || voices.name from samples join voices on voices.id = voice_id where clip = :d "
+    "union all select 'the sound of the take ' || id from takes where audio = :d "
+    "union all select 'the recording of the consent ' || id from consents where recording = :d "
+    "union all select 'a take of the project ' || project_id from part_takes join parts on parts.id = part_id "
+    "where audio = :d limit 1"
+)
+"""Whose an audio file is, in words that everybody may read: titles and names of people are their owners'."""
 _OWN_CONTENT = (
     "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
     "union all select 1 from projects limit 1"
@@ -40,11 +48,15 @@ _OWN_CONTENT = (
 
 @dataclass(frozen=True, slots=True)
 class BackupStatus:
-    """``last``: Unix time of the newest snapshot; ``pending``: written to since; ``error``: of the last try."""
+    """``last``: Unix time of the newest snapshot; ``pending``: written to since; ``error``: of the last try.
+
+    ``left_out``: what that snapshot lacks, because it is damaged or gone from the library: whose sound, in words.
+    """
 
     last: float | None
     pending: bool
     error: str | None
+    left_out: tuple[str, ...] = ()
 
     @property
     def seconds_ago(self) -> float | None:
@@ -62,12 +74,14 @@ class Backup:
         self._last: float | None = None
         self._pending = False
         self._error: str | None = None
+        self._left_out: tuple[str, ...] = ()
+        self.watch = Watch("backup")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
 
     @property
     def status(self) -> BackupStatus:
-        return BackupStatus(self._last, self._pending, self._error)
+        return BackupStatus(self._last, self._pending, self._error, self._left_out)
 
     def restore(self) -> Path | None:
         """Bring the newest whole snapshot back where the library has nothing of its own; which one that was.
@@ -99,21 +113,55 @@ class Backup:
             self._thread.join()
 
     def snapshot(self) -> Path:
-        """Copy the library as it is now. Raises OSError, sqlite3.Error, StudioError; then all earlier ones stay."""
+        """Copy the library as it is now; a file that is damaged or gone is left out and told of in `status`.
+
+        Raises OSError, sqlite3.Error; then all earlier snapshots stay.
+        """
         numbers = [_number(path) for path in self._snapshots()]
         target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             copy = Path(scratch) / "library.db"
             kept = AudioFiles(self.folder / "audio")
-            for digest in sorted(_copy_database(self._database, copy)):
-                if not kept.path(digest).exists() and self._files.path(digest).exists():
-                    kept.put(self._files.read(digest))
-            _publish(copy, target)
-        self._last, self._error = time.time(), None
+            wanted = _copy_database(self._database, copy)
+            self._left_out = self._owners(self._copy_files(wanted, kept))
+            with copy.open("rb") as content:
+                write_whole(target, content)
+        self._last = time.time()
         self._prune(kept)
         return target
 
+    def _copy_files(self, wanted: set[str], kept: AudioFiles) -> list[str]:
+        """Copy the audio that is not there yet; what could not be read."""
+        unread = []
+        for digest in sorted(wanted):
+            if kept.path(digest).exists():
+                continue
+            try:
+                data = self._files.read(digest)
+            except (StudioError, OSError):  # of this file, and no reason to leave out all the others
+                unread.append(digest)
+            else:
+                kept.put(data)
+        return unread
+
+    def _owners(self, digests: list[str]) -> tuple[str, ...]:
+        """Whose files these are; what was removed from the library meanwhile is nobody's."""
+        with contextlib.closing(sqlite3.connect(self._database)) as library:
+            found = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
+        return tuple(owner[0] for owner in found if owner is not None)
+
     def _run(self) -> None:
+        while True:
+            with self.watch.guarded("the library cannot be watched for its backup"):
+                self._follow()
+                return
+            self._pending = True
+            if self._stopping.wait(max(self._settle, self._poll)):
+                self._try()
+                return
+
+    def _follow(self) -> None:
+        """Take snapshots after writes until it is time to stop, and then the last one."""
         with contextlib.closing(sqlite3.connect(self._database)) as watch:
             known = None if self._last is None else _version(watch)
             first = latest = 0.0  # when the writes that no snapshot has began, and when the last one was seen
@@ -130,13 +178,17 @@ class Backup:
                 self._try()
 
     def _try(self) -> bool:
-        try:
+        with self.watch.guarded(f"the library could not be backed up to {self.folder}"):
             self.snapshot()
-        except (OSError, sqlite3.Error, StudioError) as error:
-            if self._error is None:
-                log.warning("the library could not be backed up to %s: %s", self.folder, error)
-            self._error = str(error)
-        return self._error is None
+            self._error = None
+            if self._left_out:
+                told = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
+                self.watch.went_wrong(f"{len(self._left_out)} damaged files are left out of the backup: {told}")
+            else:
+                self.watch.went_well()
+            return True
+        self._error = self.watch.status.error
+        return False
 
     def _has_content(self) -> bool:
         if not self._database.exists():
@@ -168,7 +220,8 @@ class Backup:
                 log.warning("%d of %d audio files are missing from the backup %s", lost, len(named), snapshot)
             for left in ("-wal", "-shm"):
                 self._database.with_name(self._database.name + left).unlink(missing_ok=True)
-            _publish(copy, self._database)
+            with copy.open("rb") as content:
+                write_whole(self._database, content)
 
     def _snapshots(self) -> list[Path]:
         """Newest first."""
@@ -201,16 +254,6 @@ def _copy_database(source: Path, target: Path) -> set[str]:
         live.backup(copy)
         copy.execute("pragma journal_mode = delete")
         return named_files(copy)
-
-
-def _publish(file: Path, target: Path) -> None:
-    """Copy a whole file to where it shall be, under its final name last."""
-    unfinished = target.with_suffix(".part")
-    with file.open("rb") as source, unfinished.open("wb") as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
-        copy.flush()
-        os.fsync(copy.fileno())
-    unfinished.replace(target)
 
 
 def _number(path: Path) -> int:

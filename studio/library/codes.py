@@ -25,7 +25,7 @@ class Codes:
         return flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
 
     def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
-        """Keep codes; those that are there already stay, so that a guest's pack cannot replace the owner's."""
+        """Keep codes; those that are there already stay, as the same cut gives the same."""
         row = {
             "cut": cut,
             "codec": codec,
@@ -36,8 +36,3 @@ class Codes:
         }
         with self._store.writing() as db:
             db.table("codes").insert(row, ignore=True)
-
-    def codecs(self, cut: str) -> list[str]:
-        """The fingerprints of the codecs that a cut's codes are there of."""
-        with self._store.reading() as db:
-            return [row["codec"] for row in db.table("codes").rows_where("cut = ?", [cut], order_by="codec")]

@@ -61,7 +61,7 @@ class Consents:
     def delete(self, consent_id: str) -> None:
         """Withdraw a consent; voices that lean on it lose it. Raises NotFound."""
         consent = self.get(consent_id)
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             db.execute("update voices set consent_id = null, version = version + 1 where consent_id = ?", [consent_id])
             db.table("consents").delete_where("id = ?", [consent_id])
             note(db, "consent.delete", consent_id, name=consent.name)

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sqlite_utils import Database
 
-from studio.errors import LibraryUnavailable
+from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
+from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.schema import MIGRATIONS
 
+log = logging.getLogger(__name__)
+
 BUSY_SECONDS = 60
+"""How long a call waits for another writer."""
+LOG_BYTES = 8 * 2**20
+"""The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 TROUBLES = {
     "locked": "is locked by another program; close what has it open, and try again",
     "readonly": "cannot be written; let the studio's user write there, or set STUDIO_HOME to a folder of its own",
     "unable to open": "cannot be opened; see that its folder is there and may be read and written",
-    "disk is full": "has no room left on its disk; free some, and try again",
+    "disk is full": "has no room left on its disk; delete something or free some, and try again",
     "disk I/O": "cannot be read from its disk; look at the disk, or go back to a backup",
 }
 """What SQLite says, and what it means to the owner of the library."""
-"""How long a call waits for another writer."""
+SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
+    errno.EACCES: "readonly",
+    errno.EROFS: "readonly",
+    errno.EIO: "disk I/O",
+}
+"""What the system says of an audio file, in SQLite's words."""
 
 _NAMING = (("samples", "clip"), ("takes", "audio"), ("consents", "recording"), ("part_takes", "audio"))
 """Tables and their columns with the digests of audio files; what none of them names is cleared away, and not copied."""
@@ -43,22 +57,36 @@ class Store:
         self.home = home
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
-        with contextlib.closing(self._connect()) as connection:
-            connection.execute("pragma journal_mode = wal")
-        with self.writing() as db:  # the lock first: two starts at once must not both migrate
-            MIGRATIONS.apply(db)
-            self._clear_orphans(db)
+        self.make_room: Callable[[], object] = lambda: None
+        """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
+        self._reserve = Reserve(home / "reserve")
+        with self._reserve.lent(), self._explained():
+            self._stay_open()
+            with self.writing() as db:  # the lock first: two starts at once must not both migrate
+                MIGRATIONS.apply(db)
+                self._clear_orphans(db)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what is wrong with the file, and what to do, in the place of SQLite's words."""
+        """Say what is wrong, and what to do, in the place of SQLite's words; where it lies, to the log alone."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            for words, meaning in TROUBLES.items():
-                if words in str(error):
-                    raise LibraryUnavailable(f"the library {self.path} {meaning}") from error
-            raise
+        except (sqlite3.OperationalError, OSError) as error:
+            meaning = self._meaning(error)
+            if meaning is None:
+                raise
+            log.warning("the library %s %s", self.path, meaning)
+            kind = LibraryFull if meaning == TROUBLES["disk is full"] else LibraryUnavailable
+            raise kind(f"the library {meaning}") from error
+
+    def _meaning(self, error: sqlite3.OperationalError | OSError) -> str | None:
+        """What an error means to the owner of the library; None: nothing that is known."""
+        if isinstance(error, OSError):
+            return TROUBLES.get(SYSTEM_TROUBLES.get(error.errno or 0, ""))
+        words = next((words for words in TROUBLES if words in str(error)), "")
+        if words in ("unable to open", "disk I/O") and is_full(self.home):  # where it has no room to begin with
+            words = "disk is full"
+        return TROUBLES.get(words)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
@@ -71,20 +99,48 @@ class Store:
     def writing(self) -> Iterator[Database]:
         """A transaction that has the write lock from its first statement: all of it is kept, or nothing.
 
-        Raises LibraryUnavailable.
+        Audio files that were put meanwhile go with it. Raises LibraryUnavailable, LibraryFull.
         """
-        with self._explained(), contextlib.closing(self._connect()) as connection:
-            connection.execute("begin immediate")
-            try:
-                yield Database(connection, recursive_triggers=False)
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
+        try:
+            with self._transaction() as db:
+                yield db
+        except LibraryFull:
+            with contextlib.suppress(LibraryUnavailable):
+                self.make_room()
+            raise
+
+    @contextlib.contextmanager
+    def freeing(self) -> Iterator[Database]:
+        """As `writing`, for what makes room: it may have what was set aside for that. Raises LibraryUnavailable."""
+        with self._reserve.lent() as is_needed:
+            with self._transaction() as db:
+                yield db
+            if is_needed:  # else the log would grow by every deletion, until it has all that was set aside
+                with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(self._connect()) as connection:
+                    connection.execute("pragma wal_checkpoint(passive)")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Database]:
+        added: list[str] = []
+        try:
+            with self._explained(), contextlib.closing(self._connect()) as connection:
+                connection.execute("begin immediate")
+                self.files.added.clear()
+                try:
+                    yield Database(connection, recursive_triggers=False)
+                    connection.commit()
+                except BaseException:
+                    added = list(self.files.added)
+                    connection.rollback()
+                    raise
+        except BaseException:
+            if added:
+                self.drop_unreferred(added)
+            raise
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
         """Remove those audio files that no row names any more. Call it after the rows are gone for good."""
-        with self.writing() as db:
+        with self.freeing() as db:
             for digest in digests:
                 if not list(db.query(_REFERRED, {"d": digest})):
                     self.files.remove(digest)
@@ -95,8 +151,20 @@ class Store:
             if name not in known:
                 path.unlink()
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+    def _stay_open(self) -> None:
+        """Hold one connection as long as the store lives.
+
+        The last one to close takes the log and its index away, and a full disk has no room to make them again: then
+        nothing could be read any more.
+        """
+        connection = self._connect(check_same_thread=False)
+        weakref.finalize(self, connection.close)
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("select 1 from sqlite_master").fetchone()
+
+    def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=check_same_thread)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
+        connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from studio.errors import StudioError
 
@@ -18,6 +21,8 @@ class AudioFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.added: list[str] = []
+        """Digests that `put` has written or begun to write; for whoever has to take them back."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, digest: str) -> Path:
@@ -32,13 +37,9 @@ class AudioFiles:
         path = self.path(digest)
         if path.exists():
             return digest
+        self.added.append(digest)
         path.parent.mkdir(exist_ok=True)
-        unfinished = path.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        write_whole(path, io.BytesIO(data))
         _sync_folder(path.parent)
         return digest
 
@@ -59,6 +60,20 @@ class AudioFiles:
         """Every file's name and path, unfinished ones too."""
         for path in self._folder.glob("*/*"):
             yield path.name, path
+
+
+def write_whole(path: Path, content: BinaryIO) -> None:
+    """A file under its name when all of it is on the disk, or nothing. Raises OSError."""
+    unfinished = path.with_suffix(".part")
+    try:
+        with unfinished.open("wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.project_records import PART_STATES, Part, PartState, PartTake, Project, ProjectSettings
+from studio.strings import mended
 
 
 def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = False) -> None:
@@ -23,8 +24,9 @@ def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = 
     db.execute("update parts set state = ? where id = ?", [state, part.id])
 
 
-def row_of(db: Database, project_id: str, owner: str) -> dict[str, Any]:
-    for row in db.table("projects").rows_where("id = ? and owner = ?", [project_id, owner]):
+def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
+    """Raises NotFound for a project that there is not, or that is another's than ``sees``; None sees all."""
+    for row in db.table("projects").rows_where("id = ?1 and (?2 is null or owner = ?2)", [project_id, sees]):
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
@@ -35,7 +37,10 @@ def number_of(db: Database, part_id: str) -> int:
 
 def settings_of(row: dict[str, Any]) -> ProjectSettings:
     known = {each.name for each in fields(ProjectSettings)}
-    return ProjectSettings(**{name: value for name, value in json.loads(row["settings"]).items() if name in known})
+    kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
+    if kept.get("voice"):
+        kept["voice"] = mended(kept["voice"])
+    return ProjectSettings(**kept)
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:
@@ -60,8 +65,8 @@ def parts_of(
     return [Part(**{k: v for k, v in row.items() if k != "n"}, takes=tuple(by_part.get(row["id"], ()))) for row in rows]
 
 
-def project_of(db: Database, project_id: str, owner: str) -> Project:
-    return as_project(db, row_of(db, project_id, owner))
+def project_of(db: Database, project_id: str, sees: str | None) -> Project:
+    return as_project(db, row_of(db, project_id, sees))
 
 
 def as_project(db: Database, row: dict[str, Any]) -> Project:

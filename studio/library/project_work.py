@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 
 from studio.library.database import Store
@@ -21,10 +23,17 @@ class ProjectWork:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def recover(self) -> int:
-        """Put back in line what was being spoken when the process ended; how many parts."""
+    def recover(self, spoken: Collection[str] = ()) -> int:
+        """Put back in line what is said to be spoken and is not, ``spoken`` being what is; how many parts.
+
+        So it is with what was under way when a process ended, or when a note of its end could not be written.
+        """
         with self._store.writing() as db:
-            return int(db.execute("update parts set state = 'queued' where state = 'speaking'").rowcount)
+            query = (
+                "update parts set state = 'queued' "
+                "where state = 'speaking' and id not in (select value from json_each(?))"
+            )
+            return int(db.execute(query, [json.dumps(list(spoken))]).rowcount)
 
     def claim(self) -> Job | None:
         """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
@@ -75,10 +84,11 @@ class ProjectWork:
             change = "update parts set state = ?, attempts = ?, error = ? where id = ? and state = 'speaking'"
             db.execute(change, [state, attempts, reason[:1000], job.part_id])
 
-    def release(self, job: Job) -> None:
-        """Put a part back in line: that it was not spoken was none of its fault."""
+    def release(self, job: Job, reason: str | None = None) -> None:
+        """Put a part back in line: that it was not spoken was none of its fault. ``reason`` is told with it."""
         with self._store.writing() as db:
-            db.execute("update parts set state = 'queued' where id = ? and state = 'speaking'", [job.part_id])
+            change = "update parts set state = 'queued', error = coalesce(?, error) where id = ? and state = 'speaking'"
+            db.execute(change, [reason and reason[:1000], job.part_id])
 
     def dropped(self, job: Job) -> None:
         """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""

@@ -53,7 +53,10 @@ class PartChanges:
 
 
 class Projects:
-    """The projects of a library; whose a project is not, finds nothing. Calls block for milliseconds."""
+    """The projects of a library. Calls block for milliseconds.
+
+    ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -86,30 +89,30 @@ class Projects:
             db.table("parts").insert_all(rows)
             return project_of(db, project_id, owner)
 
-    def get(self, project_id: str, owner: str) -> Project:
+    def get(self, project_id: str, sees: str | None) -> Project:
         """Raises NotFound."""
         with self._store.reading() as db:
-            return project_of(db, project_id, owner)
+            return project_of(db, project_id, sees)
 
-    def page(self, owner: str, limit: int = 50, after: str | None = None) -> list[Project]:
-        """An owner's projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
+    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
         with self._store.reading() as db:
-            where, values = "owner = ?", [owner]
+            where, values = "(?1 is null or owner = ?1)", list[object]([sees])
             if after is not None:
-                where, values = f"{where} and n < ?", [owner, row_of(db, after, owner)["n"]]
+                where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
             found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return [as_project(db, row) for row in found]
 
     def edit(
-        self, project_id: str, owner: str, title: str | None = None, settings: ProjectSettings | None = None
+        self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
     ) -> Project:
         """Rename, or speak with other settings: parts that were spoken with others become stale.
 
         Raises NotFound, InvalidRequest.
         """
         with self._store.writing() as db:
-            row = row_of(db, project_id, owner)
+            row = row_of(db, project_id, sees)
             if title is not None:
                 row["title"] = _clean_title(title)
             if settings is not None:
@@ -118,12 +121,12 @@ class Projects:
             if settings is not None:
                 for part in parts_of(db, "project_id = ? and chosen is not null", [project_id]):
                     settle(db, part, settings)
-            return project_of(db, project_id, owner)
+            return project_of(db, project_id, sees)
 
-    def delete(self, project_id: str, owner: str) -> None:
+    def delete(self, project_id: str, sees: str | None) -> None:
         """Remove a project with all its sound. Raises NotFound."""
-        with self._store.writing() as db:
-            row_of(db, project_id, owner)
+        with self._store.freeing() as db:
+            row_of(db, project_id, sees)
             mine = "part_id in (select id from parts where project_id = ?)"
             audio = {row["audio"] for row in db.table("part_takes").rows_where(mine, [project_id])}
             db.table("part_takes").delete_where(mine, [project_id])
@@ -131,31 +134,31 @@ class Projects:
             db.table("projects").delete_where("id = ?", [project_id])
         self._store.drop_unreferred(audio)
 
-    def parts(self, project_id: str, owner: str, offset: int = 0, limit: int | None = None) -> list[Part]:
+    def parts(self, project_id: str, sees: str | None, offset: int = 0, limit: int | None = None) -> list[Part]:
         """A project's parts in order, with their takes; None: all. Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, owner)
+            row_of(db, project_id, sees)
             return parts_of(db, "project_id = ?", [project_id], limit, offset)
 
-    def part(self, project_id: str, owner: str, part_id: str) -> Part:
+    def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, owner)
+            row_of(db, project_id, sees)
             return part_of(db, project_id, part_id)
 
-    def take(self, project_id: str, owner: str, take_id: str) -> PartTake:
+    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
         """Raises NotFound."""
         with self._store.reading() as db:
-            row_of(db, project_id, owner)
+            row_of(db, project_id, sees)
             mine = "id = ? and part_id in (select id from parts where project_id = ?)"
             for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
-    def edit_part(self, project_id: str, owner: str, part_id: str, changes: PartChanges) -> Part:
+    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, owner)
+            row = row_of(db, project_id, sees)
             part = part_of(db, project_id, part_id)
             new: dict[str, Any] = {}
             if changes.text is not None:
@@ -176,10 +179,10 @@ class Projects:
                 _touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def ask(self, project_id: str, owner: str, which: Which) -> Project:
+    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
         """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, owner)
+            row = row_of(db, project_id, sees)
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
             if which == "missing":
                 db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
@@ -190,22 +193,22 @@ class Projects:
                     part_of(db, project_id, part_id)
                     db.execute(f"{fresh} and id = ? and state != 'speaking'", [project_id, part_id])
             _touch(db, row | {"paused": 0})
-            return project_of(db, project_id, owner)
+            return project_of(db, project_id, sees)
 
-    def pause(self, project_id: str, owner: str, paused: bool) -> Project:
+    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
         """Begin no more parts, or go on. Raises NotFound."""
         with self._store.writing() as db:
-            _touch(db, row_of(db, project_id, owner) | {"paused": int(paused)})
-            return project_of(db, project_id, owner)
+            _touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
+            return project_of(db, project_id, sees)
 
-    def cancel(self, project_id: str, owner: str) -> Project:
+    def cancel(self, project_id: str, sees: str | None) -> Project:
         """Forget what was asked for and is not done yet. Raises NotFound."""
         with self._store.writing() as db:
-            row = row_of(db, project_id, owner)
+            row = row_of(db, project_id, sees)
             for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
                 settle(db, part, settings_of(row), at_rest=True)
             _touch(db, row | {"paused": 0})
-            return project_of(db, project_id, owner)
+            return project_of(db, project_id, sees)
 
 
 def clean_part(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,6 +17,8 @@ from studio.library.records import StoredTake, TakeFilter
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
 """Takes that one call deletes or brings back at most."""
+REMOVED_AT_ONCE = 100
+"""Takes that one transaction removes for good: their audio makes room for the next."""
 EVERY = TakeFilter()
 _TRIGRAM = 3
 _LOOKED_UP = 16
@@ -52,10 +55,11 @@ class Takes:
             raise _unknown(take_id)
         return found[0]
 
-    def page(self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None) -> list[StoredTake]:
-        """Takes, newest first. ``after`` is the id of the last one of the page before.
-
-        Raises NotFound when that is gone for good.
+    def page(
+        self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
+    ) -> list[StoredTake]:
+        """Takes, newest first. ``after`` is the id of the last one of the page before; ``before`` is a number
+        that those of the page are smaller than. Raises NotFound when ``after`` is gone for good.
         """
         search = _Search(wanted)
         with self._store.reading() as db:
@@ -63,14 +67,23 @@ class Takes:
                 found = db.execute("select n from takes where id = ?", [after]).fetchone()
                 if found is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                search.ask(f"{search.order} < ?", found[0])
+                before = found[0]
+            if before is not None:
+                search.ask(f"{search.order} < ?", before)
             return [_take(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
-    def known(self, ids: list[str]) -> set[str]:
-        """Those of the ids that are in the library, deleted ones too."""
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Of those of the ids that are in the library, deleted ones too: a take's number is larger than older ones'."""
         with self._store.reading() as db:
-            query = "select id from takes where id in (select value from json_each(?))"
-            return {row[0] for row in db.execute(query, [json.dumps(ids)]).fetchall()}
+            query = "select id, n from takes where id in (select value from json_each(?))"
+            return dict(db.execute(query, [json.dumps(list(ids))]).fetchall())
+
+    def number_at(self, moments: Sequence[float]) -> list[int]:
+        """The number of the newest take that began by each of these times, in Unix time; 0 where there is none."""
+        newest = "select n from takes where created <= moment.value order by n desc limit 1"
+        query = f"select coalesce(({newest}), 0) from json_each(?) as moment order by moment.key"
+        with self._store.reading() as db:
+            return [row[0] for row in db.execute(query, [json.dumps(list(moments))]).fetchall()]
 
     def star(self, take_id: str, starred: bool, caller: str | None = None) -> StoredTake:
         """Star a take, or no longer. Raises NotFound."""
@@ -86,7 +99,7 @@ class Takes:
     def delete(self, wanted: TakeFilter) -> list[str]:
         """Take the newest MOST_AT_ONCE of these away; for `undo_seconds` `restore` brings them back. Their ids."""
         self.purge()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
             _mark(db, ids, time.time())
         return ids
@@ -114,13 +127,19 @@ class Takes:
         return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0
 
     def _remove(self, where: str, value: float) -> int:
-        with self._store.writing() as db:
-            gone = list(db.query(f"select audio from takes where {where}", [value]))
-            db.table("takes").delete_where(where, [value])
-        digests = {row["audio"] for row in gone if row["audio"]}
-        if digests:
-            self._store.drop_unreferred(digests)
-        return len(gone)
+        removed = 0
+        while True:
+            with self._store.freeing() as db:
+                few = f"select n, audio from takes where {where} order by n limit ?"
+                gone = list(db.query(few, [value, REMOVED_AT_ONCE]))
+                db.table("takes").delete_where(
+                    "n in (select value from json_each(?))", [json.dumps([row["n"] for row in gone])]
+                )
+            if digests := {row["audio"] for row in gone if row["audio"]}:
+                self._store.drop_unreferred(digests)
+            removed += len(gone)
+            if len(gone) < REMOVED_AT_ONCE:
+                return removed
 
     def _undo_until(self) -> float:
         return time.time() - self.undo_seconds

@@ -180,17 +180,24 @@ class Voices:
     def delete(self, reference: str, version: int | None = None) -> Voice:
         """Take a voice away; for `undo_seconds` `restore` brings it back. Raises NotFound, Changed."""
         self.purge()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             row = self._row(db, reference, version)
             row["deleted"] = time.time()
             self._touch(db, row)
             note(db, "voice.delete", row["id"], name=row["name"])
             return voices_of(db, [row])[0]
 
-    def restore(self, voice_id: str) -> Voice:
-        """Undo a deletion. Raises NotFound when it is too late, NameTaken when the name has a new owner."""
+    def restore(self, reference: str) -> Voice:
+        """Undo a deletion, by the voice's id, or of the last voice deleted with this slug or name.
+
+        Raises NotFound when it is too late, NameTaken when the name has a new owner.
+        """
+        trimmed = reference.strip()
+        named = [trimmed, trimmed.lower(), fold(trimmed)]
         with self._store.writing() as db:
-            rows = list(db.table("voices").rows_where("id = ? and deleted > ?", [voice_id, self._undo_until()]))
+            where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
+            found = db.table("voices").rows_where(where, [*named, self._undo_until()], order_by="deleted desc", limit=1)
+            rows = list(found)
             if not rows:
                 raise NotFound("there is no deletion of this voice that can be undone", "voice", "voice_not_found")
             row = rows[0] | {"deleted": None}
@@ -202,7 +209,7 @@ class Voices:
     def purge(self, everything: bool = False) -> int:
         """Remove for good what was deleted too long ago (or at all), audio and codes with it; how many voices."""
         until = time.time() + 1 if everything else self._undo_until()
-        with self._store.writing() as db:
+        with self._store.freeing() as db:
             rows = list(db.table("voices").rows_where("deleted <= ?", [until]))
             clips = set[str]()
             for row in rows:

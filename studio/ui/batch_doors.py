@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 from anyio import to_thread
@@ -14,6 +15,7 @@ from studio.library.project_records import Project, ProjectSettings
 from studio.library.projects import MAX_PAUSE
 from studio.projects import ProjectDesk
 from studio.request import PAGE
+from studio.ui.handout import sent_file
 
 USUAL = ProjectSettings()
 
@@ -49,8 +51,8 @@ class BatchDoors:
     async def status(self, project_id: str = "", request: gr.Request | None = None) -> dict[str, object]:
         """How a project stands, part by part; the sound is at GET /v1/projects/{id}/audio."""
         try:
-            project = await to_thread.run_sync(self._desk.library.projects.get, project_id, _caller(request))
-            parts = await to_thread.run_sync(self._desk.library.projects.parts, project_id, _caller(request))
+            project = await to_thread.run_sync(self._desk.library.projects.get, project_id, _sees(request))
+            parts = await to_thread.run_sync(self._desk.library.projects.parts, project_id, _sees(request))
         except StudioError as error:
             raise _refusal(error) from error
         told = [
@@ -81,7 +83,7 @@ def add_batch_doors(desk: ProjectDesk) -> None:
     with gr.Column(visible=False):
         inputs = [
             gr.JSON([], label="texts"),
-            gr.File(label="document", type="filepath"),
+            sent_file("document"),
             gr.Textbox("", label="voice"),
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),
@@ -123,8 +125,18 @@ def _within(value: float, low: float, high: float, name: str) -> float:
 
 def _caller(request: gr.Request | None) -> str:
     """Who asks, as the layer before page and API has named it."""
+    return str(_state(request).get("caller", PAGE))
+
+
+def _sees(request: gr.Request | None) -> str | None:
+    """Whose projects are meant; None is everybody's."""
+    sees: str | None = _state(request).get("sees")
+    return sees
+
+
+def _state(request: gr.Request | None) -> dict[str, Any]:
     scope = getattr(getattr(request, "request", None), "scope", {})
-    return str(scope.get("state", {}).get("caller", PAGE))
+    return dict(scope.get("state", {}))
 
 
 def _refusal(error: Exception) -> gr.Error:

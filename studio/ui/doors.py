@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
@@ -13,10 +12,12 @@ import gradio as gr
 from anyio import to_thread
 
 from engine import EngineError, Sampling
+from studio.audio.encode import whole_wav
 from studio.dialogue import TURN_GAP
 from studio.errors import InvalidRequest, StudioError
 from studio.request import Origin, SpeechRequest
 from studio.speech import Speech, SpeechService
+from studio.ui.handout import Handout
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -30,8 +31,9 @@ ALL_AT_ONCE = None
 class SpeechDoors:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, service: SpeechService) -> None:
+    def __init__(self, service: SpeechService, handout: Handout) -> None:
         self._service = service
+        self._handout = handout
 
     async def synthesize(
         self,
@@ -146,7 +148,7 @@ class SpeechDoors:
         speech = await self._speak(request, caller)
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
-        return await to_thread.run_sync(_write_wav, wav), _facts(speech)
+        return await self._handout.write("take.wav", [whole_wav(wav, speech.sample_rate)]), _facts(speech)
 
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
@@ -155,9 +157,9 @@ class SpeechDoors:
             raise _refusal(error) from error
 
 
-def add_client_doors(service: SpeechService) -> None:
+def add_client_doors(service: SpeechService, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = SpeechDoors(service)
+    doors = SpeechDoors(service, handout)
     with gr.Column(visible=False):
         inputs = [
             gr.Textbox("", label="text"),
@@ -263,21 +265,6 @@ def _checked_cast(cast: object) -> dict[str, str]:
 
 def _refusal(error: Exception) -> gr.Error:
     return gr.Error(str(error), title="The studio could not speak this", print_exception=False)
-
-
-def _write_wav(wav: bytes) -> str:
-    """Write the take into a folder of its own; Gradio moves it into its cache and cleans up there."""
-    file = Path(tempfile.mkdtemp(prefix="take-")) / "take.wav"
-    file.write_bytes(_with_sizes(wav))
-    return str(file)
-
-
-def _with_sizes(wav: bytes) -> bytes:
-    """A streamed WAV announces an endless length; a file that is whole says its own."""
-    header = bytearray(wav[:44])
-    header[4:8] = (len(wav) - 8).to_bytes(4, "little")
-    header[40:44] = (len(wav) - 44).to_bytes(4, "little")
-    return bytes(header) + wav[44:]
 
 
 def _facts(speech: Speech) -> dict[str, object]:

@@ -38,7 +38,7 @@ def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: P
     """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
     serve_files(app, settings)
     app.mount("/", _hand_on)
-    page = page_of(speech, settings, desk)
+    page = page_of(app, speech, settings, desk)
     page.launch(
         prevent_thread_lock=True,
         quiet=True,

@@ -15,7 +15,9 @@ from studio.settings import Settings, on_space
 from studio.speech import SpeechService
 from studio.ui import words
 from studio.ui.batch_doors import add_batch_doors
+from studio.ui.checked import CheckedBlocks
 from studio.ui.doors import add_client_doors
+from studio.ui.handout import Handout
 from studio.ui.slash import TrailingSlash
 from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
@@ -67,7 +69,7 @@ class Fields:
 def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     serve_files(app, settings)
-    gr.mount_gradio_app(app, page_of(speech, settings, desk), path="/", **look_of(settings))
+    gr.mount_gradio_app(app, page_of(app, speech, settings, desk), path="/", **look_of(settings))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> None:
@@ -92,14 +94,16 @@ def look_of(settings: Settings) -> dict[str, Any]:
     }
 
 
-def page_of(speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
-    """The page of a studio with these settings."""
-    return build_page(speech, desk, is_temporary=on_space() and not settings.backup_dir)
+def page_of(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
+    """The page of a studio with these settings; what it leaves in temporary files goes when ``app`` ends."""
+    handout = Handout()
+    app.state.at_end.callback(handout.close)
+    return build_page(speech, desk, handout, is_temporary=on_space() and not settings.backup_dir)
 
 
-def build_page(speech: SpeechService, desk: ProjectDesk, is_temporary: bool = False) -> gr.Blocks:
+def build_page(speech: SpeechService, desk: ProjectDesk, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
-    with gr.Blocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+    with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("header"))
         if is_temporary:
             _html(words.TEMPORARY)
@@ -134,9 +138,9 @@ def build_page(speech: SpeechService, desk: ProjectDesk, is_temporary: bool = Fa
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
-        add_client_doors(speech)
-        add_voice_doors(speech)
-        add_take_doors(speech.history)
+        add_client_doors(speech, handout)
+        add_voice_doors(speech, handout)
+        add_take_doors(speech.history, handout)
         add_batch_doors(desk)
     return page
 

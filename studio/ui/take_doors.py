@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import gradio as gr
-from anyio import to_thread
 
 from studio.errors import StudioError
 from studio.history import History
 from studio.library import StoredTake, TakeFilter
-from studio.take_files import STORED, encoded, file_name
+from studio.take_files import STORED, encoded
+from studio.ui.handout import Handout
 
 MAX_LIST = 200
+PIECE = 1 << 20
+"""Bytes copied at a time."""
 
 
 class TakeDoors:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, handout: Handout) -> None:
         self._history = history
+        self._handout = handout
 
     async def history_list(
         self,
@@ -50,14 +52,15 @@ class TakeDoors:
             if not facts["audio"]:
                 return None, facts
             take, path = await self._history.sound(take_id.strip(), sees)
-            return await to_thread.run_sync(_copied, take, path), facts
-        except StudioError as error:
+            # Its name has none of the take's words: others can list the folder of a temporary file.
+            return await self._handout.write(f"{take.id}.{STORED}", _sound(take, path)), facts
+        except (StudioError, FileNotFoundError) as error:
             raise _refusal(str(error)) from error
 
 
-def add_take_doors(history: History) -> None:
+def add_take_doors(history: History, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = TakeDoors(history)
+    doors = TakeDoors(history, handout)
     with gr.Column(visible=False):
         question = [
             gr.Textbox("", label="query"),
@@ -85,15 +88,14 @@ def add_take_doors(history: History) -> None:
     )
 
 
-def _copied(take: StoredTake, path: Path) -> str:
-    """The sound in a folder of its own, under a good name; Gradio moves it into its cache and cleans up there."""
-    file = Path(tempfile.mkdtemp(prefix="take-")) / file_name(take, STORED)
-    if take.media_type == "audio/wav":
-        shutil.copyfile(path, file)
-    else:
-        with file.open("wb") as target:
-            target.writelines(encoded(path, take.media_type, STORED))
-    return str(file)
+def _sound(take: StoredTake, path: Path) -> Iterator[bytes]:
+    """The bytes of the WAV file."""
+    if take.media_type != "audio/wav":
+        yield from encoded(path, take.media_type, STORED)
+        return
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def _refusal(words: str) -> gr.Error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import wraps
@@ -21,10 +20,11 @@ from studio.describe import voice_json
 from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
-from studio.library.checks import clean_language
+from studio.library.checks import MAX_TEXT, clean_language
 from studio.pack import export_voice, import_pack
 from studio.speech import SpeechService
 from studio.transcript import compare
+from studio.ui.handout import Handout, sent_file
 
 WHOLE = 0.0
 """As the end of a cut: the clip's end."""
@@ -38,8 +38,9 @@ Does = TypeVar("Does", bound=Callable[..., Any])
 class VoiceDoors:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, service: SpeechService) -> None:
+    def __init__(self, service: SpeechService, handout: Handout) -> None:
         self._service = service
+        self._handout = handout
         self._library = service.voices.library
 
     def voice_get(self, voice: str = "default") -> Json:
@@ -103,10 +104,11 @@ class VoiceDoors:
         found = self._library.voices.delete(voice)
         return {"id": found.id, "deleted": True, "undo_seconds": self._library.voices.undo_seconds}
 
-    def voice_export(self, voice: str = "") -> str:
+    async def voice_export(self, voice: str = "") -> str:
         """A voice as one .fishvoice file."""
-        found = self._library.voices.get(voice)
-        return _file(f"{found.slug}.fishvoice", export_voice(self._library, voice))
+        found = await to_thread.run_sync(self._library.voices.get, voice)
+        pack = await to_thread.run_sync(export_voice, self._library, found.address)
+        return await self._handout.write(f"{found.slug}.fishvoice", [pack])
 
     async def voice_import(self, pack: str | None = None, name: str = "") -> Json:
         """Put a .fishvoice file into the library, under another name if one is given."""
@@ -117,14 +119,18 @@ class VoiceDoors:
             await self._service.save_voice(lambda: import_pack(self._library, data, name.strip() or None))
         )
 
-    def voice_preview(self, voice: str = "default", sample: float = 0) -> str:
+    async def voice_preview(self, voice: str = "default", sample: float = 0) -> str:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
+        slug, wav = await to_thread.run_sync(self._preview, voice, sample)
+        return await self._handout.write(f"{slug}.wav", [wav])
+
+    def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
         found = self._library.voices.get(self._meant(voice))
         if not 0 <= int(sample) < len(found.samples):
             raise NotFound(f"the voice {found.name!r} has no sample number {int(sample)}", "sample")
         chosen = found.samples[int(sample)]
         clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
-        return _file(f"{found.slug}.wav", wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm))
+        return found.slug, wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
 
     async def analyze_reference(
         self,
@@ -143,8 +149,8 @@ class VoiceDoors:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
         intake = await _take_in(audio, text, Cut())
         heard = await self._service.transcriber.transcribe(intake.clip, clean_language(language))
-        marks = [asdict(mark) for mark in compare(text, heard.text)] if text.strip() else []
-        return asdict(heard) | {"marks": marks}
+        marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT]) if text.strip() else ()
+        return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
 
     def _meant(self, voice: str) -> str:
         """OpenAI's names and "default" mean one of ours."""
@@ -154,9 +160,9 @@ class VoiceDoors:
         return f"{found.id}@{found.revision}"
 
 
-def add_voice_doors(service: SpeechService) -> None:
+def add_voice_doors(service: SpeechService, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = VoiceDoors(service)
+    doors = VoiceDoors(service, handout)
     with gr.Column(visible=False):
         told, sound, pack = gr.JSON(), gr.Audio(type="filepath"), gr.File(type="filepath")
         trigger = gr.Button()
@@ -182,7 +188,7 @@ def add_voice_doors(service: SpeechService) -> None:
             doors.voice_update: ([text("voice"), *changes], told),
             doors.voice_delete: ([text("voice")], told),
             doors.voice_export: ([text("voice")], pack),
-            doors.voice_import: ([gr.File(label="pack", type="filepath"), text("name")], told),
+            doors.voice_import: ([sent_file("pack"), text("name")], told),
             doors.voice_preview: ([text("voice", "default"), number("sample")], sound),
             doors.analyze_reference: ([audio(), text("text"), *cut], told),
             doors.transcribe: ([audio(), text("language"), text("text")], told),
@@ -211,13 +217,6 @@ async def _take_in(audio: str | None, text: str, cut: Cut) -> Intake:
         span = await to_thread.run_sync(suggest_span, data, "audio")
         cut = replace(cut, start=span.start, end=span.end)
     return await to_thread.run_sync(take_in, data, text, cut, "audio")
-
-
-def _file(name: str, data: bytes) -> str:
-    """Write a file into a folder of its own; Gradio moves it into its cache and cleans up there."""
-    file = Path(tempfile.mkdtemp(prefix="voice-")) / name
-    file.write_bytes(data)
-    return str(file)
 
 
 def _refusing(does: Does) -> Does:

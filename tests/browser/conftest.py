@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from benchmarks.chromium import NoChromium, find
 from engine import Engine, EngineConfig
 from studio.settings import Settings
 from tests.browser.screen import PATIENCE_MS, Screen
@@ -21,7 +21,6 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -103,10 +102,11 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The system's Chromium; its microphone hears three seconds of a 440 Hz tone, again and again."""
-    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if program is None:
-        pytest.fail(f"no Chromium: install one of {', '.join(CHROMIUM_NAMES)}, or run `make test`")
+    """A Chromium; its microphone hears three seconds of a 440 Hz tone, again and again."""
+    try:
+        program = find()
+    except NoChromium as missing:
+        pytest.fail(str(missing), pytrace=False)
     heard = tmp_path_factory.mktemp("microphone") / "tone.wav"
     heard.write_bytes(wav(tone(3.0, rate=48_000, hertz=440, level=0.4), 48_000))
     flags = [*FLAGS, f"--use-file-for-fake-audio-capture={heard}"]

@@ -59,7 +59,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         screen.until_over()
         assert screen.heard()["rendered"] == 2 * 6 * 2048
         cookies = page.context.cookies()
-        assert [(each["httpOnly"], each["sameSite"]) for each in cookies if each["name"] == "studio_key"] == [
+        assert [(each["httpOnly"], each["sameSite"]) for each in cookies if each["name"] == "studio_session"] == [
             (True, "Lax")
         ]
         program = keyed_program(screen)

@@ -11,6 +11,7 @@ from engine import EngineConfig
 from tests.browser.screen import Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -149,3 +150,14 @@ def test_what_people_type_is_never_run(served: Served, open_page: Open) -> None:
     expect(screen.takes).to_contain_text(attack)
     screen.until_over()
     assert screen.page.locator("body").get_attribute("data-hacked") is None
+
+
+def test_an_answer_without_any_sound_is_told_and_not_waited_for(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    empty = {"status": 200, "content_type": "audio/wav", "body": wav(tone(0))}
+    screen.page.route("**/v1/audio/speech", lambda route: route.fulfill(**empty))
+    screen.script.fill("…")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("There is nothing to hear.")
+    expect(screen.status).to_contain_text("There is nothing to hear.")
+    expect(screen.speak).to_be_visible()

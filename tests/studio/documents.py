@@ -36,5 +36,14 @@ def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str 
     return file.getvalue()
 
 
+def spoilt(archive: bytes, name: str) -> bytes:
+    """The same zip with nonsense where an entry's packed bytes are."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        info = opened.getinfo(name)
+    start = info.header_offset + 30 + len(name.encode())
+    end = start + info.compress_size
+    return archive[:start] + b"\xff" * info.compress_size + archive[end:]
+
+
 def page(body: str) -> str:
     return f'<html xmlns="http://www.w3.org/1999/xhtml"><head><title>no</title></head><body>{body}</body></html>'

@@ -56,7 +56,8 @@ class FakeEngine:
         self.later_frames_gate.set()
         self.dead: str | None = None
         self.spoilt: list[str] = []
-        """How the next takes go wrong, one entry a take: short, silent, nan, loop, late nan; "" for a good one."""
+        """How the next takes go wrong, one entry a take: short, silent, nan, loop, late nan; mute has no frame at all;
+        "" for a good one."""
         self.full_times = 0
         """So often a take with a history finds the line full."""
         self.utterances: list[Utterance] = []
@@ -92,8 +93,12 @@ class FakeEngine:
             admitted = time.perf_counter() - handed_over
             await self._until(self.first_frame_gate.is_set)
             first = time.perf_counter() - handed_over
-            wanted = 1 if fault == "short" else 6 * len(utterance.text.split())
+            wanted = {"mute": 0, "short": 1}.get(fault, 6 * len(utterance.text.split()))
             frames = min(wanted, utterance.max_frames)
+            if not frames:
+                now = time.perf_counter() - handed_over
+                nothing = np.zeros(0, np.float32), np.zeros((10, 0), np.int16)
+                yield AudioChunk(*nothing, first_frame=0, timing=Timing(admitted, now, now), finish_reason="stop")
             for frame in range(frames):
                 if frame:
                     await self._until(self.later_frames_gate.is_set)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -22,6 +23,8 @@ from studio.settings import Settings
 class Served:
     url: str
     app: FastAPI
+    loop: asyncio.AbstractEventLoop | None = None
+    """Of the server, in a thread of its own; None for one in another process."""
 
     def client(self, **options: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=60, **options)  # type: ignore[arg-type]
@@ -46,10 +49,12 @@ def serve(
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     started = threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            loops.append(asyncio.get_running_loop())
             started.set()
 
     server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=grace))
@@ -59,7 +64,7 @@ def serve(
     try:
         if wait:
             app.state.service.host.wait(120)
-        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app)
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, loops[0])
     finally:
         server.should_exit = True
         thread.join(30)

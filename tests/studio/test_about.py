@@ -33,7 +33,8 @@ def test_storage_grows_with_what_is_kept(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         before = client.get("/v1/settings").json()["storage"]
-        client.post("/v1/audio/speech", json={"input": "Two words"})
+        take = client.post("/v1/audio/speech", json={"input": "Two words"}).headers["x-request-id"]
+        assert client.get(f"/v1/takes/{take}").json()["stored"]
         after = client.get("/v1/settings").json()["storage"]
     assert (before["voices"], before["takes"], after["takes"]) == (2, 0, 1)
     assert after["audio_bytes"] > before["audio_bytes"] > 0 and after["database_bytes"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -105,6 +106,60 @@ def test_a_folder_that_cannot_be_written_is_said_and_the_studio_goes_on(tmp_path
     backup.start()
     backup.stop()
     assert backup.status.error
+
+
+def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Path) -> None:
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+    for number, name in enumerate(("Anna", "Bert", "Gone", "Dora")):
+        add(library, name, number)
+    clips = {voice.name: library.files.path(voice.samples[0].clip) for voice in library.voices.page()}
+    data = bytearray(clips["Anna"].read_bytes())
+    data[100] ^= 1
+    clips["Anna"].write_bytes(data)
+    clips["Gone"].unlink()
+    backup.restore()
+    backup.start()
+    backup.stop()
+    assert sorted(backup.status.left_out) == ["a clip of the voice Anna", "a clip of the voice Gone"]
+    assert backup.status.error is None and "2 damaged files" in str(backup.watch.status.error)
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    copy = Library(tmp_path / "new")
+    assert names(copy) == {"Anna", "Bert", "Gone", "Dora"}
+    for name in ("Bert", "Dora"):
+        copy.files.read(copy.voices.get(name).samples[0].clip)
+    clips["Anna"].unlink()
+    library.files.put(bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:]))
+    library.voices.delete("gone")
+    library.voices.purge(everything=True)
+    backup.snapshot()
+    assert backup.status.left_out == ()
+
+
+def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(tmp_path / "home")
+    backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+    backup.restore()
+    failures = [sqlite3.OperationalError("disk I/O error"), KeyError("unforeseen")]
+
+    def version(watch: sqlite3.Connection) -> int:
+        if failures:
+            raise failures.pop()
+        return int(watch.execute("pragma data_version").fetchone()[0])
+
+    monkeypatch.setattr("studio.library.backup._version", version)
+    taken = threading.Event()
+    snapshot = backup.snapshot
+    backup.snapshot = lambda: (snapshot(), taken.set())[0]  # type: ignore[method-assign]
+    add(library, "Anna")
+    backup._last = 1.0
+    backup.start()
+    assert taken.wait(30)
+    backup.stop()
+    assert not failures and backup.watch.status.failures == 2 and backup.watch.status.error is None
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    assert names(Library(tmp_path / "new")) == {"Anna"}
 
 
 @pytest.mark.parametrize("lines", [1, 3, 6])

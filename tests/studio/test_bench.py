@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
-from benchmarks import bench, page
+from benchmarks import bench, chromium, page
+from benchmarks.chromium import NoChromium
 
 
-def test_without_a_browser_the_table_says_why_and_the_json_has_null(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_the_table_says_why_and_the_json_has_null(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(page.NoBrowser, match="install one of chromium") as missing:
+    monkeypatch.setattr(os, "defpath", "")
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    with pytest.raises(NoChromium, match="scripts/programs") as missing:
         page.measure_in_chromium(1)
     report = bench.Report("fry", "cpu", "Linux", 2, 3.5, 41.0, 50.0, 0.18, 0.2, 815.0, 16, None)
     table = bench.table(report, str(missing.value))
     assert "first audio over HTTP" in table and "no Chromium" in table.splitlines()[-1]
     assert json.loads(json.dumps(asdict(report)))["page"] is None
+
+
+def test_a_chromium_is_taken_only_if_it_starts_and_where_systems_keep_it_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stub, real = tmp_path / "stub", tmp_path / "real"
+    for folder, name, status in ((stub, "chromium", 1), (real, "google-chrome", 0)):
+        folder.mkdir()
+        (folder / name).write_text(f"#!/bin/sh\nexit {status}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(stub))
+    monkeypatch.setattr(os, "defpath", str(real))
+    assert chromium.find() == shutil.which("google-chrome", path=str(real))

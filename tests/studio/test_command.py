@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,9 +47,21 @@ def said_until(process: subprocess.Popen[str], word: str) -> str:
     pytest.fail(f"it ended without {word!r}:\n{said}")
 
 
-def free_port() -> str:
-    import socket
+@contextmanager
+def who_takes_nothing(port: str) -> Iterator[None]:
+    """Holds a stream open that a stop has to end."""
+    body = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(60)
+        slow.connect(("127.0.0.1", int(port)))
+        head = "POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        assert slow.recv(15) == b"HTTP/1.1 200 OK"
+        yield
 
+
+def free_port() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return str(probe.getsockname()[1])
@@ -59,6 +72,28 @@ def test_a_bad_setting_stops_the_start_with_its_name() -> None:
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 1
     assert "PORT='eighty'" in said and "allowed" in said and "Traceback" not in said
+
+
+def test_a_taken_port_stops_the_start_before_anything_is_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        with command(PORT=taken, STUDIO_HOME=str(tmp_path / "library")) as process:
+            said = process.communicate(timeout=120)[0]
+    assert process.returncode == 1
+    assert f"PORT={taken}" in said and "another program listens there" in said and "Traceback" not in said
+    assert len(said.splitlines()) == 2, "what it starts, and why it does not"
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("step", ["loading", "warming"])
+def test_a_start_can_be_broken_off(step: str, tmp_path: Path) -> None:
+    settings = {"PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with command(**settings) as process:
+        said_until(process, step)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "terminate" not in said and "could not start" not in said and "Ready" not in said
 
 
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
@@ -81,9 +116,11 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
         assert (tmp_path / "hello.mp3").read_bytes()[:2] in (b"\xff\xfb", b"\xff\xf3")
         page = httpx.get(f"http://127.0.0.1:{port}/", timeout=60)
         assert page.status_code == 200 and re.search("<html", page.text)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        with who_takes_nothing(port):
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=30)[0]
     assert process.returncode in (0, -signal.SIGTERM)
+    assert "Traceback" not in said
 
 
 def test_without_its_page_it_needs_no_gradio_and_speaks(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from studio.documents import InvalidDocument, Passage, into_parts, kind_of, read_document
 from studio.documents.subtitles import write_srt
-from tests.studio.documents import epub, page
+from tests.studio.documents import epub, page, spoilt
 
 
 def no_voices(name: str) -> str | None:
@@ -108,6 +108,8 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
         (epub({}), "no text"),
         (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "DRM"),
         (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),
+        (spoilt(epub({"a.xhtml": page("Some words. " * 99)}), "OEBPS/a.xhtml"), "a.xhtml' is damaged"),
+        (epub({"a.xhtml": page("hi")})[:-99], "damaged"),
         (epub({"a.xhtml": page("hi")}, prologue='<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
         (epub({"a.xhtml": page("hi")}, title="<"), "malformed"),
     ],

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 
 import httpx
+import imageio_ffmpeg
 import numpy as np
 import pytest
 import soundfile
@@ -80,7 +81,7 @@ def test_the_ffmpeg_command_decodes_it_without_a_complaint(name: str) -> None:
     raw = ["-f", "s16le", "-ar", "24000", "-ac", "1"]
     known = raw if name == "pcm" else []
     done = subprocess.run(
-        ["ffmpeg", "-v", "error", *known, "-i", "-", *raw, "-"],
+        [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", *known, "-i", "-", *raw, "-"],
         input=b"".join(encoded(name, tone(2))),
         capture_output=True,
         timeout=60,

@@ -15,14 +15,22 @@ from studio.errors import InvalidClip
 from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Cut
 from tests.studio.sounds import container
-from tests.studio.voices import WORDS, file_of, samples_of, spoken
+from tests.studio.voices import CLIPS, WORDS, file_of, samples_of, spoken
 
-LONGER = f"{WORDS} Glue the sheet to the dark blue background. It is easy to tell the depth of a well."
+LONGER = f"{WORDS} {WORDS}"
+DULL = {"bandwidth"}
+"""Which some of the bundled clips are."""
 Change = Callable[[np.ndarray, int], np.ndarray]
 
 
 def speech() -> tuple[np.ndarray, int]:
-    return samples_of(spoken(LONGER))
+    """A clip, a pause and the clip once more."""
+    pcm, rate = samples_of(spoken())
+    return np.concatenate([pcm, silence(0.3, rate), pcm]), rate
+
+
+def longer() -> bytes:
+    return file_of(*speech())
 
 
 def codes(intake: Intake) -> set[str]:
@@ -38,7 +46,7 @@ def noise(pcm: np.ndarray, level: float) -> np.ndarray:
 
 
 def hum(pcm: np.ndarray, rate: int, hertz: float) -> np.ndarray:
-    return pcm + 0.01 * np.sin(2 * np.pi * hertz * np.arange(len(pcm), dtype=np.float32) / rate)
+    return pcm + 0.02 * np.sin(2 * np.pi * hertz * np.arange(len(pcm), dtype=np.float32) / rate)
 
 
 def telephone(pcm: np.ndarray, rate: int) -> np.ndarray:
@@ -78,10 +86,11 @@ def test_each_flaw_of_a_recording_is_named(case: str) -> None:
     assert intake.advice.score < 100
 
 
-@pytest.mark.parametrize("voice", ["en", "en+f3", "de", "fr"])
-def test_clean_speech_has_no_flaw(voice: str) -> None:
-    intake = take_in(spoken(LONGER, voice), LONGER)
-    assert codes(intake) == set() and intake.advice.score == 100
+@pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip.stem)
+def test_clean_speech_has_no_flaw_but_that_there_could_be_more_of_it(clip: Path) -> None:
+    intake = take_in(clip.read_bytes(), clip.with_suffix(".txt").read_text("utf-8"))
+    assert codes(intake) <= DULL | {"short"}
+    assert {finding.severity for finding in intake.advice.findings} <= {"hint"}
 
 
 def test_two_channels_that_cancel_are_noticed_and_one_of_them_is_enough() -> None:
@@ -99,7 +108,7 @@ def test_the_fixes_mend_what_can_be_mended_and_leave_the_file_as_it_is() -> None
     before = take_in(data, LONGER)
     assert {"quiet", "head_silence", "tail_silence"} <= codes(before)
     after = take_in(data, LONGER, before.advice.fixed)
-    assert codes(after) == set() and after.advice.score > before.advice.score
+    assert not codes(after) - DULL and after.advice.score > before.advice.score
     assert after.data == data
     assert after.clip.seconds < before.clip.seconds - 3
 
@@ -114,7 +123,7 @@ WRONG_WORDS = {
 @pytest.mark.parametrize("case", WRONG_WORDS)
 def test_words_that_do_not_fit_the_clip_are_noticed_without_recognising_speech(case: str) -> None:
     text, code = WRONG_WORDS[case]
-    assert codes(take_in(spoken(LONGER), text)) == {code}
+    assert codes(take_in(longer(), text)) - DULL == {code}
 
 
 def test_a_span_a_gain_and_a_channel_are_applied_to_the_sample() -> None:
@@ -155,11 +164,11 @@ def test_of_a_file_that_is_too_long_a_span_between_pauses_is_suggested() -> None
                         ("mp3", "libmp3lame"), ("ipod", "aac"), ("adts", "aac")],
 )  # fmt: skip
 def test_every_usual_container_is_taken_in(name: str, codec: str) -> None:
-    pcm, rate = samples_of(spoken(LONGER))
+    pcm, rate = speech()
     steps = np.arange(0, len(pcm) - 1, rate / 48_000)
     intake = take_in(container(np.interp(steps, np.arange(len(pcm)), pcm), name, codec), LONGER)
     assert abs(intake.clip.seconds - len(pcm) / rate) < 0.1
-    assert not codes(intake) - {"bandwidth"}
+    assert not codes(intake) - DULL
 
 
 @pytest.mark.parametrize("rate", [44_101, 8_003, 47_999, 191_999])
@@ -174,10 +183,9 @@ def test_an_unusual_rate_becomes_a_usual_one(rate: int) -> None:
 NO_SPEECH: dict[str, Change] = {
     "white noise": lambda pcm, rate: noise(0 * pcm, 0.1),
     "one click": lambda pcm, rate: np.eye(1, len(pcm), 5000, dtype=np.float32)[0],
-    "a constant": lambda pcm, rate: 0 * pcm + 0.5,
     "a tone": lambda pcm, rate: hum(0 * pcm, rate, 440),
     "a square at full scale": lambda pcm, rate: np.sign(hum(0 * pcm, rate, 100)),
-    "far over full scale": lambda pcm, rate: 1e30 * pcm,
+    "over full scale": lambda pcm, rate: 12 * pcm / np.abs(pcm).max(),
 }
 
 
@@ -188,6 +196,14 @@ def test_what_is_no_speech_is_judged_without_failing(case: str, rate: int) -> No
     intake = take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
     assert intake.advice.score < 100
     assert all(np.isfinite(figure) for figure in intake.advice.figures.values())
+
+
+@pytest.mark.parametrize("rate", [8_000, 192_000])
+@pytest.mark.parametrize(("level", "loudness", "words"), [(0.5, 0.0, "silent"), (0.0, 1e30, "full scale is 1")])
+def test_what_is_no_recording_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
+    pcm = (level + loudness * speech()[0][: 2 * rate]).astype(np.float32)
+    with pytest.raises(InvalidClip, match=words):
+        take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
 
 
 _READ = """

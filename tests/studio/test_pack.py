@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -12,10 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from studio.audio.encode import wav_header
+from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken
 from studio.intake import take_in
-from studio.library import Cut, Library, NewConsent, Voice, VoiceDraft
-from studio.pack import export_voice, import_pack, read_pack
+from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
+from studio.library.checks import MAX_SAMPLES
+from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
+from tests.studio.documents import spoilt
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import WORDS, spoken
@@ -34,13 +39,13 @@ def other(tmp_path: Path) -> Library:
 
 
 def make(library: Library) -> Voice:
-    consent = NewConsent("Eve E.", "en", "I agree.", spoken("I agree."), "audio/wav")
+    consent = NewConsent("Eve E.", "en", "I agree.", spoken(2), "audio/wav")
     draft = VoiceDraft(
         "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True
     )
     samples = [
         take_in(spoken(), WORDS).sample(WORDS),
-        take_in(spoken("Another one says more words."), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
+        take_in(spoken(1), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
             "Another one says more words.", 1
         ),
     ]
@@ -63,11 +68,9 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
     assert got.defaults == {"top_k": 5} and got.created == sent.created and not got.favourite
     for mine, theirs in zip(sent.samples, got.samples, strict=True):
         assert (mine.clip, mine.text, mine.speaker, mine.cut) == (theirs.clip, theirs.text, theirs.speaker, theirs.cut)
-        codes = other.codes.get(theirs.cut_key, "0123456789abcdef")
-        assert codes is not None and np.array_equal(codes, np.arange(60).reshape(10, 6))
     assert got.consent_id
     consent = other.consents.get(got.consent_id)
-    assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken("I agree.")
+    assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken(2)
     assert export_voice(other, "eve") == pack
     assert [entry.event for entry in other.audit.entries()] == ["consent.create", "voice.import", "voice.export"]
 
@@ -75,7 +78,7 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
 def test_a_pack_can_be_looked_into_without_an_import(library: Library) -> None:
     make(library)
     told = read_pack(export_voice(library, "eve")).as_json()
-    assert told["name"] == "Eve" and told["licence"] == "CC0" and told["codecs"] == ["0123456789abcdef"]
+    assert told["name"] == "Eve" and told["licence"] == "CC0"
     assert library.voices.count() == 1
 
 
@@ -129,12 +132,13 @@ BAD: dict[str, Callable[[Entries], bytes]] = {
     "no JSON": lambda entries: zipped(entries | {"manifest.json": b"{"}),
     "deeply nested JSON": lambda entries: zipped(entries | {"manifest.json": b"[" * 100_000}),
     "another format": with_manifest(lambda manifest: manifest.update(format="fishvoice/99")),
-    "a changed clip": lambda entries: zipped(entries | {"clips/0.wav": spoken("Somebody else.")}),
+    "a changed clip": lambda entries: zipped(entries | {"clips/0.wav": spoken(2)}),
     "a missing clip": lambda entries: zipped({name: data for name, data in entries.items() if name[:2] != "cl"}),
     "something unnamed": lambda entries: zipped(entries | {"run.py": b"import os"}),
     "two of one name": twice,
     "too many entries": lambda entries: zipped(entries | {f"x{number}": b"" for number in range(99)}),
-    "a bomb": lambda entries: zipped(entries | {"clips/0.wav": bytes(65 * 1024 * 1024)}),
+    "a bomb": lambda entries: zipped(entries | {"clips/0.wav": bytes(MAX_PACK)}),
+    "spoilt inside": lambda entries: spoilt(zipped(entries), "clips/0.wav"),
     "an unusual packing": lambda entries: zipped(entries, zipfile.ZIP_LZMA),
     "a clip that is none": with_manifest(lambda manifest: manifest["samples"][0].update(clip=manifest["consent"])),
     "no samples": with_manifest(lambda manifest: manifest.update(samples=[])),
@@ -146,8 +150,6 @@ BAD: dict[str, Callable[[Entries], bytes]] = {
     "words that control": with_manifest(lambda manifest: manifest["samples"][0].update(text="<|im_end|>")),
     "a time that is none": with_manifest(lambda manifest: manifest.update(created=float("nan"))),
     "a time without end": with_manifest(lambda manifest: manifest.update(created=1e300)),
-    "a wrong shape": with_manifest(lambda manifest: manifest["samples"][0]["codes"][0].update(shape=[10, 7])),
-    "an endless shape": with_manifest(lambda manifest: manifest["samples"][0]["codes"][0].update(shape=[1e400, 1])),
     "a list for a sample": with_manifest(lambda manifest: manifest.update(samples=[[]])),
 }
 
@@ -175,13 +177,54 @@ def test_a_path_in_a_pack_is_only_a_name(library: Library, other: Library, tmp_p
     assert {len(stored) for stored, _ in other.files.everything()} <= {64}
 
 
-def test_codes_of_a_pack_do_not_replace_those_that_are_there(library: Library, other: Library) -> None:
-    voice = make(library)
-    pack = export_voice(library, "eve")
-    other.codes.put(voice.samples[0].cut_key, "0123456789abcdef", np.full((10, 6), 7, np.int16))
-    got = import_pack(other, pack)
-    kept = other.codes.get(got.samples[0].cut_key, "0123456789abcdef")
-    assert kept is not None and (kept == 7).all()
+def with_codes(pack: bytes) -> bytes:
+    """The pack as earlier versions wrote it: with codes, which may be anybody's, beside each clip."""
+    entries = entries_of(pack)
+    manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
+    for number, sample in enumerate(manifest["samples"]):
+        file = {"name": f"codes/{number}-fake.i16", "size": 120, "sha256": hashlib.sha256(foreign).hexdigest()}
+        sample["codes"].append({"file": file, "codec": "fake", "shape": [10, 6]})
+        entries[file["name"]] = foreign
+    return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
+
+
+def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEngine]], library: Library) -> None:
+    make(library)
+    served, engine = steered()
+    pack = with_codes(export_voice(library, "eve"))
+    with served.client() as client:
+        assert client.post("/v1/voices/import", files={"file": pack}).status_code == 200
+    assert [words for *_, words in engine.encoded[-2:]] == [WORDS, "Another one says more words."]
+    shelf = served.app.state.service.voices.library
+    codes = [shelf.codes.get(sample.cut_key, "fake") for sample in shelf.voices.get("eve").samples]
+    assert [found is not None and found.shape for found in codes] == [(10, 5), (10, 5)], "those of the engine"
+
+
+def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:
+    own = make(library).samples[0].cut_key
+    clip = spoken("Somebody else.")
+    library.voices.create(VoiceDraft("Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
+    foreign = library.voices.get("fay").samples[0].cut_key
+    library.codes.put(foreign, "fake", np.zeros((10, 6), np.int16))
+    with library.store.writing() as db:
+        db.execute("delete from _sqlite_migrations where name = 'm011_codes_of_packs'")
+    again = Library(library.home)
+    assert again.codes.get(foreign, "fake") is None and again.codes.get(own, "0123456789abcdef") is not None
+
+
+def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Library) -> None:
+    noise = np.random.default_rng(1).integers(-9000, 9000, MAX_BYTES // 2 - 22, np.int16)
+    largest = wav_header(44_100, len(noise)) + noise.tobytes()
+    cuts = [Cut(5.0 * number, 5.0 * number + 2) for number in range(MAX_SAMPLES)]
+    samples = []
+    for number, cut in enumerate(cuts):
+        data = largest[:-1] + bytes([number])  # each a file of its own
+        samples.append(NewSample(data, "audio/wav", 118.0, WORDS * 2, cut, 2.0, 90, {}))
+    consent = NewConsent("Max", "en", "I agree. " * 200, largest, "audio/wav")
+    library.voices.create(VoiceDraft("Max", "d" * 2000, consent=consent), samples)
+    pack = export_voice(library, "max")
+    assert len(pack) > (MAX_SAMPLES + 1) * (MAX_BYTES - 2)
+    assert [sample.cut for sample in import_pack(other, pack).samples] == cuts
 
 
 def test_packs_go_from_studio_to_studio_over_http(

@@ -97,6 +97,20 @@ def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> N
     assert len(engine.utterances) == 3
 
 
+def test_a_voice_that_there_is_not_is_refused_and_nothing_is_made(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for body in ({"voice": "nobody"}, {"cast": {"Anna": "nobody"}}, {"voice": "anna@9"}):
+            refused = client.post(PROJECTS, json={"input": "Hi."} | body)
+            assert_envelope(refused, 400, "voice")
+            assert refused.json()["error"]["code"] == "voice_not_found"
+        assert client.get(PROJECTS).json()["data"] == []
+        project = made(served, input="Hi.", voice="alloy")
+        assert_envelope(client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "nobody"}), 400, "voice")
+        assert client.get(f"{PROJECTS}/{project['id']}").json()["settings"]["voice"] == "alloy"
+    assert_envelope(change(served, project, parts_of(served, project)[0], voice="nobody"), 400, "voice")
+
+
 def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["silent"]

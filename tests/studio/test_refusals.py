@@ -126,6 +126,8 @@ def test_a_body_that_does_not_arrive_is_not_waited_for_long(steered: Steer, monk
     served, _ = steered()
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
+        head = (
+            f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
+        )
         connection.sendall(head.encode() + b'{"input": ')
         assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -47,17 +49,89 @@ def test_a_wrong_key_gets_the_form_again_and_no_cookie(steered: Steer, key: str)
         answer = sign_in(client, key)
         assert answer.status_code in (401, 413)
         assert "not one of this studio" in answer.text and "set-cookie" not in answer.headers
-        client.cookies.set("studio_key", "no-base64!")
+        client.cookies.set("studio_session", "nobody's")
         assert client.get("/v1/takes").status_code == 401
 
 
-def test_the_cookie_is_one_for_frames_over_https_and_stays_under_the_path(steered: Steer) -> None:
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"content": b"key=secret", "headers": {"Content-Type": "multipart/form-data"}},
+        {"content": b"--x\r\nbroken", "headers": {"Content-Type": "multipart/form-data; boundary=x"}},
+        {"files": {"key": ("key.txt", "schlüssel".encode())}},
+        {"json": {"key": "schlüssel"}},
+        {"content": b"key=schl\xfc\xffssel", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
+    ],
+)
+def test_what_is_no_form_of_the_pages_is_told_so(steered: Steer, sent: dict[str, object]) -> None:
+    served, _ = steered(api_keys=KEYS)
+    with served.client() as client:
+        answer = client.post("/sign-in", **sent)  # type: ignore[arg-type]
+    assert answer.status_code in (401, 415) and "set-cookie" not in answer.headers
+    assert 'action="/sign-in"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("on_space", "scheme", "expected"),
+    [
+        (False, "http", "HttpOnly; SameSite=Lax"),
+        (False, "https", "HttpOnly; SameSite=Lax; Secure"),
+        (True, "https", "HttpOnly; SameSite=None; Secure; Partitioned"),
+    ],
+)
+def test_the_cookie_goes_into_another_sites_frame_on_a_space_alone_and_stays_under_the_path(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, on_space: bool, scheme: str, expected: str
+) -> None:
+    if on_space:
+        monkeypatch.setenv("SPACE_ID", "somebody/studio")
     served, _ = steered(api_keys=KEYS, root_path="/studio")
     with served.client() as client:
-        answer = sign_in(client, "schlüssel", headers={"X-Forwarded-Proto": "https"})
+        answer = sign_in(client, "schlüssel", headers={"X-Forwarded-Proto": scheme})
     assert answer.headers["location"] == "/studio/"
-    for part in ("Path=/studio;", "SameSite=None; Secure; Partitioned"):
-        assert part in answer.headers["set-cookie"]
+    cookie = answer.headers["set-cookie"]
+    assert "Path=/studio;" in cookie and cookie.endswith(expected)
+
+
+def test_the_cookie_says_nothing_of_the_key_and_a_sign_out_ends_it_for_everybody_who_has_it(steered: Steer) -> None:
+    served, _ = steered(api_keys=KEYS)
+    with served.client() as client:
+        sign_in(client, "schlüssel")
+        cookies = dict(client.cookies)
+        (value,) = cookies.values()
+        padded = value + "=" * (-len(value) % 4)
+        assert "schlüssel".encode() not in base64.urlsafe_b64decode(padded) and KEYS[0].hex() not in value
+        with served.client(cookies=cookies) as stolen, served.client() as elsewhere:
+            sign_in(elsewhere, "schlüssel")
+            assert stolen.get("/v1/takes").status_code == 200
+            client.post("/sign-out")
+            assert stolen.get("/v1/takes").status_code == 401
+            assert elsewhere.get("/v1/takes").status_code == 200
+
+
+def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: Path) -> None:
+    home = {"studio_home": str(tmp_path / "home")}
+    first, _ = steered(api_keys=KEYS, **home)
+    with first.client() as client:
+        sign_in(client, "schlüssel")
+        cookies = dict(client.cookies)
+    kept = (tmp_path / "home" / "sessions.json").read_text("utf-8")
+    assert not any(value in kept for value in cookies.values())
+    again, _ = steered(api_keys=KEYS, **home)
+    with again.client(cookies=cookies) as client:
+        assert client.get("/v1/takes").status_code == 200
+    rotated, _ = steered(api_keys=(hashlib.sha256(b"another").digest(),), **home)
+    with rotated.client(cookies=cookies) as client:
+        assert client.get("/v1/takes").status_code == 401
+
+
+@pytest.mark.parametrize("kept", ["", "[]", '{"a": 1}', '{"a": ["b"]}', "\x00"])
+def test_a_damaged_list_of_sign_ins_ends_them_and_nothing_else(steered: Steer, tmp_path: Path, kept: str) -> None:
+    (tmp_path / "sessions.json").write_text(kept)
+    served, _ = steered(api_keys=KEYS, studio_home=str(tmp_path))
+    with served.client() as client:
+        assert client.get("/v1/takes").status_code == 401
+        sign_in(client, "schlüssel")
+        assert client.get("/v1/takes").status_code == 200
 
 
 def test_another_sites_page_can_neither_sign_in_nor_use_the_cookie_on_a_socket(steered: Steer) -> None:

@@ -147,6 +147,30 @@ def test_a_bad_message_is_told_and_ends_the_session(steered: Steer, message: str
     assert not engine.utterances
 
 
+def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One. Two. ")  # the first is spoken, and waits for no more
+        served.until(running=1)
+        for _ in range(4):
+            send(socket, "input.text", text=("a" * 3998 + ". "))
+        send(socket, "input.text", text="b" * 500)
+        told = json.loads(socket.recv(10))
+        assert told["type"] == "error" and "16384 characters" in told["error"]["message"]
+    engine.first_frame_gate.set()
+    with open_socket(served) as socket:
+        send(socket, "session.config", max_new_tokens=1)
+        for _ in range(6):
+            send(socket, "input.text", text="word " * 1000 + "end. And ")
+            send(socket, "input.cancel")
+            send(socket, "input.flush")
+        send(socket, "input.text", text="The last one.")
+        send(socket, "input.done")
+        while isinstance(message := socket.recv(10), bytes) or json.loads(message)["type"] != "session.done":
+            assert isinstance(message, bytes) or json.loads(message)["type"] != "error", message
+
+
 def test_only_known_keys_and_origins_come_in(steered: Steer) -> None:
     from tests.studio.test_access import keys
 

@@ -154,9 +154,8 @@ def hang_up_after(served: Served, body: dict[str, object], read: int) -> None:
     """Send a request on a bare socket, read so many bytes of the answer, and break the connection."""
     payload = json.dumps(body).encode()
     host, port = served.url.removeprefix("http://").split(":")
-    head = (
-        f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(payload)}\r\n\r\n"
-    )
+    head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(payload)}\r\n\r\n"
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(head.encode() + payload)
         got = 0

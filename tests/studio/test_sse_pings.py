@@ -54,7 +54,8 @@ def test_whoever_leaves_while_waiting_is_gone(steered: Steer) -> None:
     served.until(running=0, cancelled=1)
 
 
-def test_a_refusal_that_comes_at_once_is_still_a_status(steered: Steer) -> None:
+def test_a_refusal_that_comes_at_once_is_still_a_status(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 15.0)
     served, _ = steered()
     with served.client() as client:
         assert client.post("/v1/audio/speech", json=BODY | {"voice": "nobody"}).status_code == 400

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+import app
 from engine import CheckpointError, EngineConfig
 from studio.settings import Settings
 from tests.studio.conftest import Steered
@@ -99,7 +100,7 @@ def test_voices_are_listed_as_pairs_and_in_the_older_shape(steered: Steer) -> No
             "random": "Random (the seed decides)",
         }
         assert listed["data"] == listed["voices"] and listed["has_more"] is False
-        assert listed["aliases"]["alloy"] == "anna"
+        assert listed["aliases"]["default"] == "anna" and listed["aliases"]["alloy"] in ("anna", "bert")
         assert client.get("/v1/audio/voices?legacy=true").json()["voices"] == ["anna", "bert", "random"]
 
 
@@ -133,3 +134,13 @@ def test_every_error_of_engine_and_studio_has_a_status() -> None:
             if isinstance(kind, type) and issubclass(kind, Exception):
                 told = describe(kind("why"))
                 assert 400 <= told.status <= 599 and told.message == "why"
+
+
+def test_memory_that_is_free_again_is_given_back_from_time_to_time(
+    monkeypatch: pytest.MonkeyPatch, steered: Steer
+) -> None:
+    given_back = threading.Semaphore(0)
+    monkeypatch.setattr(app, "RELEASE_SECONDS", 0.01)
+    monkeypatch.setattr(app, "release_free_memory", given_back.release)
+    steered()
+    assert given_back.acquire(timeout=30) and given_back.acquire(timeout=30)

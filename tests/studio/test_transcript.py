@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studio.errors import InvalidRequest
 from studio.recogniser import MAX_WAITING
 from studio.settings import Settings, SettingsError
 from studio.transcript import compare
@@ -46,6 +48,18 @@ def test_only_differences_that_can_be_heard_are_marked(case: str) -> None:
     marks = compare(written, heard)
     assert [(mark.text, mark.heard) for mark in marks if mark.heard is not None] == expected
     assert "".join(mark.text for mark in marks) == written.replace("e\u0301", "é")
+
+
+def test_long_texts_are_compared_in_bounded_time_and_longer_ones_refused() -> None:
+    written = "".join("的" + chr(0x4E00 + number) for number in range(1000))
+    heard = "".join("的" + chr(0x5E00 + number) for number in range(1000))
+    began = time.monotonic()
+    marks = compare(written, heard)
+    assert time.monotonic() - began < 5  # difflib's matcher needs minutes
+    assert "".join(mark.text for mark in marks) == written
+    for pair in (("a" * 2001, "a"), ("a", "a" * 2001)):
+        with pytest.raises(InvalidRequest, match="2000"):
+            compare(*pair)
 
 
 @dataclass

@@ -8,11 +8,13 @@ import sqlite3
 import wave
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import openai
 import pytest
 
+from studio.settings import SettingsError
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import WORDS, spoken
@@ -152,8 +154,6 @@ def test_a_reader_with_the_etag_gets_304_and_a_late_writer_412(client: httpx.Cli
 
 
 def test_of_many_who_take_one_name_at_once_one_gets_it(served: Served) -> None:
-    spoken()  # made before the race
-
     def attempt(_: int) -> int:
         with served.client() as client:
             return create(client, "Eve").status_code
@@ -165,7 +165,7 @@ def test_of_many_who_take_one_name_at_once_one_gets_it(served: Served) -> None:
 
 def test_samples_are_added_heard_changed_and_removed_and_revisions_stay(client: httpx.Client) -> None:
     create(client)
-    other = spoken("Another voice says this sentence.", "en+f3")
+    other = spoken(1)
     fields = {"ref_text": "Another voice says this sentence.", "speaker": "1", "start": "0.2", "gain_db": "-6"}
     added = client.post("/v1/voices/eve/samples", data=fields, files=clip(other)).json()
     assert added["address"] == "eve@2" and [sample["speaker"] for sample in added["samples"]] == [0, 1]
@@ -307,8 +307,8 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
 
 
-def test_a_library_that_another_program_has_locked_says_where_it_lies_and_what_to_do(
-    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
     path = served.app.state.service.voices.library.store.path
@@ -317,7 +317,8 @@ def test_a_library_that_another_program_has_locked_says_where_it_lies_and_what_t
         refused = create(client)
         assert code_of(refused) == (503, "library_unavailable")
         message = refused.json()["error"]["message"]
-        assert str(path) in message and "locked by another program" in message
+        assert "locked by another program" in message and str(path.parent) not in message
+        assert f"{path} is locked by another program" in caplog.text
     assert create(client).status_code == 200
 
 
@@ -326,3 +327,39 @@ def test_a_voice_that_is_not_there_is_answered_with_names_like_it(client: httpx.
     answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
     assert code_of(answer) == (400, "voice_not_found")
     assert "did you mean eve?" in answer.json()["error"]["message"]
+
+
+def test_only_the_names_that_meant_a_deleted_voice_move_to_another(steered: Steer, tmp_path: Path) -> None:
+    for name in ("ada", "ben", "cleo", "dan", "eve"):
+        (tmp_path / f"{name}.wav").write_bytes(spoken())
+        (tmp_path / f"{name}.txt").write_text(WORDS)
+    (tmp_path / "aliases.json").write_text('{"default": ["cleo"], "nova": ["nobody", "eve", "ada"]}')
+    with steered(voices=str(tmp_path))[0].client() as client:
+        before = client.get(VOICES).json()["aliases"]
+        assert (before["default"], before["nova"]) == ("cleo", "eve")
+        for gone in ("ada", "cleo", "eve"):
+            client.delete(f"{VOICES}/{gone}").raise_for_status()
+            after = client.get(VOICES).json()["aliases"]
+            assert gone not in after.values()
+            assert {name for name in before if before[name] != after[name]} == {
+                name for name in before if before[name] == gone
+            }
+            before = after
+        assert before["default"] == "ben" and before["nova"] in ("ben", "dan")
+
+
+def test_a_file_of_aliases_that_says_nothing_usable_stops_the_start(tmp_path: Path, steered: Steer) -> None:
+    for told in ("{", "[]", '{"nova": "eve"}', '{"nova": [1]}'):
+        (tmp_path / "aliases.json").write_text(told)
+        with pytest.raises(SettingsError, match=r"aliases\.json"):
+            steered(voices=str(tmp_path))
+
+
+def test_what_a_deletion_answers_brings_the_voice_back(client: httpx.Client) -> None:
+    for asked in ("bert", "BERT"):
+        told = client.delete(f"{VOICES}/{asked}").json()
+        assert told["id"] == asked
+        assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
+    told = client.delete("/v1/voices/bert").json()
+    assert client.post(f"/v1/voices/{told['id']}/restore").json()["slug"] == "bert"
+    assert code_of(client.post("/v1/voices/bert/restore")) == (404, "voice_not_found")

@@ -1,11 +1,9 @@
-"""Speech for tests, made by synthesisers, and samples as they go into a library."""
+"""Speech for tests, the bundled clips with their words, and samples as they go into a library."""
 
 from __future__ import annotations
 
 import functools
 import io
-import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +11,22 @@ import soundfile
 
 from studio.library import Cut, NewSample
 
-WORDS = "The birch canoe slid on the smooth planks, and the fish swam home."
+CLIPS = sorted((Path(__file__).parents[2] / "assets" / "fry" / "voices").glob("*.wav"))
+"""Whichever they are: a few seconds of clean speech each."""
 
 
 @functools.cache
-def spoken(text: str = WORDS, voice: str = "en", speed: int = 160, pitch: int = 50) -> bytes:
-    """A WAV file in which espeak-ng says the text."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "speech.wav"
-        command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", str(path), text]
-        subprocess.run(command, check=True, capture_output=True)
-        return path.read_bytes()
+def spoken(number: int = 0) -> bytes:
+    """A WAV file of speech; those of other numbers are of other speakers."""
+    return CLIPS[number].read_bytes()
+
+
+def words(number: int = 0) -> str:
+    """What is said in that file."""
+    return CLIPS[number].with_suffix(".txt").read_text("utf-8").strip()
+
+
+WORDS = words()
 
 
 def samples_of(wav: bytes) -> tuple[np.ndarray, int]:

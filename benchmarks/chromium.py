@@ -1,0 +1,49 @@
+"""Which Chromium a program drives: the system's, else the one that Playwright has installed.
+
+python -m benchmarks.chromium prints its path; where none starts, it says so and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class NoChromium(Exception):
+    """There is nothing to open a page in; the message says how to get it."""
+
+
+def find() -> str:
+    """Path of a Chromium that starts. Raises NoChromium."""
+    for name in NAMES:
+        program = shutil.which(name) or shutil.which(name, path=os.defpath)
+        if program and _starts(program):
+            return program
+    if importlib.util.find_spec("playwright"):
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            program = playwright.chromium.executable_path
+        if _starts(program):
+            return program
+    raise NoChromium("no Chromium that starts: run scripts/programs, or install it so that it is on PATH")
+
+
+def _starts(program: str) -> bool:
+    """A program may be there without the libraries that it needs, or be a stub that only says how to install it."""
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, timeout=60).returncode == 0
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    try:
+        print(find())
+    except NoChromium as missing:
+        sys.exit(str(missing))

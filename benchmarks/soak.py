@@ -1,0 +1,187 @@
+"""The studio under load for half an hour: memory, open files and threads must stand still, and no request fail.
+
+python -m benchmarks.soak [--minutes 30] [--out FILE] starts app.py, with the settings of the environment and a library
+of its own. Callers ask in every format and voice, and one in four hangs up amid its stream. After each minute they
+pause, and the process is looked at while it rests. Prints a table, one JSON object last; the exit code is 1 when a
+request failed, or when, since five minutes and 200 takes had passed, memory grew by more than 2 % or files or threads
+grew at all. Linux alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import httpx
+
+from benchmarks.api_server import StudioProcess
+from benchmarks.material import sentence
+from benchmarks.report import Report, table
+from studio.audio.formats import FORMATS
+
+CALLERS = 4
+SETTLED_MINUTES, SETTLED_TAKES = 5, 200
+"""By then every voice has been spoken in every format beside every other: what this load can fill is full."""
+MAX_GROWTH = 0.02
+HANG_UPS = 0.25
+CHARACTERS = (10, 120)
+MAX_FRAMES = 300
+"""More than these need."""
+REST_SECONDS = 11.0
+"""How long the process has nothing to do before it is looked at: anyio ends worker threads that idled for ten."""
+TIMEOUT = 120.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at the resting process."""
+
+    minute: float
+    memory_mib: float
+    """Resident."""
+    files: int
+    threads: int
+    takes: int
+    """Heard to their end so far."""
+    hang_ups: int
+    failed: int
+
+
+@dataclass
+class Load:
+    """What callers ask for, and what became of it."""
+
+    http: httpx.AsyncClient
+    voices: list[str]
+    choose: random.Random
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    async def until(self, end: float) -> None:
+        """Let all callers ask, one request after the other, until so late by `time.monotonic`."""
+
+        async def caller() -> None:
+            while time.monotonic() < end:
+                await self._ask()
+
+        await asyncio.gather(*(caller() for _ in range(CALLERS)))
+
+    async def _ask(self) -> None:
+        request = {
+            "input": sentence(self.choose.getrandbits(32), self.choose.randint(*CHARACTERS)),
+            "voice": self.choose.choice(self.voices),
+            "response_format": self.choose.choice(FORMATS),
+            "seed": self.choose.getrandbits(31),
+            "max_new_tokens": MAX_FRAMES,
+        }
+        pieces = self.choose.randint(1, 6) if self.choose.random() < HANG_UPS else None
+        try:
+            outcome = await self._hear(request, pieces)
+        except httpx.HTTPError as error:
+            outcome = f"{type(error).__name__}: {error}"
+        if outcome in ("takes", "hang_ups"):
+            self.counts[outcome] += 1
+        else:
+            self.counts["failed"] += 1
+            self.reasons[f"{request['response_format']}: {outcome}"] += 1
+
+    async def _hear(self, request: dict[str, object], pieces: int | None) -> str:
+        """Hear a take, or hang up after so many pieces: takes, hang_ups, or why it failed."""
+        async with self.http.stream("POST", "/v1/audio/speech", json=request) as answer:
+            if answer.status_code != 200:
+                return f"{answer.status_code} {(await answer.aread())[:300]!r}"
+            heard = 0
+            async for piece in answer.aiter_raw():
+                heard += bool(piece)
+                if heard == pieces:
+                    return "hang_ups"
+        return "takes" if heard else "no sound came"
+
+
+async def soak(studio: StudioProcess, minutes: float, report: Report) -> tuple[list[Look], Counter[str]]:
+    """The looks at the process, one a minute, and why requests failed."""
+    limits = httpx.Limits(max_keepalive_connections=0)  # each request on a connection of its own, closed at rest
+    async with httpx.AsyncClient(base_url=studio.address, timeout=TIMEOUT, limits=limits) as http:
+        voices = [each["id"] for each in (await http.get("/v1/voices")).json()["data"]]
+        load = Load(http, voices, random.Random(0))
+        started = time.monotonic()
+        looks: list[Look] = []
+        while not looks or looks[-1].minute < minutes:
+            await load.until(min(time.monotonic() + 60, started + 60 * minutes))
+            await asyncio.sleep(REST_SECONDS)
+            await http.get("/v1/voices")  # whose worker thread ends those that idle
+            looks.append(_look(studio.pid, (time.monotonic() - started) / 60, load.counts))
+            report.add({"looks": [asdict(look) for look in looks], "reasons": dict(load.reasons)})
+    return looks, load.reasons
+
+
+def _look(process: int, minute: float, counts: Counter[str]) -> Look:
+    folder = Path(f"/proc/{process}")
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    return Look(
+        minute=round(minute, 1),
+        memory_mib=round(int(status["VmRSS"].split()[0]) / 2**10, 1),
+        files=len(list((folder / "fd").iterdir())),
+        threads=int(status["Threads"]),
+        takes=counts["takes"],
+        hang_ups=counts["hang_ups"],
+        failed=counts["failed"],
+    )
+
+
+def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
+    """What did not hold; nothing is a pass."""
+    broken = [f"{count} requests failed: {reason}" for reason, count in reasons.items()]
+    settled = [look for look in looks if look.minute >= SETTLED_MINUTES and look.takes >= SETTLED_TAKES]
+    if len(settled) < 2:
+        return [
+            *broken,
+            f"the run was too short to tell: {SETTLED_TAKES} takes and {SETTLED_MINUTES} minutes go before",
+        ]
+    first, last = settled[0], settled[-1]
+    growth = last.memory_mib / first.memory_mib - 1
+    if growth > MAX_GROWTH:
+        broken.append(f"memory grew by {growth:.1%}, from {first.memory_mib:.0f} to {last.memory_mib:.0f} MiB")
+    until = looks[: looks.index(first) + 1]
+    for name in ("files", "threads"):
+        most = max(getattr(look, name) for look in until)
+        if getattr(last, name) > most:
+            broken.append(f"{name} grew from {most} to {getattr(last, name)}")
+    return broken
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if not Path("/proc/self/fd").is_dir():
+        print(
+            "The soak reads memory, files and threads of a process from /proc, which only Linux has.", file=sys.stderr
+        )
+        return 2
+    report = Report(options.out)
+    with tempfile.TemporaryDirectory() as home:
+        studio = StudioProcess(PAGE="0", STUDIO_HOME=home)
+        try:
+            studio.wait_until_ready()
+            looks, reasons = asyncio.run(soak(studio, options.minutes, report))
+        finally:
+            studio.stop()
+    broken = verdict(looks, reasons)
+    table(f"{CALLERS} callers, {len(FORMATS)} formats, {HANG_UPS:.0%} hang up", [asdict(look) for look in looks])
+    print("\n".join(f"  broken: {each}" for each in broken) or "  all of it held")
+    report.add({"held": not broken, "broken": broken})
+    report.close()
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

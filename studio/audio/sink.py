@@ -1,0 +1,23 @@
+"""What muxers and archives write to where there is no file: it cannot seek, and gives away what it has."""
+
+from __future__ import annotations
+
+
+class Sink:
+    """Bytes on their way; nothing that was written can be changed."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._bytes += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        taken = bytes(self._bytes)
+        self._bytes.clear()
+        return taken

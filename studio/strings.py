@@ -1,0 +1,41 @@
+"""Text from anybody: what no string of a request may hold, said once for every place where requests are parsed."""
+
+from __future__ import annotations
+
+import re
+
+from studio.errors import InvalidRequest
+
+_HALF = re.compile("[\ud800-\udfff]")
+"""JSON can write half of a surrogate pair, "\\ud800"; UTF-8 cannot, so that it can neither be kept nor sent."""
+
+
+def check_strings(value: object, param: str | None = None) -> None:
+    """Look at every string of a parsed value, names of fields too; ``param`` names the value itself.
+
+    Raises InvalidRequest, which names the outermost field, for NUL and for half of a surrogate pair.
+    """
+    if param is None and isinstance(value, dict):
+        for name, each in value.items():
+            check_strings((name,))
+            check_strings(each, name)
+        return
+    what = param or "the name of a field"
+    waiting: list[object] = [value]
+    while waiting:  # the event loop waits too: a list of values alone is the fastest
+        each = waiting.pop()
+        if isinstance(each, str):
+            if "\x00" in each:
+                raise InvalidRequest(f"{what} contains a NUL character", param)
+            if not each.isascii() and _HALF.search(each):
+                raise InvalidRequest(f"{what} is not valid Unicode text: it has half of a surrogate pair", param)
+        elif isinstance(each, dict):
+            waiting += each
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+
+
+def mended(text: str) -> str:
+    """Text that was kept before it was checked: half of a surrogate pair becomes a question mark."""
+    return text if text.isascii() else _HALF.sub("?", text)

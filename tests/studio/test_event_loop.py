@@ -1,0 +1,165 @@
+"""The event loop goes on turning while the largest bodies are read: one request holds up nobody else's stream."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import sqlite3
+import ssl
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+import studio.api.library
+import studio.ui.voice_doors
+from engine import EngineConfig
+from studio.api.body import MAX_BODY
+from studio.library.checks import MAX_TEXT
+from studio.request import MAX_INPUT
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+from tests.studio.sounds import data_url, tone, wav
+
+TICK = 0.005
+GOAL_MS = 50.0
+"""What a quiet machine keeps; a busy one may not, so that only a pause of seconds fails."""
+FAILS_MS = 2000.0
+
+
+class LoopWatch:
+    """The longest time that a loop did not turn, asked for request by request."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._longest = 0.0
+        self._stopped = threading.Event()
+        self.pauses: dict[str, float] = {}
+        """Milliseconds, by what was asked for."""
+        loop.call_soon_threadsafe(self._tick, time.perf_counter())
+
+    def _tick(self, due: float) -> None:
+        now = time.perf_counter()
+        self._longest = max(self._longest, now - due)
+        if not self._stopped.is_set():
+            self._loop.call_later(TICK, self._tick, now + TICK)
+
+    @contextlib.contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        self._longest = 0.0
+        yield
+        # The answer may be here before the tick that was late.
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * TICK), self._loop).result(30)
+        self.pauses[what] = 1000 * self._longest
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+@pytest.fixture(scope="module")
+def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    def start(config: EngineConfig, progress: object) -> FakeEngine:
+        return FakeEngine(config, rows=8)
+
+    home = str(tmp_path_factory.mktemp("loop"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, project_rows=0)
+    with serve(settings, start) as served:  # type: ignore[arg-type]
+        yield served
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where something that waits for a disk, or long, was called in a loop's thread."""
+    found: list[str] = []
+
+    def watched(does: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(does)
+        def told(*values: Any, **named: Any) -> Any:
+            with contextlib.suppress(RuntimeError):
+                asyncio.get_running_loop()
+                found.append("".join(traceback.format_stack(limit=8)))
+            return does(*values, **named)
+
+        return told
+
+    monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
+    monkeypatch.setattr(Path, "open", watched(Path.open))
+    for module in (studio.api.library, studio.ui.voice_doors):
+        for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
+            monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    return found
+
+
+def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """The costliest request of each kind: method, path and httpx's arguments."""
+    words = "a b. " * (MAX_INPUT // 5)
+    book = "It swam, and it sang.\n\n" * 10_000
+    same = "a " * (MAX_TEXT // 2)
+    junk = {"x": "a" * (MAX_BODY - 100)}
+    values = [{str(number): 1} for number in range(66_000)]
+    form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
+    sound = {"audio_sample": ("clip.wav", clip)}
+    spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
+
+    def as_json(fields: object) -> dict[str, Any]:
+        """Written down beforehand: the test shares the server's process, and its lock."""
+        return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
+
+    return {
+        "speech, long text": ("POST", "/v1/audio/speech", as_json({"input": words})),
+        "speech, a clip": ("POST", "/v1/audio/speech", as_json(spoken)),
+        "speech, a model's name": ("POST", "/v1/audio/speech", as_json({"input": "a", "model": "anna"})),
+        "speech, 16 MiB": ("POST", "/v1/audio/speech", as_json(junk)),
+        "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),
+        "batch": ("POST", "/v1/audio/speech/batch", as_json({"items": [{"input": words, "voice": "nobody"}] * 32})),
+        "voice": ("POST", "/v1/audio/voices", {"data": form, "files": sound}),
+        "sample": ("POST", "/v1/voices/anna/samples", {"data": form, "files": sound}),
+        "advise": ("POST", "/v1/voices/advise", {"data": form, "files": sound}),
+        "consent": ("POST", "/v1/audio/voice_consents", {"data": {"name": "a", "language": "en"}, "files": sound}),
+        "voice, 16 MiB": ("PATCH", "/v1/voices/anna", as_json(junk)),
+        "pack": ("POST", "/v1/voices/import", {"files": {"file": ("a.fishvoice", b"PK\r\n--" * 6_000_000)}}),
+        "project, items": ("POST", "/v1/projects", as_json({"items": [{"input": "It swam."}] * 20_000})),
+        "project, a book": ("POST", "/v1/projects", as_json({"input": book})),
+        "project, a file": ("POST", "/v1/projects", {"files": {"file": ("a.md", book.encode())}}),
+        "takes, by 1000 ids": ("GET", "/v1/takes?ids=" + ",".join(f"req_{n}" for n in range(1000)), {}),
+        "takes, restored": ("POST", "/v1/takes/restore", as_json({"ids": [f"req_{n}" for n in range(1000)]})),
+        "voices": ("GET", "/v1/audio/voices", {}),
+        "voice as a file": ("GET", "/v1/voices/anna/export", {}),
+        "projects": ("GET", "/v1/projects", {}),
+        "settings": ("GET", "/v1/settings", {}),
+        "diagnostics": ("GET", "/v1/diagnostics", {}),
+    }
+
+
+def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
+    served: Served, blocked: list[str], record_testsuite_property: Callable[[str, object], None]
+) -> None:
+    clip = wav(tone(29, rate=88_200), rate=88_200)
+    assert served.loop is not None
+    watch = LoopWatch(served.loop)
+    with served.client() as client:
+        for what, (method, path, request) in largest(clip).items():
+            with watch.during(what), client.stream(method, path, **request) as answer:
+                if answer.headers["content-type"] == "application/json":
+                    answer.read()
+            assert answer.status_code < 500, what
+    url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
+    with watch.during("socket"), connect(url, proxy=None) as socket:
+        socket.send(json.dumps({"type": "session.config", "model": "anna", "response_format": "wav"}))
+        socket.send(json.dumps({"type": "input.text", "text": "a b. " * 3000}))
+        assert json.loads(socket.recv(10))["type"] == "audio.start"
+    watch.stop()
+    for what, pause in sorted(watch.pauses.items(), key=lambda each: -each[1]):
+        print(f"{pause:7.1f} ms  {what}{'  more than the goal' if pause > GOAL_MS else ''}")
+        record_testsuite_property(f"longest pause of the event loop: {what}, ms", round(pause, 1))
+    assert not blocked, "\n".join(blocked[:3])
+    assert max(watch.pauses.values()) < FAILS_MS, watch.pauses

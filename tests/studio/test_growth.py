@@ -1,0 +1,141 @@
+"""What twice the input costs: at most three times the work, in every parser of what strangers send."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from studio.dialogue import read_turns
+from studio.documents import into_parts, read_document
+from studio.errors import InvalidRequest
+from studio.library import Library, StoredTake, TakeFilter
+from studio.text import read_script, split_text, take_sentences
+from tests.studio.documents import epub, page
+
+Work = Callable[[str], object]
+
+TIMES = 3
+"""Twice the input may cost so many times as much: a half more than twice is for the machine's moods."""
+LEAST = 0.004
+"""Seconds under which nothing can be told."""
+LARGEST = 1 << 17
+"""Characters; what costs too little to be told even then is cheap enough."""
+TRIES = 4
+"""What grows by the square does so in each of them."""
+
+PIECES = {
+    "sentences": "This is one sentence, and it has some words. ",
+    "lines": "A line of a text without a blank line anywhere,\n",
+    "words without an end": "word ",
+    "letters": "a",
+    "letters of three bytes": "好",
+    "marks without a letter": "\u0301",
+    "stops": ".",
+    "stops and spaces": ". ",
+    "exclamations": "!)",
+    "blanks": " ",
+    "blank lines": "\n ",
+    "opened tags": "[",
+    "tags": "[a tag] ",
+    "control tags": "<|",
+    "pauses": "[pause:1s]a ",
+    "opened pauses": "[pause:",
+    "initials": "A. ",
+    "names": "Anna: Hi. ",
+}
+
+
+def cost(work: Work, told: str) -> float:
+    """Seconds of this thread."""
+    gc.disable()
+    begun = time.thread_time()
+    try:
+        with contextlib.suppress(InvalidRequest):  # a refusal must not cost more either
+            work(told)
+        return time.thread_time() - begun
+    finally:
+        gc.enable()
+
+
+def check(work: Work, make: Callable[[int], str], size: int) -> None:
+    """Makes the input larger until there is something to measure."""
+    while cost(work, make(size)) < LEAST and size < LARGEST:
+        size *= 4
+    found = []
+    for _ in range(TRIES):
+        once, twice = cost(work, make(size)), cost(work, make(2 * size))
+        found.append(f"{1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
+        if twice <= TIMES * max(once, LEAST):
+            return
+    raise AssertionError(f"{size} characters: {'; '.join(found)}")
+
+
+def pieces(piece: str) -> Callable[[int], str]:
+    return lambda size: "x" + piece * (size // len(piece))
+
+
+TEXTS: dict[str, Work] = {
+    "a script": lambda text: read_script(text),
+    "a script in the smallest parts": lambda text: split_text(text, 100),
+    "sentences on their way": take_sentences,
+    "a dialogue": read_turns,
+}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize("reader", TEXTS)
+def test_text_is_cut_in_linear_time(reader: str, kind: str) -> None:
+    check(TEXTS[reader], pieces(PIECES[kind]), 4096)
+
+
+DOCUMENTS: dict[str, Callable[[str], bytes]] = {
+    "txt": str.encode,
+    "md": str.encode,
+    "csv": lambda text: b"text\n" + text.encode(),
+    "srt": lambda text: b"1\n00:00:01,000 --> 00:00:02,000\n" + text.encode(),
+    "epub": lambda text: epub({"a.xhtml": page(text)}),
+}
+HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lines", "opened tags", "names")} | {
+    "quotes": "> ",
+    "emphasis": "*a _b",
+    "links": "[a](<b",
+    "code": "`a``",
+    "opened markup": "<a ",
+    "closed markup": "</",
+    "comments": "<!--",
+    "entities": "&am",
+    "paragraphs": "<p>a</p>\n\n",
+    "rows": '"a",b\n',
+    "cues": "\n2\n00:00:01,000 --> 00:00:02,000\nHello\n",
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.parametrize("format_name", DOCUMENTS)
+def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
+    def read(text: str) -> object:
+        document = read_document(DOCUMENTS[format_name](text), format_name)
+        return into_parts(document, lambda name: None)
+
+    check(read, pieces(HARD[kind]), 2048)
+
+
+def test_a_wrapped_paragraph_of_a_book_is_put_together_in_linear_time() -> None:
+    """What copies all that is there already for every line shows only where that is longer than a cache."""
+    line = pieces("A line that is long enough to have been wrapped by somebody,\n")
+    check(lambda text: read_document(text.encode(), "txt"), line, 1 << 19)
+
+
+def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    words = "the same few words again and again " * 400
+    for number in range(20):
+        told = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+        library.takes.add(StoredTake(f"req_{number}", float(number), *told))
+    for sought in (words, words[:-1] + "x"):
+        check(lambda query: library.takes.page(TakeFilter(query)), lambda size, sought=sought: sought[-size:], 1024)

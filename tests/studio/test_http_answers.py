@@ -1,0 +1,225 @@
+"""What HTTP itself promises: methods and addresses, headers on every answer, limits told at once, ranges, CORS."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+GOOD = "https://good.example"
+
+
+def test_what_is_not_there_is_told_in_the_envelope_whatever_the_method(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for path in ("/v1", "/v1/", "/v1/nothing", "/V1/audio/speech", "/V1"):
+            for method in ("GET", "POST", "BREW"):
+                assert_envelope(client.request(method, path), 404)
+        for method in ("GET", "BREW", "QUERY", "HEAD"):
+            answer = client.request(method, SPEECH)
+            assert answer.status_code == 405 and answer.headers["allow"] == "POST"
+
+
+def test_a_monitor_may_ask_for_the_head_alone(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for path in ("/health", "/ready"):
+            answer = client.head(path)
+            assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_every_method_of_the_api_may_be_used_by_a_listed_origin(steered: Steer) -> None:
+    served, _ = steered(cors_origins=(GOOD,))
+    with served.client() as client:
+        for operations in client.get("/openapi.json").json()["paths"].values():
+            for method in operations:
+                ask = {"Origin": GOOD, "Access-Control-Request-Method": method.upper()}
+                assert client.options("/v1/voices/x/samples", headers=ask).status_code == 200, method
+
+
+def test_a_fault_of_ours_has_the_headers_of_every_answer(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, _ = steered(cors_origins=(GOOD,))
+    monkeypatch.setattr(served.app.state.service, "line", lambda caller: 1 / 0)
+    with served.client() as client:
+        answer = client.get("/v1/queue", headers={"Origin": GOOD})
+    assert_envelope(answer, 500)
+    assert answer.headers["access-control-allow-origin"] == GOOD
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-request-id"] in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["seed", "top_k", "chunk_length", "sample_rate", "max_new_tokens"])
+@pytest.mark.parametrize("number", ["1180591620717411303424", "-" + "9" * 5000])
+def test_a_number_beyond_all_limits_is_refused_by_the_name_of_its_field(steered: Steer, name: str, number: str) -> None:
+    served, _ = steered()
+    body = f'{{"input": "a", "{name}": {number}}}'
+    with served.client() as client:
+        answer = client.post(SPEECH, content=body, headers={"Content-Type": "application/json"})
+    assert_envelope(answer, 400, name)
+
+
+def test_a_file_that_is_too_large_is_told_by_its_field_and_in_mib(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        files = {"audio_sample": ("clip.wav", bytes(12 * 2**20))}
+        answer = client.post("/v1/audio/voices", data={"name": "a", "ref_text": "b"}, files=files)
+        assert_envelope(answer, 413, "audio_sample")
+        assert "10.25 MiB" in answer.json()["error"]["message"]
+        files = {"file": ("a.txt", bytes(33 * 2**20))}
+        assert_envelope(client.post("/v1/projects", files=files), 413, "file")
+
+
+def test_a_body_that_announces_too_much_is_refused_before_it_comes(steered: Steer) -> None:
+    served, _ = steered()
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=10) as connection:
+        head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        connection.sendall(f"{head}Content-Length: 41943040\r\n\r\n".encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+    with served.client() as client:  # who sends it all the same can read the answer
+        assert_envelope(client.post(SPEECH, json={"input": "a" * 41_943_040}), 413)
+
+
+def test_json_that_would_hold_up_everybody_is_refused(steered: Steer) -> None:
+    served, _ = steered()
+    body = b'{"input": "a", "x": [' + b"[]," * 5_000_000 + b"1]}"
+    with served.client() as client:
+        answer = client.post(SPEECH, content=body, headers={"Content-Type": "application/json"})
+        assert_envelope(answer, 400)
+        assert answer.json()["error"]["code"] == "json_too_complex"
+        for name in ("a\\u0000", "a\\ud800"):
+            told = client.post(
+                SPEECH, content=f'{{"input": "a", "{name}": 1}}', headers={"Content-Type": "application/json"}
+            )
+            assert_envelope(told, 400)
+        book = {"items": [{"input": "Well, yes, no, [laugh] perhaps.", "voice": "anna"} for _ in range(15_000)]}
+        assert client.post("/v1/projects", json=book).status_code == 201
+
+
+def sound(client: httpx.Client) -> str:
+    take = client.post(SPEECH, json={"input": "Two words.", "response_format": "wav"}).headers["x-request-id"]
+    return f"/v1/takes/{take}/audio"
+
+
+def project_sound(client: httpx.Client) -> str:
+    project = client.post("/v1/projects", json={"input": "Two words.", "start": True}).json()["id"]
+    while client.get(f"/v1/projects/{project}").json()["state"] != "done":
+        pass
+    part = client.get(f"/v1/projects/{project}/parts").json()["data"][0]
+    return f"/v1/projects/{project}/takes/{part['takes'][0]['id']}/audio"
+
+
+@pytest.mark.parametrize("made", [sound, project_sound])
+def test_ranges_are_read_in_one_way(steered: Steer, made: Callable[[httpx.Client], str]) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        path = made(client)
+        whole = client.get(path).content
+        size = len(whole)
+
+        def asked(text: str, **headers: str) -> httpx.Response:
+            return client.get(path, headers={"Range": text} | headers)
+
+        for text, part in {
+            "bytes=100-199": whole[100:200],
+            "bytes=5-": whole[5:],
+            "bytes=-10": whole[-10:],
+            f"bytes=5-{size + 9}": whole[5:],
+            f"bytes=-{size + 9}": whole,
+        }.items():
+            answer = asked(text)
+            assert answer.status_code == 206 and answer.content == part, text
+            start = size - len(part) if text.startswith("bytes=-") else int(text[6:].partition("-")[0])
+            assert answer.headers["content-range"] == f"bytes {start}-{start + len(part) - 1}/{size}"
+        for text in (
+            f"bytes={size}-",
+            "bytes=-0",
+            "bytes=-",
+            "bytes=9-5",
+            "lines=1-2",
+            "bytes=a-b",
+            f"bytes={'9' * 5000}-",
+        ):
+            refused = asked(text)
+            assert_envelope(refused, 416, "Range")
+            assert refused.headers["content-range"] == f"bytes */{size}"
+        several = asked("bytes=0-1,5-6")
+        assert several.status_code == 200 and several.content == whole
+        stale = asked("bytes=5-9", **{"If-Range": '"another"'})
+        assert stale.status_code == 200 and stale.content == whole
+        tag = asked("bytes=5-9").headers["etag"]
+        assert asked("bytes=5-9", **{"If-None-Match": tag}).status_code == 304
+
+
+def test_the_document_tells_how_to_show_a_key_and_what_each_answer_is(steered: Steer) -> None:
+    open_studio, _ = steered()
+    closed_studio, _ = steered(api_keys=(bytes(32),))
+    closed: dict[str, Any] = closed_studio.app.openapi()
+    document = httpx.get(f"{open_studio.url}/openapi.json").json()
+    assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert "security" not in document and closed["security"] == [{"key": []}]
+    assert closed["paths"]["/health"]["get"]["security"] == []
+
+    def types(path: str, method: str = "get") -> set[str]:
+        return set(document["paths"][path][method]["responses"]["200"]["content"])
+
+    assert types("/v1/takes/export") == {"application/zip"} and types("/metrics") == {"text/plain"}
+    assert types("/v1/voices/{reference}/preview") == {"audio/wav"}
+    assert types("/v1/audio/voices") == {"application/json"}
+    assert (
+        "audio/x-m4a" in types("/v1/projects/{project_id}/audio") or len(types("/v1/projects/{project_id}/audio")) > 3
+    )
+    bodies = [
+        f"{method} {path}"
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if method in ("post", "put", "patch") and "requestBody" not in operation
+    ]
+    without = ("/restore", "/pause", "/resume", "/cancel")
+    assert all(each.endswith(without) for each in bodies), bodies
+
+
+def test_voices_are_listed_with_the_time_they_were_made(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        listed = client.get("/v1/audio/voices").json()["data"]
+        own = client.get("/v1/audio/voices/anna").json()["created_at"]
+    assert {voice["id"]: voice["created_at"] for voice in listed}["anna"] == own > 0
+    assert all(isinstance(voice["created_at"], int) for voice in listed)
+
+
+MODELS = {
+    "fishaudio/s2-pro": ("fishaudio/s2-pro", "s2-pro", "S2-Pro", "FishAudio/S2-PRO"),
+    "/models/s2-pro": ("s2-pro", "fishaudio/s2-pro", "S2-PRO"),
+    "/cache/models--fishaudio--s2-pro/snapshots/0123abcd": ("fishaudio/s2-pro", "s2-pro"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_is_known_by_each_of_its_spellings(steered: Steer, model: str) -> None:
+    served, _ = steered(model=model)
+    with served.client() as client:
+        ids = [each["id"] for each in client.get("/v1/models").json()["data"]]
+        assert ids[0] == MODELS[model][0]
+        for name in (*MODELS[model], "TTS-1", "gpt-4o-mini-TTS", " tts-1 "):
+            assert client.post(SPEECH, json={"input": "a", "model": name}).status_code == 200, name
+        assert client.get(f"/v1/models/{MODELS[model][1]}").json()["id"] == ids[0]
+        for other in ("s2", "s2-pro-mini", "other/tts-2", "fishaudio", "0123abcd"):
+            assert client.post(SPEECH, json={"input": "a", "model": other}).status_code == 404, other
+
+
+def test_a_body_is_read_as_text_in_any_of_jsons_encodings(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            body = json.dumps({"input": "Grüße"}, ensure_ascii=False).encode(encoding)
+            answer = client.post(SPEECH, content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == 200, encoding

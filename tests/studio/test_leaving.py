@@ -1,0 +1,109 @@
+"""Callers who leave at the worst moment: what was begun for them is ended, and their place given back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
+
+from app import create_app
+from engine import EngineConfig
+from studio.api.hangup import until_hangup
+from studio.delivery import Delivery
+from studio.settings import Settings
+from studio.speech import Speech, SpeechService
+from tests.studio.fake_engine import FakeEngine
+
+
+class Held:
+    """What a speech holds until it is closed."""
+
+    is_made = is_closed = False
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+async def nothing() -> AsyncGenerator[bytes, None]:
+    for piece in ():
+        yield piece
+
+
+def speech_that(held: Held) -> Speech:
+    return Speech("req_1", "audio/wav", 44_100, 1, "anna", 1, 0.0, 0.0, nothing(), cast(Delivery, held))
+
+
+@pytest.mark.parametrize("ticks", range(6))
+@pytest.mark.parametrize("how", ["cancelled", "hung up"])
+async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_over(how: str, ticks: int) -> None:
+    held, is_ready, has_left = Held(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> Speech:
+        await is_ready.wait()
+        held.is_made = True
+        return speech_that(held)
+
+    async def receive() -> Message:
+        await has_left.wait()
+        return {"type": "http.disconnect"}
+
+    begun = asyncio.create_task(until_hangup(Request({"type": "http"}, receive), work()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    is_ready.set()
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    if how == "cancelled":
+        begun.cancel()
+    else:
+        has_left.set()
+    try:
+        await begun
+    except (asyncio.CancelledError, ClientDisconnect):
+        assert held.is_closed == held.is_made, "it was there and nobody closed it"
+    else:
+        assert not held.is_closed
+
+
+@pytest.mark.parametrize("stream_format", ["audio", "sse"])
+async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_place_back(
+    voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
+) -> None:
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
+    engine = FakeEngine(EngineConfig("test/model"))
+    engine.first_frame_gate.clear()
+    settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)
+    app = create_app(settings, lambda config, progress: engine)  # type: ignore[arg-type, return-value]
+    body = json.dumps({"input": "Two words", "response_format": "pcm", "stream_format": stream_format}).encode()
+    sent = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        return next(sent, None) or await asyncio.Event().wait()  # type: ignore[return-value]
+
+    async def send(message: Message) -> None:
+        engine.first_frame_gate.set()
+        await asyncio.Event().wait()
+
+    scope: dict[str, Any] = {
+        "type": "http", "method": "POST", "path": "/v1/audio/speech", "raw_path": b"/v1/audio/speech",
+        "query_string": b"", "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "scheme": "http", "http_version": "1.1", "root_path": "",
+        "asgi": {"version": "3.0"},
+    }  # fmt: skip
+    async with app.router.lifespan_context(app):
+        service: SpeechService = app.state.service
+        await service.host.ready()
+        if stream_format == "audio":
+            engine.first_frame_gate.set()
+        await asyncio.wait_for(app(scope, receive, send), 10)
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        assert service.active("address 127.0.0.1") == [] and engine.running == 0
+        assert service._limits._state("address 127.0.0.1").open == 0

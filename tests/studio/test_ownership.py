@@ -1,0 +1,82 @@
+"""Whose takes and projects are whose: one person's without keys, else those of the name or the key that asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from studio.library.project_records import NewPart, ProjectSettings
+from studio.settings import Settings, SettingsError
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+
+Steer = Callable[..., Steered]
+
+
+def asking(served: Served, key: str = "", address: str = "127.0.0.1") -> httpx.Client:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    transport = httpx.HTTPTransport(local_address=address)
+    return httpx.Client(base_url=served.url, transport=transport, headers=headers, timeout=60)
+
+
+def keyed(keys: str, names: str = "") -> dict[str, object]:
+    settings = Settings.from_environment({"API_KEYS": keys, "KEY_NAMES": names})
+    return {"api_keys": settings.api_keys, "key_names": settings.key_names}
+
+
+def make(client: httpx.Client, text: str) -> str:
+    """Speak a text and make a project of it; the project's id."""
+    client.post("/v1/audio/speech", json={"input": text}).raise_for_status()
+    return str(client.post("/v1/projects", json={"input": text}).raise_for_status().json()["id"])
+
+
+def seen(client: httpx.Client) -> tuple[set[str], set[str]]:
+    """The words of the takes, and the ids of the projects."""
+    takes, projects = client.get("/v1/takes").json()["data"], client.get("/v1/projects").json()["data"]
+    return {take["excerpt"] for take in takes}, {project["id"] for project in projects}
+
+
+def test_without_keys_all_projects_are_one_persons_whatever_the_address(steered: Steer) -> None:
+    served, _ = steered()
+    with asking(served, address="127.0.0.2") as before, asking(served, address="127.0.0.3") as after:
+        project = make(before, "A long book.")
+        assert seen(after) == ({"A long book."}, {project})
+        path = f"/v1/projects/{project}"
+        part = after.get(f"{path}/parts").json()["data"][0]["id"]
+        assert after.patch(f"{path}/parts/{part}", json={"text": "A short one."}).status_code == 200
+        assert after.patch(path, json={"title": "Mine"}).json()["title"] == "Mine"
+        assert after.post(f"{path}/speak", json={}).status_code == 200
+        assert after.delete(path).status_code == 200
+        assert before.get(path).status_code == 404
+
+
+def test_a_project_of_an_earlier_version_is_found_from_any_address(steered: Steer) -> None:
+    served, _ = steered()
+    projects = served.app.state.desk.library.projects
+    project = projects.create("address 10.0.0.7", "Old", "txt", [NewPart("Hello.")], ProjectSettings())
+    with asking(served) as client:
+        assert client.get(f"/v1/projects/{project.id}").json()["title"] == "Old"
+
+
+def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path: Path) -> None:
+    home = {"studio_home": str(tmp_path / "home")}
+    unnamed, _ = steered(**home, **keyed("first,second"))
+    with asking(unnamed, "first") as anna, asking(unnamed, "second") as bert:
+        project, other = make(anna, "Anna's words."), make(bert, "Bert's words.")
+    named, _ = steered(**home, **keyed("first,second", "anna,bert"))
+    with asking(named, "first") as anna:
+        assert seen(anna) == ({"Anna's words."}, {project})
+    changed, _ = steered(**home, **keyed("third,first,second", "anna,anna,bert"))
+    with asking(changed, "third") as anna, asking(changed, "second") as bert:
+        assert seen(anna) == ({"Anna's words."}, {project})
+        assert seen(bert) == ({"Bert's words."}, {other})
+        assert anna.get(f"/v1/projects/{other}").status_code == 404
+
+
+@pytest.mark.parametrize("names", ["anna", "anna,bert,carl", "anna,", "anna,<b>"])
+def test_every_key_has_a_name_or_none_has(names: str) -> None:
+    with pytest.raises(SettingsError, match="KEY_NAMES"):
+        Settings.from_environment({"API_KEYS": "first,second", "KEY_NAMES": names})

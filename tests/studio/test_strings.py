@@ -1,0 +1,222 @@
+"""Every string of every route, endpoint and message: none breaks the server, and none is kept that breaks a list."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+from engine import EngineConfig
+from studio.settings import Settings
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+NASTY = {
+    "half a surrogate pair": "a\ud800b",
+    "NUL": "a\0b",
+    "10 kB": "x" * 10_000,
+    "right to left": "\u202eabc\u2067\u200f",
+}
+CLIP = wav(tone(1.1))
+LISTS = ("/v1/projects", "/v1/voices", "/v1/audio/voices", "/v1/audio/voice_consents", "/v1/takes", "/v1/queue")
+USUAL: dict[str, Any] = {
+    "input": "Hi.",
+    "items": [{"input": "Hi."}],
+    "ref_text": "Hello there.",
+    "language": "en",
+    "ids": ["req_none"],
+    "samples": ["smp_none"],
+    "starred": True,
+}
+"""What required fields hold while another one is looked at; "a" where nothing is said."""
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """With its page, which has endpoints of its own; in the line there is a place for whatever is asked for."""
+
+    def start(config: EngineConfig, progress: object) -> FakeEngine:
+        return FakeEngine(config, rows=8)
+
+    home = str(tmp_path_factory.mktemp("strings"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    with serve(settings, start, page=True) as served:  # type: ignore[arg-type]
+        yield served
+
+
+@pytest.fixture(scope="module")
+def document(served: Served) -> Json:
+    return httpx.get(f"{served.url}/openapi.json").json()
+
+
+@pytest.fixture(scope="module")
+def known(served: Served) -> dict[str, str]:
+    """What the parameters of paths name: a voice, a sample of it, a take, a project and a part of it."""
+    with served.client() as client:
+        take = client.post("/v1/audio/speech", json={"input": "Hi."}).headers["x-request-id"]
+        project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
+        part = client.get(f"/v1/projects/{project}/parts").json()["data"][0]["id"]
+        voice = client.get("/v1/voices/anna").json()
+    names = {"take_id": take, "project_id": project, "part_id": part, "sample_id": voice["samples"][0]["id"]}
+    return names | {"reference": "anna", "voice_id": "anna", "model_id": "tts-1", "revision": "1"}
+
+
+def strings_of(schema: Json, schemas: Json, inside: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to every string that a schema allows: names of fields, 0 for a list's item, "*" for a free name."""
+    if "$ref" in schema:
+        yield from strings_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, inside)
+    for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from strings_of(each, schemas, inside)
+    if schema.get("type") == "string" and schema.get("format") != "binary":
+        yield inside
+    for name, each in schema.get("properties", {}).items():
+        yield from strings_of(each, schemas, (*inside, name))
+    if isinstance(schema.get("items"), dict):
+        yield from strings_of(schema["items"], schemas, (*inside, 0))
+    if schema.get("type") == "object" and schema.get("additionalProperties"):
+        yield (*inside, "*")
+        yield (*inside, "a")
+
+
+def placed(way: tuple[Any, ...], text: str) -> Any:
+    """The value that has the text at the way's end."""
+    if not way:
+        return text
+    if way[0] == 0:
+        return [placed(way[1:], text)]
+    return {text: "anna"} if way[0] == "*" else {way[0]: placed(way[1:], text)}
+
+
+def as_json(fields: Json) -> Json:
+    """In ASCII, which can write half of a surrogate pair."""
+    return {"content": json.dumps(fields), "headers": {"Content-Type": "application/json"}}
+
+
+def required(schema: Json, schemas: Json) -> Json:
+    schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return {name: USUAL.get(name, "a") for name in schema.get("required", ()) if name not in ("audio_sample", "file")}
+
+
+def requests_of(method: str, path: str, operation: Json, schemas: Json, known: dict[str, str], text: str) -> Any:
+    """Every request of an operation with the text in one of its strings: where, and httpx's arguments."""
+    raw = quote(text.encode("utf-8", "surrogatepass"), safe="")
+    usual = path
+    for name, value in known.items():
+        usual = usual.replace(f"{{{name}}}", "none" if method == "DELETE" else value)
+    usual = usual.replace("{request_id}", "none").replace("{consent_id}", "none")
+    for each in operation.get("parameters", ()):
+        if each["in"] == "query":
+            yield each["name"], {"url": f"{usual}?{each['name']}={raw}"}
+        elif each["in"] == "path":
+            others = {name: value for name, value in known.items() if name != each["name"]}
+            url = path.replace(f"{{{each['name']}}}", raw)
+            for name, value in others.items():
+                url = url.replace(f"{{{name}}}", value)
+            yield each["name"], {"url": url} | (as_json({}) if "requestBody" in operation else {})
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        schema = content["schema"]
+        for way in dict.fromkeys(strings_of(schema, schemas)):
+            fields = required(schema, schemas)
+            if media_type == "application/json":
+                fields |= placed(way, text)
+                if path.endswith("/batch") or path == "/v1/projects":
+                    fields.setdefault("items" if path.endswith("/batch") else "input", USUAL["items"])
+                yield way, {"url": usual} | as_json(fields)
+            else:
+                data = fields | {way[0]: text.encode("utf-8", "surrogatepass")}
+                file = "clip.wav" if "audio_sample" in schema["properties"] else "a.txt"
+                sound = CLIP if file == "clip.wav" else b"A word."
+                name = next(name for name, each in schema["properties"].items() if each.get("format") == "binary")
+                yield way, {"url": usual, "data": data, "files": {name: (file, sound)}}
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_no_string_of_any_route_breaks_the_server_or_a_list(
+    served: Served, document: Json, known: dict[str, str], kind: str
+) -> None:
+    schemas = document["components"]["schemas"]
+    sent = 0
+    with served.client() as client:
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                asked = requests_of(method.upper(), path, operation, schemas, known, NASTY[kind])
+                for where, request in asked:
+                    with client.stream(method, **request) as answer:  # of speech, the beginning will do
+                        _ = answer.read() if answer.is_error else b""
+                    sent += 1
+                    fine = answer.status_code < 500 or answer.status_code == 501  # no recogniser is installed
+                    assert fine, f"{method} {path} {where}: {answer.text}"
+                    if kind in ("half a surrogate pair", "NUL") and len(request.get("content", "")) > 2:
+                        assert answer.status_code == 400, f"{method} {path} {where}"
+        for each in LISTS:
+            assert client.get(each).status_code == 200, each
+    assert sent > 150
+
+
+def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
+    url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
+    for text in NASTY.values():
+        for message in (
+            {"type": text},
+            {"type": "session.config", "voice": text},
+            {"type": "input.text", "text": text},
+        ):
+            with connect(url, proxy=None) as socket:
+                socket.send(json.dumps(message))
+                socket.send(json.dumps({"type": "input.done"}))
+                told: Any = b""
+                while isinstance(told, bytes) or json.loads(told)["type"] in ("audio.start", "audio.done"):
+                    told = socket.recv(10)
+                assert json.loads(told)["type"] in ("error", "session.done")
+
+
+@pytest.mark.parametrize("kind", ["half a surrogate pair", "NUL"])
+def test_nor_does_one_in_an_endpoint_of_gradio(served: Served, kind: str) -> None:
+    with served.client() as client:
+        endpoints = client.get("/gradio_api/info").json()["named_endpoints"]
+        assert len(endpoints) > 10
+        for name, endpoint in endpoints.items():
+            parameters = endpoint["parameters"]
+            texts = [n for n, each in enumerate(parameters) if each["component"] in ("Textbox", "Json", "JSON")]
+            for number in texts:
+                values = [each["parameter_default"] for each in parameters]
+                is_text = parameters[number]["component"] == "Textbox"
+                values[number] = NASTY[kind] if is_text else {"Anna": NASTY[kind]}
+                body = json.dumps({"data": values})
+                call = client.post(
+                    f"/gradio_api/call{name}", content=body, headers={"Content-Type": "application/json"}
+                )
+                told = client.get(f"/gradio_api/call{name}/{call.json()['event_id']}").text
+                assert told.startswith("event: error"), f"{name} {parameters[number]['parameter_name']}: {told}"
+                assert "Unicode" in told or "NUL" in told, told
+        for each in LISTS:
+            assert client.get(each).status_code == 200
+
+
+def test_a_library_that_holds_such_a_string_already_can_be_read_and_mended(steered: Any, tmp_path: Path) -> None:
+    made: Steered = steered(studio_home=str(tmp_path))
+    with made[0].client() as client:
+        project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
+        with sqlite3.connect(tmp_path / "library.db") as database:
+            database.execute("update projects set settings = ?", [json.dumps({"voice": "\ud800"})])
+        listed = client.get("/v1/projects")
+        assert listed.status_code == 200 and listed.json()["data"][0]["settings"]["voice"] == "?"
+        assert client.get(f"/v1/projects/{project}/parts").status_code == 200
+        assert client.patch(f"/v1/projects/{project}", json={"voice": "bert"}).json()["settings"]["voice"] == "bert"
+
+
+def test_a_search_with_a_nul_is_refused_wherever_it_is_asked(served: Served) -> None:
+    with served.client() as client:
+        for method, path in (("GET", "/v1/takes"), ("GET", "/v1/takes/export"), ("DELETE", "/v1/takes")):
+            answer = client.request(method, f"{path}?q=a%00b&confirm=true")
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, "q")

@@ -1,0 +1,41 @@
+"""A disk of a few MiB that can really be full, where this process may mount one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def tiny_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
+    """Mount one on the folder. Raises CalledProcessError where that is not allowed, OSError where there is no mount."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def can_mount() -> bool:
+    try:
+        with tempfile.TemporaryDirectory() as folder, tiny_disk(Path(folder), 1):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def fill(folder: Path) -> Path:
+    """Write until nothing is free; the file that takes the room."""
+    path = folder / "something else"
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(handle, bytes(4096))
+    os.close(handle)
+    assert os.statvfs(folder).f_bavail == 0
+    return path

@@ -1,0 +1,102 @@
+"""`scripts/prepare`: which Python it takes, when it makes the environment anew, what it says where it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+STAND_IN = """#!/bin/sh
+# Says that it is Python {version}, and makes environments and installs packages in name only.
+case "$1" in
+    --version) echo "Python {version}" ;;
+    -c) exec {python} -c "import sys; sys.version_info = ({parts}, 'final', 0)
+$2" ;;
+    *) case "$2" in
+        venv) mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; echo {version} > "$3/pyvenv.cfg" ;;
+        pip) echo "installed: $*" ;;
+    esac ;;
+esac
+"""
+
+
+class Machine:
+    """A copy of what prepares, and a PATH with the system's tools and those Pythons that a test puts there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self._bin = folder / "project", folder / "bin"
+        (self.root / "scripts").mkdir(parents=True)
+        self._bin.mkdir()
+        shutil.copy(ROOT / "scripts" / "prepare", self.root / "scripts")
+        for file in ROOT.glob("requirements*.txt"):
+            shutil.copy(file, self.root)
+        for tool in ("sh", "cat", "cp", "cksum", "dirname", "mkdir", "rm", "touch", "tr"):
+            (self._bin / tool).symlink_to(str(shutil.which(tool)))
+
+    def add_python(self, name: str, version: str) -> None:
+        stand_in = STAND_IN.format(version=version, parts=version.replace(".", ", "), python=sys.executable)
+        (self._bin / name).write_text(stand_in)
+        (self._bin / name).chmod(0o755)
+
+    def prepare(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
+        environment = kept | {"PATH": str(self._bin)} | variables
+        command = [str(self.root / "scripts" / "prepare"), "run"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    def made_with(self, venv: str = ".venv") -> str:
+        return (self.root / venv / "pyvenv.cfg").read_text().strip()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["3.10.0", "3.13.1"])
+def test_a_python_that_the_project_is_tested_on_is_taken_without_a_word(machine: Machine, version: str) -> None:
+    machine.add_python("python3", version)
+    done = machine.prepare()
+    assert done.returncode == 0 and machine.made_with() == version
+    assert "installed: -m pip" in done.stdout and "newer" not in done.stdout and done.stderr == ""
+
+
+def test_a_newer_python_is_taken_and_it_is_said(machine: Machine) -> None:
+    machine.add_python("python3", "3.15.2")
+    done = machine.prepare()
+    assert done.returncode == 0 and machine.made_with() == "3.15.2"
+    assert "newer than those that the project is tested on (3.10 to 3.13)" in done.stdout
+
+
+def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine) -> None:
+    machine.add_python("python3", "3.9.2")
+    refused = machine.prepare()
+    assert refused.returncode == 1 and "needs Python 3.10 or newer; python3 is: Python 3.9.2" in refused.stderr
+    assert not (machine.root / ".venv").exists()
+    machine.add_python("python3.11", "3.11.4")
+    assert machine.prepare().returncode == 0 and machine.made_with() == "3.11.4"
+
+
+def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine) -> None:
+    machine.add_python("python3", "3.11.4")
+    machine.add_python("python3.13", "3.13.0")
+    machine.prepare()
+    assert machine.prepare().stdout == ""
+    assert machine.prepare(PYTHON="python3").stdout == ""
+    apart = machine.prepare(PYTHON="python3.13", VENV=".venv-3.13")
+    assert apart.returncode == 0 and machine.made_with(".venv-3.13") == "3.13.0" and machine.made_with() == "3.11.4"
+    anew = machine.prepare(PYTHON="python3.13")
+    assert "Python 3.13.0" in anew.stdout and machine.made_with() == "3.13.0"
+
+
+def test_a_folder_that_is_no_environment_is_never_deleted(machine: Machine) -> None:
+    machine.add_python("python3", "3.11.4")
+    (machine.root / "scripts" / "mine.txt").write_text("mine")
+    done = machine.prepare(VENV="scripts")
+    assert done.returncode == 1 and "scripts is there and is no virtual environment" in done.stderr
+    assert (machine.root / "scripts" / "mine.txt").exists()
