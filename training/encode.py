@@ -83,7 +83,9 @@ def main() -> None:
         time.sleep(0.5)
     started = time.monotonic()
     codec = Codec(CODEC).to(device).eval()
-    codec.load_state_dict({k: v.float() for k, v in torch.load(arguments.work / "codes.pt", map_location=device).items()})
+    codec.load_state_dict(
+        {k: v.float() for k, v in torch.load(arguments.work / "codes.pt", map_location=device).items()}
+    )
     out = arguments.work / "codes"
     out.mkdir(parents=True, exist_ok=True)
     hours, said = 0.0, 0.0

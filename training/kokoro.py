@@ -81,7 +81,19 @@ class Kokoro:
     def _run(self, node: Node, x: list[Any]) -> tuple[Tensor, ...]:
         if node.kind == "LSTM":
             return (self._lstm(node, x),)
-        if node.kind in ("Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "GreaterOrEqual", "And", "MatMul"):
+        if node.kind in (
+            "Add",
+            "Sub",
+            "Mul",
+            "Div",
+            "Pow",
+            "Equal",
+            "Greater",
+            "Less",
+            "GreaterOrEqual",
+            "And",
+            "MatMul",
+        ):
             x = self._on_one_device(x)
         if node.kind in ("Concat", "Where"):
             x = self._on_one_device(x)
@@ -192,7 +204,13 @@ def _conv(node: Node, x: list[Any], device: torch.device) -> Tensor:
     padded = F.pad(x[0], (left, right)) if left != right else x[0]
     bias = x[2] if len(x) > 2 else None
     return F.conv1d(
-        padded, x[1], bias, at.get("strides", [1]), left if left == right else 0, at.get("dilations", [1]), at.get("group", 1)
+        padded,
+        x[1],
+        bias,
+        at.get("strides", [1]),
+        left if left == right else 0,
+        at.get("dilations", [1]),
+        at.get("group", 1),
     )
 
 
@@ -205,7 +223,11 @@ def _conv_transpose(node: Node, x: list[Any], device: torch.device) -> Tensor:
 
 
 def _split(node: Node, x: list[Any], device: torch.device) -> tuple[Tensor, ...]:
-    sizes = _integers(x[1]) if len(x) > 1 and x[1] is not None else x[0].shape[node.attributes.get("axis", 0)] // len(node.outputs)
+    sizes = (
+        _integers(x[1])
+        if len(x) > 1 and x[1] is not None
+        else x[0].shape[node.attributes.get("axis", 0)] // len(node.outputs)
+    )
     return torch.split(x[0], sizes, node.attributes.get("axis", 0))
 
 
@@ -267,7 +289,14 @@ def _stft(node: Node, x: list[Any], device: torch.device) -> Tensor:
     window = x[2].to(device) if x[2] is not None else None
     size = int(x[3]) if x[3] is not None else x[2].shape[0]
     found = torch.stft(
-        signal, size, int(x[1]), size, window, center=False, onesided=bool(node.attributes.get("onesided", 1)), return_complex=True
+        signal,
+        size,
+        int(x[1]),
+        size,
+        window,
+        center=False,
+        onesided=bool(node.attributes.get("onesided", 1)),
+        return_complex=True,
     )
     return torch.view_as_real(found).permute(0, 2, 1, 3)
 

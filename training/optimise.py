@@ -43,15 +43,15 @@ def set_rate(optimiser: torch.optim.Optimizer, factor: float) -> None:
             group["lr"] = group["base"] * factor
 
 
-def adamw(parameters: list[nn.Parameter], rate: float, betas: tuple[float, float], weight_decay: float) -> torch.optim.AdamW:
+def adamw(
+    parameters: list[nn.Parameter], rate: float, betas: tuple[float, float], weight_decay: float
+) -> torch.optim.AdamW:
     """AdamW whose steps can stand in a CUDA graph where the parameters are on a GPU."""
     device = parameters[0].device
     if device.type != "cuda":
         return torch.optim.AdamW(parameters, rate, betas, weight_decay=weight_decay)
     on_device = torch.tensor(rate, device=device)
-    return torch.optim.AdamW(
-        parameters, on_device, betas, weight_decay=weight_decay, fused=True, capturable=True
-    )
+    return torch.optim.AdamW(parameters, on_device, betas, weight_decay=weight_decay, fused=True, capturable=True)
 
 
 class Replayed:

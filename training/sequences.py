@@ -140,7 +140,10 @@ class Composer:
         if self.rng.random() < 0.17 and len(self.targets[voice]) > 50:
             for _ in range(self.rng.randint(1, 2)):
                 more = self.rng.choice(self.targets[voice])
-                if "[" not in self.speech.texts[more] and sum(self.speech.frames[i] for i in (*chosen, more)) <= LONGEST_TARGET:
+                if (
+                    "[" not in self.speech.texts[more]
+                    and sum(self.speech.frames[i] for i in (*chosen, more)) <= LONGEST_TARGET
+                ):
                     chosen.append(more)
         return chosen
 
@@ -152,7 +155,11 @@ class Composer:
         return (first,)
 
     def _reference(self, voice: str, target: list[int], longest: int) -> Reference:
-        free = [index for index in self.references[voice] if index not in target] if len(self.references[voice]) < 50 else []
+        free = (
+            [index for index in self.references[voice] if index not in target]
+            if len(self.references[voice]) < 50
+            else []
+        )
         pool = free or self.references[voice]
         members = [self.rng.choice(pool)]
         frames = self.speech.frames[members[0]]

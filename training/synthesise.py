@@ -26,8 +26,8 @@ import torch.multiprocessing as multiprocessing
 from training.kokoro import SAMPLE_RATE as TEACHER_RATE
 from training.kokoro import Kokoro
 from training.phones import LENGTH_SAMPLES, labels
-from training.prompts import Prompts
 from training.rooms import roughened
+from training.texts.store import Prompts
 from training.voices import (
     DEFAULT,
     DEFAULT_SHARE,
@@ -91,7 +91,9 @@ class Synthesiser:
     def speak(self, speaker: Speaker, text: str, tokens: np.ndarray, manner: Manner = PLAIN) -> Utterance | None:
         """Say tokens, the reading of a text without any tag in it; None when nothing usable came."""
         prosody = WHISPERING if manner.whispered else speaker.prosody
-        style = np.concatenate([self._style(speaker.timbre, len(tokens))[:128], self._style(prosody, len(tokens))[128:]])
+        style = np.concatenate(
+            [self._style(speaker.timbre, len(tokens))[:128], self._style(prosody, len(tokens))[128:]]
+        )
         rate = speaker.rate * manner.rate
         spoken = self._teacher.speak(tokens, style, 1 / (manner.duration * rate))
         played = round(TEACHER_RATE * rate / 100) * 100

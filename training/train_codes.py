@@ -105,7 +105,11 @@ class Stage:
         unused = [*self.codec.decoder.parameters()]
         self.codec.decoder.requires_grad_(False)
         skipped = {id(p) for p in unused}
-        self.parameters = [p for p in (*self.codec.parameters(), *self.readers.parameters(), *self.ear.parameters()) if id(p) not in skipped]
+        self.parameters = [
+            p
+            for p in (*self.codec.parameters(), *self.readers.parameters(), *self.ear.parameters())
+            if id(p) not in skipped
+        ]
         self.optimiser = adamw(self.parameters, 1.2e-3, (0.9, 0.98), weight_decay=0.01)
         self.step = 0
 

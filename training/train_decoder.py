@@ -96,7 +96,9 @@ class Stage:
         latents = self.latents(codes)
         steps = latents.shape[-1] // codes.shape[-1]
         missing = (frames + 4) * steps - latents.shape[-1]
-        latents = torch.nn.functional.pad(latents, (missing, 0)) if missing > 0 else latents[..., -(frames + 4) * steps :]
+        latents = (
+            torch.nn.functional.pad(latents, (missing, 0)) if missing > 0 else latents[..., -(frames + 4) * steps :]
+        )
         with self._half():
             audio = self._decode(self.codec.decoder, latents)
         return audio[..., -frames * FRAME_SAMPLES :].float()
@@ -232,7 +234,9 @@ def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out:
             recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
         if due:
             named = zip(
-                ("spectral", "heard", "fooling", "features", "judges"), torch.stack(recent).mean(0).tolist(), strict=True
+                ("spectral", "heard", "fooling", "features", "judges"),
+                torch.stack(recent).mean(0).tolist(),
+                strict=True,
             )
             print(f"{index} {clock.elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in named), flush=True)
             recent = []

@@ -92,7 +92,9 @@ class Trainer:
             ends = (stop & wanted).float()
             stopped = (each.detach() * ends).sum() / ends.sum().clamp(min=1)
             fast = self._fast_loss(hidden, batch)
-            heard = self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)  # (rows, phones, 2, steps)
+            heard = (
+                self.phone_heads(hidden).float().unflatten(-1, (2, -1)).permute(0, 3, 2, 1)
+            )  # (rows, phones, 2, steps)
             spoken = F.cross_entropy(heard, batch.phones, ignore_index=UNKNOWN)
         return slow, fast, stopped, spoken
 
@@ -126,7 +128,10 @@ class Trainer:
         slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
         fast = torch.stack([f[1] for f in found]).mean(0)
         books = " ".join(f"{v:.2f}" for v in fast.tolist())
-        print(f"VALID slow {slow:.4f} stop {stop:.4f} phones {spoken:.4f} fast {fast.mean().item():.4f} [{books}]", flush=True)
+        print(
+            f"VALID slow {slow:.4f} stop {stop:.4f} phones {spoken:.4f} fast {fast.mean().item():.4f} [{books}]",
+            flush=True,
+        )
         return slow + fast.mean().item()
 
     def save_if_better(self, batches: list[Batch], out: Path) -> None:
@@ -224,7 +229,8 @@ def train(
             said = clock.elapsed + max(5.0, seconds / 80)
             slow, fast, stop, spoken = torch.stack(recent).mean(0).tolist()
             print(
-                f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f} phones {spoken:.4f}", flush=True
+                f"{index} {clock.elapsed:.0f}s slow {slow:.4f} fast {fast:.4f} stop {stop:.4f} phones {spoken:.4f}",
+                flush=True,
             )
             recent = []
         if clock.elapsed >= saved:
