@@ -202,7 +202,7 @@ def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEn
 
 def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:
     own = make(library).samples[0].cut_key
-    clip = spoken("Somebody else.")
+    clip = spoken(2)
     library.voices.create(VoiceDraft("Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
     foreign = library.voices.get("fay").samples[0].cut_key
     library.codes.put(foreign, "fake", np.zeros((10, 6), np.int16))
