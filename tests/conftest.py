@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,14 @@ torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what drives a browser by its folder, and leave out what needs a GPU where there is none."""
+    """Mark what drives a browser by its folder, and leave out what needs a GPU or the teacher where there is none."""
     for item in items:
         if Path(__file__).parent / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
-    if not torch.cuda.is_available():
-        needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
-        config.hook.pytest_deselected(items=needs_gpu)
-        items[:] = [item for item in items if item not in needs_gpu]
+    missing = {"gpu": not torch.cuda.is_available(), "teacher": find_spec("hibari") is None}
+    out = [item for item in items if any(missing[name] and item.get_closest_marker(name) for name in missing)]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in out]
 
 
 def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

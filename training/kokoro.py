@@ -170,7 +170,7 @@ def _pow(node: Node, x: list[Any], device: torch.device) -> Tensor:
 
 
 def _greater(node: Node, x: list[Any], device: torch.device) -> Tensor:
-    # The phase of a negative real number is +π, as torch.angle has it; the graph says −π, which its STFT's rounding hides.
+    # A negative real number's phase is +π, as torch.angle has it; the graph says −π, which its STFT's rounding hides.
     return x[0] >= x[1] if node.name == _ANGLE else x[0] > x[1]
 
 

@@ -108,8 +108,8 @@ class Composer:
                 self.references.setdefault(voice, []).append(index)
         known = {each.name for each in NAMED}
         spoken = sorted(voice for voice in self.targets if len(self.references.get(voice, ())) > 1)
-        self._named = [voice for voice in spoken if voice in known]
-        self._others = [voice for voice in spoken if voice not in known] or self._named
+        named, others = [v for v in spoken if v in known], [v for v in spoken if v not in known]
+        self._named, self._others = named or others, others or named
 
     def draw(self) -> Sequence:
         """The default voice without a reference, or some voice with one."""

@@ -2,8 +2,9 @@
 
     python -m training.train_codes DATA OUT --continuous 240 --quantised 240
 
-Writes OUT/ear.pt, the phone recogniser of stage b, and OUT/codes.pt: the codec's tensors with everything that decides codes rounded to half precision, so
-that the exported half-precision file gives the very same codes. Prints the gate's figures last.
+Writes OUT/ear.pt, the phone recogniser of stage b, and OUT/codes.pt: the codec's tensors with everything that decides
+codes rounded to half precision, so that the exported half-precision file gives the very same codes. Prints the gate's
+figures last.
 """
 
 from __future__ import annotations

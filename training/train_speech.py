@@ -61,7 +61,7 @@ class Trainer:
         self.best = float("inf")
         # One compiled function serves every block: blocks differ in weights only.
         self._block = torch.compile(_run_block, dynamic=False) if compiled else _run_block
-        self._dropped = DROPPED
+        self.dropped = DROPPED
 
     def run(self, transformer: Transformer, x: Tensor) -> Tensor:
         """Transformer.forward over whole sequences, block by block through the compiled function."""
@@ -69,11 +69,11 @@ class Trainer:
         rope = rope_angles(positions, transformer.sizes.head_dim, transformer.sizes.rope_base)
         for block in transformer.layers:
             assert isinstance(block, Block)
-            x = self._block(block, x, rope, self._dropped)
+            x = self._block(block, x, rope, self.dropped)
         return transformer.norm(x)
 
     def losses(self, batch: Batch, corruption: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Slow loss a weighted position, fast loss a codebook (codebooks − 1,), stop loss where a take ends, phones' loss.
+        """Slow loss a weighted position, fast loss a codebook (codebooks − 1,), stop loss where a take ends, phones.
 
         That a state must tell the phone it is at and the one that follows keeps its place in the text (VALL-E R, 2024).
         """
@@ -121,9 +121,9 @@ class Trainer:
         """Print the averaged weights' losses on unheard sentences; returns slow + fast."""
         self.average.swap()
         compiled, self._block = self._block, _run_block  # other shapes: not worth compiling for
-        self._dropped = 0.0
+        self.dropped = 0.0
         found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
-        self._block, self._dropped = compiled, DROPPED
+        self._block, self.dropped = compiled, DROPPED
         self.average.swap()
         slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
         fast = torch.stack([f[1] for f in found]).mean(0)
@@ -161,7 +161,8 @@ class Trainer:
 
 def _run_block(block: Block, x: Tensor, rope: Tensor, dropped: float) -> Tensor:
     """One block; of what it adds to x, the share `dropped` is left out at random."""
-    return x + F.dropout(block(x, rope, 0, CAUSAL) - x, dropped)
+    y = block(x, rope, 0, CAUSAL)
+    return x + F.dropout(y - x, dropped) if dropped else y
 
 
 def corrupted(batch: Batch, share: float) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from engine.prompt import build_prompt
 from engine.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 from training.export import codec_tensors, codec_yaml, model_config
+from training.images import through_images
+from training.phones import PHONES, TOKENS, UNKNOWN, labels
 from training.sequences import Composer, Speech, collate
 from training.sizes import CODEC, MODEL
 from training.train_speech import Trainer
 from training.vocabulary import write_tokenizer
-from training.voices import DEFAULT_VOICE
+from training.voices import DEFAULT
 
 TEXTS = ("One two three.", "Four five.", "Six seven eight nine.", "Ten.")
 
@@ -30,10 +33,12 @@ def speech(tmp_path: Path) -> Speech:
     """Four utterances of two voices with random codes."""
     rng = np.random.default_rng(0)
     frames = [50, 60, 45, 70]
-    np.savez_compressed(tmp_path / "speech.npz", codes=rng.integers(0, 1024, (sum(frames), 8)).astype(np.int16))
-    voices = [DEFAULT_VOICE, 1, 1, 1]
-    rows = ", ".join(f'[{v}, {n}, "{t}"]' for v, n, t in zip(voices, frames, TEXTS, strict=True))
-    (tmp_path / "speech.json").write_text(f"[{rows}]")
+    codes = rng.integers(0, 1024, (sum(frames), MODEL.num_codebooks)).astype(np.int16)
+    phones = rng.integers(0, 5, sum(frames)).astype(np.int8)
+    np.savez(tmp_path / "00_0000.npz", codes=codes, phones=phones)
+    voices = [DEFAULT.name, "mixture 0.1", "mixture 0.1", "mixture 0.1"]
+    rows = [[voice, count, text, 0] for voice, count, text in zip(voices, frames, TEXTS, strict=True)]
+    (tmp_path / "00_0000.json").write_text(json.dumps(rows))
     return Speech(tmp_path)
 
 
@@ -64,6 +69,7 @@ def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -
 
 def test_training_runs_the_engines_own_arithmetic() -> None:
     trainer = Trainer(torch.device("cpu"), compiled=False)
+    trainer.dropped = 0.0
     for parameter in trainer.parameters:
         torch.nn.init.normal_(parameter, std=0.05)
     x = torch.randn(2, 12, MODEL.slow.dim)
@@ -91,3 +97,29 @@ def test_the_fast_model_is_only_taught_frames(speech: Speech) -> None:
     batch = collate([composer.draw() for _ in range(4)], 1472, 64, np.random.default_rng(0))
     following = torch.roll(batch.tokens, -1, 1).flatten()[batch.chosen]
     assert bool((following >= MODEL.semantic_start).all())
+
+
+def test_every_taught_frame_has_its_phone_and_the_one_that_follows(speech: Speech) -> None:
+    composer = Composer(speech, [0, 1, 2, 3], seed=0)
+    sequence = composer.sequence([2], ())
+    first = len(sequence) - 1 - speech.frames[2]
+    now, coming = speech.phones_of(2)
+    assert np.array_equal(sequence.phones[:, first - 1 : -2], [now, coming])
+    assert (sequence.phones[:, : first - 1] == UNKNOWN).all() and (sequence.phones[:, -2:] == UNKNOWN).all()
+    changes = np.flatnonzero(now[1:] != now[:-1])
+    assert (coming[changes] == now[changes + 1]).all() and coming[-1] == UNKNOWN
+
+
+def test_convolutions_through_images_give_the_same_sound() -> None:
+    torch.manual_seed(1)
+    codec = Codec(CODEC).eval()
+    latents, audio = torch.randn(2, CODEC.latent_dim, 8), torch.randn(2, 1, 2 * CODEC.frame_samples)
+    with torch.no_grad():
+        torch.testing.assert_close(through_images(codec.decoder, latents), codec.decoder(latents), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(through_images(codec.encoder, audio), codec.encoder(audio), atol=1e-4, rtol=1e-4)
+
+
+def test_a_phone_is_heard_for_as_long_as_the_teacher_gave_its_token() -> None:
+    tokens = np.array([0, TOKENS["ˈ"], TOKENS["A"], TOKENS["t"], TOKENS[" "], TOKENS["ɔ"], TOKENS["ː"], TOKENS["."], 0])
+    heard = labels(tokens, np.array([2, 1, 3, 2, 1, 2, 1, 4, 1]))
+    assert [PHONES[label] for label in heard] == ["", "", *"AAAA", *"tt", *"ɔɔɔɔ", *[""] * 5]

@@ -300,8 +300,8 @@ def test_sentences_for_judging_are_many_distinct_and_read_without_figures() -> N
     assert not any(re.search(r"[\d$£€%]", one.words) for one in EVALUATION)
 
 
+@pytest.mark.teacher
 def test_the_teacher_reads_american_and_british() -> None:
-    pytest.importorskip("hibari", reason="hibari-tts is installed where prompts are made")
     from training.texts.reading import Phonemiser
 
     phonemiser = Phonemiser()
