@@ -1,32 +1,38 @@
-"""A reference clip with its words for every voice of the corpus, spoken by the synthesisers.
+"""The reference clips of the bundled voices, spoken by the teacher, with their words.
 
-python -m training.clips assets/fry/voices --root UNPACKED_DEBIAN_PACKAGES
+    python -m training.clips TEACHER.pt VOICES assets/fry/voices
+
+VOICES is the folder of style tables of the npm package kokoro-js. Needs the packages of training/texts/README.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 import wave
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from training.synthesise import SAMPLE_RATE, Synthesiser
-from training.voices import VOICES
+from training.texts.reading import Phonemiser
+from training.voices import SPEAKERS
 
 TEXTS = (
-    "Good evening, my name is Clara, and I read stories to anyone who has a moment to listen.",
-    "The ferry leaves the harbour at seven, so please be on the pier a little before that.",
-    "Up in the hills the weather turns quickly, and a warm coat is worth more than a map.",
-    "My grandmother kept her buttons in a blue tin box, and I was allowed to sort them.",
-    "If you follow the river for an hour, you will come to a mill with a red roof.",
-    "The old clock in the hall has been wrong for years, but nobody wants to repair it.",
-    "We painted the kitchen yellow last summer, and even the cat seems to like it now.",
-    "There is a bakery around the corner where they sell bread that is still warm.",
-    "Every autumn the geese fly over our house, and my father counts them out loud.",
-    "The library opens at nine, and the quiet room on the second floor is free today.",
-    "He wrote the number on a piece of paper, folded it twice, and gave it to the driver.",
+    "Good evening, my name is Clara, and I read stories to anyone who has a moment to listen. Shall we begin?",
+    "Oh, you should have seen the market this morning! There were peaches, plums, and a man who juggled eggs.",
+    "The ferry leaves the harbour at seven, so please be on the pier a little before that. Bring something warm.",
+    "Close your eyes for a moment and listen to the rain on the window. There is no hurry, and nothing left to do.",
+    "My grandmother kept her buttons in a blue tin box, and on rainy days I was allowed to sort them by colour.",
+    "If you follow the river for an hour, you will come to a mill with a red roof. Ask there for the key.",
+    "We painted the kitchen yellow last summer, and even the cat seems to like it now. Would you like some tea?",
+    "The old clock in the hall has been wrong for years, but nobody wants to repair it, and nobody knows why.",
+    "There is a storm coming over the mountains tonight. Lock the doors, bring in the dogs, and keep the fire high.",
+    "So I said to him, are you sure that it fits? And then the whole shelf came down, books and all!",
+    "Every autumn the geese fly over our house, and my father goes outside and counts them out loud.",
+    "The library opens at nine, and the quiet room on the second floor is free today, if you would like to work.",
+    "He wrote the number on a piece of paper, folded it twice, and gave it to the driver without a single word.",
+    "Up in the hills the weather turns quickly, and a warm coat is worth more than the best of maps.",
 )
 
 
@@ -41,19 +47,21 @@ def write_wave(path: Path, audio: np.ndarray) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("teacher", type=Path)
+    parser.add_argument("voices", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--root", type=Path, default=Path("/"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        synthesiser = Synthesiser(arguments.root, Path(scratch) / "clip.wav")
-        for voice, text in zip(VOICES, TEXTS, strict=True):
-            spoken = synthesiser.speak(voice, text)
-            if spoken is None:
-                raise RuntimeError(f"the synthesiser said nothing for {voice.name}")
-            write_wave(arguments.out / f"{voice.name}.wav", spoken.audio)
-            (arguments.out / f"{voice.name}.txt").write_text(text + "\n", encoding="utf-8")
-            print(f"{voice.name}: {len(spoken.audio) / SAMPLE_RATE:.1f} s")
+    synthesiser = Synthesiser(arguments.teacher, arguments.voices, torch.device("cpu"))
+    phonemiser = Phonemiser()
+    for speaker, text in zip(SPEAKERS, TEXTS, strict=True):
+        tokens = phonemiser.tokens(text, speaker.british)
+        spoken = None if tokens is None else synthesiser.speak(speaker, text, tokens)
+        if spoken is None:
+            raise SystemExit(f"the teacher could not say the words of {speaker.name}")
+        write_wave(arguments.out / f"{speaker.name}.wav", spoken.audio)
+        (arguments.out / f"{speaker.name}.txt").write_text(text + "\n", encoding="utf-8")
+        print(f"{speaker.name}: {len(spoken.audio) / SAMPLE_RATE:.1f} s")
 
 
 if __name__ == "__main__":

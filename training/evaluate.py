@@ -1,9 +1,9 @@
-"""Measure a checkpoint on a CPU, through the engine: words, stops, lengths, voices, speed. Writes evaluation.json.
+"""Measure a checkpoint on a CPU, through the engine with its default sampling. Writes evaluation.json into it.
 
-    python -m training.evaluate assets/fry --root UNPACKED_DEBIAN_PACKAGES --pictures OUT
+    python -m training.evaluate assets/fry TEACHER.pt VOICES --scratch WORK --against OLD_CHECKPOINT --pictures OUT
 
-Sentences that training never had. Word error is that of a weak recogniser, so read it against `wer_source`, the
-synthesiser's own audio of the same sentences.
+Sentences that training never had (training/texts/data/evaluation.txt). Every figure that is a mean of sentences has a
+95 % bootstrap interval beside it, under its name with `_95`. `source` is the teacher's own audio of the sentences.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import argparse
 import asyncio
 import json
 import os
-import tempfile
 import time
 import wave
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -24,25 +23,19 @@ import torch
 
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
-from training.clips import write_wave
-from training.measures import (
-    Recogniser,
-    median_pitch,
-    mel_frames,
-    spelled,
-    voice_print,
-    voiced_share,
-    warped_distance,
-    word_errors,
-)
+from training.clips import TEXTS, write_wave
+from training.judges import Listener, Naturalness, Speakers
+from training.measures import interval, median_pitch, voiced_share
 from training.pictures import draw
 from training.synthesise import Synthesiser
-from training.texts.evaluation import evaluation_sentences
-from training.voices import DEFAULT_VOICE, VOICES
+from training.texts.evaluation import Judged, evaluation_sentences
+from training.texts.reading import Phonemiser
+from training.voices import DEFAULT, HELD_OUT, Speaker
 
-SIZE_FILES = ("config.json", "model.safetensors", "tokenizer.json", "codec.pth", "codec.yaml")
+SIZE_FILES = ("model.safetensors", "codec.pth")
 LONGEST = 400
 """Frames a take may have; one that gets there did not stop by itself."""
+SPEED_TEXT = "The ferry leaves the harbour at seven, so please be on the pier a little before that."
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,20 +46,6 @@ class Take:
     stopped: bool
     first_audio: float
     seconds: float
-
-
-SPEED_TEXT = "The ferry leaves the harbour at seven, so please be on the pier a little before that."
-
-
-async def speed(engine: Engine, takes: int = 12) -> dict[str, float]:
-    """Real-time factor of the fastest take, which other programs disturbed least, and medians."""
-    made = [await speak(engine, Utterance(SPEED_TEXT, (), Sampling(seed=i), LONGEST)) for i in range(takes)]
-    factors = [take.seconds * engine.info.sample_rate / len(take.audio) for take in made]
-    return {"rtf": min(factors), "rtf_median": float(np.median(factors)), "first_audio_s": _median_first(made)}
-
-
-def _median_first(takes: list[Take]) -> float:
-    return float(np.median([take.first_audio for take in takes]))
 
 
 async def speak(engine: Engine, utterance: Utterance) -> Take:
@@ -82,22 +61,61 @@ async def speak(engine: Engine, utterance: Utterance) -> Take:
     return Take(np.concatenate(pieces), reason == "stop", first, time.monotonic() - started)
 
 
+@dataclass(slots=True)
+class Tally:
+    """What the judges said of one kind of audio, sentence by sentence."""
+
+    wrong: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
+    words: dict[str, list[int]] = field(default_factory=lambda: {"base": [], "tiny": []})
+    scores: list[float] = field(default_factory=list)
+    is_number: list[bool] = field(default_factory=list)
+
+    def figures(self, kind: str) -> dict[str, object]:
+        """wer_base, wer_tiny and mos of this kind, with their intervals, sentences with figures apart."""
+        suffix = f"_{kind}" if kind else ""
+        found: dict[str, object] = {}
+        for size in ("base", "tiny"):
+            found |= _rate(f"wer_{size}{suffix}", self.wrong[size], self.words[size])
+        if any(self.is_number):
+            chosen = [i for i, is_number in enumerate(self.is_number) if is_number]
+            wrong, words = ([values["base"][i] for i in chosen] for values in (self.wrong, self.words))
+            found |= _rate(f"wer_base{suffix}_numbers", wrong, words)
+        low, high = interval(self.scores)
+        return found | {f"mos{suffix}": float(np.mean(self.scores)), f"mos{suffix}_95": [low, high]}
+
+
+def _rate(name: str, over: Sequence[int], under: Sequence[int]) -> dict[str, object]:
+    return {name: sum(over) / max(1, sum(under)), f"{name}_95": list(interval(over, under))}
+
+
 class Evaluation:
-    """An engine, a recogniser and the synthesiser that the engine's model learnt from."""
+    """An engine, its teacher and three judges."""
 
-    def __init__(self, engine: Engine, codec: Codec, synthesiser: Synthesiser, arguments: argparse.Namespace) -> None:
-        self.engine, self.synthesiser = engine, synthesiser
-        self.pictures: Path | None = arguments.pictures
-        self.temperature: float = arguments.temperature
-        self.codec, self.recogniser = codec, Recogniser()
+    def __init__(self, engine: Engine, codec: Codec, arguments: argparse.Namespace) -> None:
+        self.engine, self.codec = engine, codec
         self.rate = engine.info.sample_rate
+        self.pictures: Path | None = arguments.pictures
+        self.teacher = Synthesiser(arguments.teacher, arguments.voices, torch.device("cpu"))
+        self.phonemiser = Phonemiser()
+        self.listeners = {"base": Listener("base", arguments.scratch), "tiny": Listener("tiny.en", arguments.scratch)}
+        self.naturalness, self.speakers = Naturalness(), Speakers()
 
-    def source(self, voice: int, text: str) -> np.ndarray:
-        """The synthesiser's own audio, float32."""
-        spoken = self.synthesiser.speak(VOICES[voice], text)
-        if spoken is None:
-            raise RuntimeError(f"the synthesiser said nothing to {text!r}")
-        return spoken.audio.astype(np.float32) / 32768
+    def source(self, speaker: Speaker, spoken: str) -> np.ndarray:
+        """The teacher's own audio, float32 at 44.1 kHz."""
+        tokens = self.phonemiser.tokens(spoken, speaker.british)
+        said = None if tokens is None else self.teacher.speak(speaker, spoken, tokens)
+        if said is None:
+            raise SystemExit(f"the teacher could not say {spoken!r}")
+        return said.audio.astype(np.float32) / 32768
+
+    def judge(self, tally: Tally, audio: np.ndarray, sentence: Judged) -> None:
+        """Add one sentence's errors and score."""
+        for size, listener in self.listeners.items():
+            wrong, words = listener.errors(audio, sentence.text, sentence.words)
+            tally.wrong[size].append(wrong)
+            tally.words[size].append(words)
+        tally.scores.append(self.naturalness.score(audio))
+        tally.is_number.append(sentence.kind == "number")
 
     async def round_trip(self, audio: np.ndarray) -> np.ndarray:
         """Through the codec and back."""
@@ -106,100 +124,97 @@ class Evaluation:
         with torch.inference_mode():
             return self.codec.decode(codes)[0, 0].numpy()
 
-    async def words(self, texts: list[str], seed: int) -> dict[str, float]:
-        """Word error of source, round trip and plain takes; stops, lengths, distance, speed."""
-        errors, words = {"source": 0, "codec": 0, "generated": 0}, 0
-        takes, stopped, fitting, distances, ratios = [], 0, 0, [], []
-        for index, text in enumerate(texts):
-            said = spelled(text)
-            words += len(said)
-            source = self.source(DEFAULT_VOICE, text)
-            sounds = {"source": source, "codec": await self.round_trip(source)}
-            take = await speak(self.engine, Utterance(text, (), self._sampling(seed + index), LONGEST))
-            sounds["generated"] = take.audio
-            for name, audio in sounds.items():
-                errors[name] += word_errors(said, self.recogniser.words(audio))
-            takes.append(take)
-            ratios.append(len(take.audio) / len(source))
-            stopped += take.stopped
-            fitting += take.stopped and abs(ratios[-1] - 1) <= 0.3
-            if index < 12:
-                distances.append([warped_distance(mel_frames(source), mel_frames(s)) for s in sounds.values()][1:])
-            if self.pictures and index < 6:
-                self._keep(f"{index}", text, sounds)
-        return {
-            **{f"wer_{name}": count / words for name, count in errors.items()},
-            "stop_rate": stopped / len(texts),
-            "stop_and_length_rate": fitting / len(texts),
-            "length_ratio": float(np.median(ratios)),
-            "mel_distance_codec": float(np.mean([d[0] for d in distances])),
-            "mel_distance_generated": float(np.mean([d[1] for d in distances])),
-            "sentences": len(texts),
-        }
+    async def default_voice(self, sentences: list[Judged], seed: int, has_teacher: bool = True) -> dict[str, object]:
+        """Source, round trip and takes of every sentence in the default voice; stops and lengths."""
+        tallies = {"source": Tally(), "codec": Tally(), "": Tally()}
+        stopped, fitting = [], []
+        for index, sentence in enumerate(sentences):
+            take = await self._say(sentence.text, None, seed + index)
+            sounds = {"": take.audio}
+            if has_teacher:
+                source = self.source(DEFAULT, sentence.words)
+                sounds |= {"source": source, "codec": await self.round_trip(source)}
+                fitting.append(take.stopped and abs(len(take.audio) / len(source) - 1) <= 0.3)
+            for kind, audio in sounds.items():
+                self.judge(tallies[kind], audio, sentence)
+            stopped.append(take.stopped)
+            if self.pictures and index < 10:
+                draw(self.pictures / f"{index}.png", sentence.text, {kind or "spoken": a for kind, a in sounds.items()})
+                for kind, audio in sounds.items():
+                    write_wave(self.pictures / f"{index}_{kind or 'spoken'}.wav", np.clip(audio, -1, 1) * 32767)
+        found: dict[str, object] = {"sentences": len(sentences), "stop_rate": float(np.mean(stopped))}
+        if fitting:
+            found["stop_and_length_rate"] = float(np.mean(fitting))
+        for kind, tally in tallies.items():
+            found |= tally.figures(kind) if tally.scores else {}
+        return found
 
-    async def voices(self, texts: list[str], clips: Path, seed: int) -> dict[str, float]:
-        """How often the nearest reference clip of a cloned take is the right one, and the clones' word error."""
-        names = [v.name for v in VOICES]
-        references, prints = [], []
+    async def bundled_voices(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
+        """Clones of the shipped clips: words, naturalness, and whether the nearest clip is the right one."""
+        names = sorted(path.stem for path in clips.glob("*.wav"))
+        references, prints = {}, {}
         for name in names:
             audio = read_wave(clips / f"{name}.wav")
             words = (clips / f"{name}.txt").read_text(encoding="utf-8").strip()
-            references.append(await self.engine.encode_reference(audio, self.rate, words))
-            prints.append(voice_print(audio))
-        hits = errors = source_errors = words_said = stopped = 0
-        confused: dict[str, str] = {}
-        for voice, reference in enumerate(references):
-            for index, text in enumerate(texts):
-                take = await self._clone(text, reference, seed + index)
-                stopped += take.stopped
-                distance = [float(np.linalg.norm(voice_print(take.audio) - p)) for p in prints]
-                nearest = int(np.argmin(distance))
-                hits += nearest == voice
-                if nearest != voice:
-                    confused[names[voice]] = names[nearest]
-                errors += word_errors(spelled(text), self.recogniser.words(take.audio))
-                source_errors += word_errors(spelled(text), self.recogniser.words(self.source(voice, text)))
-                words_said += len(spelled(text))
-        count = len(references) * len(texts)
+            references[name] = await self.engine.encode_reference(audio, self.rate, words)
+            prints[name] = self.speakers.print(audio)
+        tally, hits, confused = Tally(), [], []
+        for name in names:
+            for index, sentence in enumerate(sentences):
+                take = await self._say(sentence.text, references[name], seed + index)
+                self.judge(tally, take.audio, sentence)
+                nearest = _nearest(self.speakers.print(take.audio), prints)
+                hits.append(nearest == name)
+                confused += [] if nearest == name else [f"{name} for {nearest}"]
         print("taken for another voice:", confused or "none")
-        return {
-            "voice_match": hits / count,
-            "voice_count": len(references),
-            "wer_cloned_source": source_errors / words_said,
-            "wer_cloned": errors / words_said,
-            "stop_rate_cloned": stopped / count,
-        }
+        low, high = interval(hits)
+        return tally.figures("clones") | {
+            "voice_match": float(np.mean(hits)), "voice_match_95": [low, high], "voice_count": len(names),
+        }  # fmt: skip
 
-    async def tags(self, texts: list[str], seed: int) -> dict[str, float]:
+    async def strangers(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
+        """Clones of voices never trained on: whether their own reference is the nearest among all, 16 or more."""
+        prints = {path.stem: self.speakers.print(read_wave(path)) for path in clips.glob("*.wav")}
+        references: dict[str, Reference] = {}
+        for number, voice in enumerate(HELD_OUT):
+            speaker = Speaker(voice, ((voice, 1.0),), ((voice, 1.0),), voice.startswith("b"))
+            audio = self.source(speaker, TEXTS[number])
+            references[voice] = await self.engine.encode_reference(audio, self.rate, TEXTS[number])
+            prints[voice] = self.speakers.print(audio)
+        hits, tally = [], Tally()
+        for voice, reference in references.items():
+            for index, sentence in enumerate(sentences):
+                take = await self._say(sentence.text, reference, seed + index)
+                self.judge(tally, take.audio, sentence)
+                hits.append(_nearest(self.speakers.print(take.audio), prints) == voice)
+        low, high = interval(hits)
+        return tally.figures("held_out") | {"held_out_match": float(np.mean(hits)), "held_out_match_95": [low, high]}
+
+    async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
         """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
-        takes: dict[str, list[Take]] = {}
+        takes: dict[str, list[np.ndarray]] = {}
         for tag in ("", "[fast]", "[slow]", "[high]", "[low]", "[whisper]"):
-            tagged = [Utterance(f"{tag} {t}".strip(), (), self._sampling(seed), LONGEST) for t in texts]
-            takes[tag] = [await speak(self.engine, utterance) for utterance in tagged]
+            takes[tag] = [(await self._say(f"{tag} {text}".strip(), None, seed)).audio for text in texts]
 
         def factor(tag: str, measure: Callable[[np.ndarray], float]) -> float:
             pairs = zip(takes[tag], takes[""], strict=True)
-            return float(np.mean([measure(a.audio) / max(measure(b.audio), 1e-9) for a, b in pairs]))
+            return float(np.mean([measure(a) / max(measure(b), 1e-9) for a, b in pairs]))
 
         return {
             "fast_duration": factor("[fast]", len),
             "slow_duration": factor("[slow]", len),
             "high_pitch": factor("[high]", median_pitch),
             "low_pitch": factor("[low]", median_pitch),
-            "whisper_voiced": factor("[whisper]", voiced_share),
+            "whisper_voiced": float(np.mean([voiced_share(audio) for audio in takes["[whisper]"]])),
         }
 
-    async def _clone(self, text: str, reference: Reference, seed: int) -> Take:
-        return await speak(self.engine, Utterance(text, (reference,), self._sampling(seed), LONGEST))
+    async def _say(self, text: str, reference: Reference | None, seed: int) -> Take:
+        references = () if reference is None else (reference,)
+        return await speak(self.engine, Utterance(text, references, Sampling(seed=seed), LONGEST))
 
-    def _sampling(self, seed: int) -> Sampling:
-        return Sampling(temperature=self.temperature, seed=seed)
 
-    def _keep(self, name: str, text: str, sounds: dict[str, np.ndarray]) -> None:
-        assert self.pictures is not None
-        draw(self.pictures / f"{name}.png", text, sounds)
-        for kind, audio in sounds.items():
-            write_wave(self.pictures / f"{name}_{kind}.wav", np.clip(audio, -1, 1) * 32767)
+def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
+    return max(prints, key=lambda name: float(sound @ prints[name]))
 
 
 def read_wave(path: Path) -> np.ndarray:
@@ -208,48 +223,75 @@ def read_wave(path: Path) -> np.ndarray:
         return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
 
 
-async def measure(arguments: argparse.Namespace, scratch: Path) -> dict[str, float]:
-    """All figures of one checkpoint."""
-    engine = Engine.start(EngineConfig(str(arguments.checkpoint), device="cpu"))
+async def speed(checkpoint: Path, against: Path | None, takes: int = 12) -> dict[str, object]:
+    """Real-time factor and first audio; of two checkpoints by turns, so that both meet the same machine."""
+    folders = [checkpoint] + ([against] if against else [])
+    engines = [Engine.start(EngineConfig(str(folder), device="cpu")) for folder in folders]
+    made: list[list[Take]] = [[] for _ in engines]
     try:
-        figures = {"cores": float(os.cpu_count() or 1)} | await speed(engine)
-        if arguments.speed_only:
-            return {name: round(value, 4) for name, value in figures.items()}
-        codec = load_codec(arguments.checkpoint, "cpu")
-        synthesiser = Synthesiser(arguments.root, scratch / "source.wav")
-        evaluation = Evaluation(engine, codec, synthesiser, arguments)
-        held = [judged.text for judged in evaluation_sentences() if judged.text == judged.words]
-        texts = held[:: max(1, len(held) // arguments.sentences)][: arguments.sentences]
-        figures |= await evaluation.words(texts, seed=100)
+        for seed in range(takes):
+            for engine, kept in zip(engines, made, strict=True):
+                kept.append(await speak(engine, Utterance(SPEED_TEXT, (), Sampling(seed=seed), LONGEST)))
+        rate = engines[0].info.sample_rate
+    finally:
+        for engine in engines:
+            engine.stop()
+    factors = [[take.seconds * rate / len(take.audio) for take in kept] for kept in made]
+    firsts = [[take.first_audio for take in kept] for kept in made]
+    found: dict[str, object] = {
+        "cores": os.cpu_count() or 1, "rtf": min(factors[0]), "rtf_median": float(np.median(factors[0])),
+        "first_audio_s": float(np.median(firsts[0])),
+    }  # fmt: skip
+    if against:
+        found["rtf_ratio"] = float(np.median(factors[0]) / np.median(factors[1]))
+        found["first_audio_ratio"] = float(np.median(firsts[0]) / np.median(firsts[1]))
+    return found
+
+
+async def measure(arguments: argparse.Namespace) -> dict[str, object]:
+    """All figures of one checkpoint."""
+    checkpoint: Path = arguments.checkpoint
+    figures = await speed(checkpoint, arguments.against)
+    sentences = evaluation_sentences()
+    sentences = sentences[:: max(1, len(sentences) // arguments.sentences)]
+    few = [sentence for sentence in sentences if sentence.kind != "number"][:: max(1, len(sentences) // 8)][:6]
+    engine = Engine.start(EngineConfig(str(checkpoint), device="cpu"))
+    try:
+        evaluation = Evaluation(engine, load_codec(checkpoint, "cpu"), arguments)
+        figures |= await evaluation.default_voice(sentences, 100, has_teacher=not arguments.only_model)
         print(json.dumps(figures, indent=1), flush=True)
-        if arguments.voice_sentences:
-            more = [s for s in held if s not in texts][:: max(1, len(held) // 20)][: arguments.voice_sentences]
-            figures |= await evaluation.voices(more, arguments.checkpoint / "voices", seed=500)
-            figures |= await evaluation.tags(more[:3], seed=900)
+        figures |= await evaluation.bundled_voices(few, checkpoint / "voices", 500)
+        if not arguments.only_model:
+            figures |= await evaluation.strangers(few, checkpoint / "voices", 700)
+        figures |= await evaluation.tags([sentence.text for sentence in few[:4]], 900)
     finally:
         engine.stop()
-    size = sum((arguments.checkpoint / name).stat().st_size for name in SIZE_FILES)
-    return {name: round(value, 4) for name, value in figures.items()} | {"size_mib": round(size / 2**20, 1)}
+    size = sum((checkpoint / name).stat().st_size for name in SIZE_FILES)
+    return figures | {"size_mib": size / 2**20}
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--root", type=Path, default=Path("/"))
-    parser.add_argument("--sentences", type=int, default=60)
-    parser.add_argument("--voice-sentences", type=int, default=4)
-    parser.add_argument("--speed-only", action="store_true", help="measure speed again, keep the other figures")
-    parser.add_argument("--temperature", type=float, default=Sampling().temperature)
+    parser.add_argument("teacher", type=Path)
+    parser.add_argument("voices", type=Path)
+    parser.add_argument("--scratch", type=Path, required=True, help="where Whisper's weights are put together")
+    parser.add_argument("--sentences", type=int, default=219)
+    parser.add_argument("--against", type=Path, help="another checkpoint, for speed beside it")
+    parser.add_argument("--only-model", action="store_true", help="leave the teacher's own audio and strangers out")
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--out", type=Path, help="default: evaluation.json in the checkpoint")
     arguments = parser.parse_args()
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        figures = asyncio.run(measure(arguments, Path(scratch)))
-    kept = arguments.checkpoint / "evaluation.json"
-    if arguments.speed_only:
-        figures = json.loads(kept.read_text()) | figures
-    kept.write_text(json.dumps(figures, indent=1) + "\n")
+    figures = {name: _rounded(value) for name, value in asyncio.run(measure(arguments)).items()}
+    (arguments.out or arguments.checkpoint / "evaluation.json").write_text(json.dumps(figures, indent=1) + "\n")
     print(json.dumps(figures, indent=1))
 
 

