@@ -1,6 +1,7 @@
 """Runs the model for the rows in their slots: prefill, and one frame for all.
 
-`PlainFrame` is readable torch, runs anywhere and is the oracle; on CUDA the frame is a graph over fused kernels.
+`PlainFrame` is readable torch, runs anywhere and is the oracle. On CUDA the frame is a graph over fused kernels, on a
+CPU in float32 it is `CpuFrame`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from engine.cache import KVCache, Prefixes
 from engine.config import ModelConfig, Weights
+from engine.cpu_frame import CpuFrame
 from engine.model import DualAR
 from engine.prompt import Piece
 from engine.row import Row
@@ -42,7 +44,11 @@ class Runner:
         self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
         self.prefixes = Prefixes(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
-        self._frame: Callable[[tuple[Row, ...]], Tensor] = PlainFrame(model, self._cache, self._slots)
+        self._frame: Callable[[tuple[Row, ...]], Tensor]
+        if weight.device.type == "cpu" and weight.dtype == torch.float32:
+            self._frame = CpuFrame(model, self._cache, self._slots, rows, context)
+        else:
+            self._frame = PlainFrame(model, self._cache, self._slots)
         self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 

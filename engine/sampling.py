@@ -16,7 +16,7 @@ from torch import Tensor
 
 REPEAT_WINDOW = 10
 """Repetition-aware sampling looks back at this many main tokens (upstream's RAS_WIN_SIZE)."""
-_REPEAT_TEMPERATURE, _REPEAT_TOP_P = 1.0, 0.9
+REPEAT_TEMPERATURE, REPEAT_TOP_P = 1.0, 0.9
 _MASK32 = 0xFFFFFFFF
 
 
@@ -57,8 +57,8 @@ def draw_semantic(
     greedy = temperature == 0
     other = draw(
         logits,
-        torch.where(greedy, temperature, torch.full_like(temperature, _REPEAT_TEMPERATURE)),
-        torch.full_like(top_p, _REPEAT_TOP_P),
+        torch.where(greedy, temperature, torch.full_like(temperature, REPEAT_TEMPERATURE)),
+        torch.full_like(top_p, REPEAT_TOP_P),
         top_k,
         noise[:, 1],
     )
