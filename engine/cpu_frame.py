@@ -61,8 +61,9 @@ class Layer:
         ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
         qk_norm = None
         if sizes.qk_norm:
-            gains: list[Tensor] = [attention.q_norm.weight] * sizes.n_head + [attention.k_norm.weight] * sizes.n_kv_head
-            qk_norm = Norm(torch.stack(gains), sizes.norm_eps)
+            q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
+            gains = torch.cat([q_norm.expand(sizes.n_head, -1), k_norm.expand(sizes.n_kv_head, -1)])
+            qk_norm = Norm(gains, sizes.norm_eps)
         return cls(
             attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
             qkv=_transposed(attention.wqkv),

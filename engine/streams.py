@@ -37,6 +37,8 @@ class PlainStreams:
     def __init__(self, codec: Codec, precision: Precision = "float32") -> None:
         self._codec, self._precision = codec, precision
         self._device = next(codec.parameters()).device
+        if self._device.type == "cpu" and precision == "float32":
+            codec.use_products()
         self._states: dict[Hashable, StreamState] = {}
 
     @torch.inference_mode()

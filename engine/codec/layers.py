@@ -21,11 +21,21 @@ class CausalConv1d(Stateful):
         super().__init__()
         self.conv = nn.Conv1d(inputs, outputs, kernel, stride=stride, dilation=dilation, groups=groups)
         self.context = (kernel - 1) * dilation + 1 - stride
+        self.by_products = False
+        """Whether a stream's columns go through `_by_products`."""
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         if state is None:
             return self.conv(F.pad(x, (self.context, 0)))
-        return self.conv(state.extend(self, "tail", x, self.context, dim=2))
+        x = state.extend(self, "tail", x, self.context, dim=2)
+        return _by_products(self.conv, x) if self.by_products else self.conv(x)
+
+    def use_products(self) -> None:
+        """Lay each tap's weights side by side, as `_by_products` reads them, and use it where it can do this layer."""
+        own = self.conv
+        if own.groups == 1 and own.stride == (1,):
+            own.weight.data = own.weight.data.permute(2, 0, 1).contiguous().permute(1, 2, 0)
+            self.by_products = True
 
 
 class CausalConvTranspose1d(Stateful):
@@ -36,14 +46,51 @@ class CausalConvTranspose1d(Stateful):
         self.conv = nn.ConvTranspose1d(inputs, outputs, kernel, stride=stride)
         self.stride = stride
         self.context = -(-kernel // stride) - 1  # input columns whose output reaches into the next one's
+        self.by_products = False
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         skip = 0
         samples = x.shape[-1] * self.stride
         if state is not None:
             x = state.extend(self, "tail", x, self.context, dim=2)
+            if self.by_products:
+                return self._by_one_product(x)
             skip = self.context * self.stride
         return self.conv(x)[..., skip : skip + samples]
+
+    def use_products(self) -> None:
+        """Let a stream's columns go through `_by_one_product`, where it can do this layer."""
+        self.by_products = self.conv.kernel_size[0] % self.stride == 0
+
+    def _by_one_product(self, x: Tensor) -> Tensor:
+        """The outputs behind the context, (rows, outputs, samples): inputs' shares by one product, then added up.
+
+        Torch's transposed convolution of a stream's few columns takes twice as long on a CPU.
+        """
+        weight, last = self.conv.weight, self.context
+        shares = weight.flatten(1).t() @ x
+        shares = shares.unflatten(1, (weight.shape[1], last + 1, self.stride))
+        total = shares[:, :, 0, :, last:]
+        for back in range(1, last + 1):
+            total = total + shares[:, :, back, :, last - back : -back]
+        assert self.conv.bias is not None
+        return total.transpose(2, 3).flatten(2).add_(self.conv.bias[:, None])
+
+
+def _by_products(conv: nn.Conv1d, x: Tensor) -> Tensor:
+    """conv of x (rows, inputs, columns) as a product a tap.
+
+    On a CPU torch unrolls few columns into a copy, channel by channel where the convolution is dilated: of one frame
+    that takes up to four times as long.
+    """
+    (dilation,), weight = conv.dilation, conv.weight
+    assert conv.bias is not None
+    rows, columns = len(x), x.shape[2] - (weight.shape[2] - 1) * dilation
+    y = conv.bias[:, None].expand(rows, -1, columns)
+    for tap in range(weight.shape[2]):
+        seen, own = x[:, :, tap * dilation : tap * dilation + columns], weight[:, :, tap].expand(rows, -1, -1)
+        y = torch.baddbmm(y, own, seen) if tap == 0 else y.baddbmm_(own, seen)
+    return y
 
 
 class Snake(nn.Module):
@@ -54,7 +101,10 @@ class Snake(nn.Module):
         self.alpha = nn.Parameter(torch.ones(1, channels, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).pow(2)
+        if torch.is_grad_enabled():
+            return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).pow(2)
+        y = self.alpha * x  # the same numbers, in the memory of one
+        return y.sin_().square_().mul_((self.alpha + 1e-9).reciprocal()).add_(x)
 
 
 class ResidualUnit(Stateful):

@@ -101,15 +101,21 @@ def test_codes_beyond_a_residual_table_mean_its_last_entry(folder: Path, codec: 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("seed", range(6))
-def test_a_stream_cut_anywhere_is_the_whole(codec: Codec, sizes: TinyCodec, seed: int) -> None:
+@pytest.mark.parametrize("products", [False, True])
+def test_a_stream_cut_anywhere_is_the_whole(
+    codec: Codec, folder: Path, sizes: TinyCodec, seed: int, products: bool
+) -> None:
     draw = random.Random(seed)
     codes = random_codes(sizes, 75, seed)
     whole = codec.decode(codes)
     lengths = [1] * 75 if seed == 0 else []
     while sum(lengths) < 75:
         lengths.append(min(draw.choice((1, 2, 3, 5, 8, 21)), 75 - sum(lengths)))
-    state = StreamState(1)
-    pieces = [codec.decode(part, state) for part in codes.split(lengths, dim=2)]
+    state, streaming = StreamState(1), codec
+    if products:
+        streaming = load_codec(folder, "cpu")
+        streaming.use_products()
+    pieces = [streaming.decode(part, state) for part in codes.split(lengths, dim=2)]
     assert [piece.shape[2] for piece in pieces] == [length * sizes.frame_samples for length in lengths]
     assert (torch.cat(pieces, dim=2) - whole).abs().max() <= TOLERANCE
 
