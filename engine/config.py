@@ -42,7 +42,7 @@ class EngineConfig:
     prefix_bytes: int = 2**29
     """Memory for the keys and values of known voices, so that their takes prefill only the text; 0: none is kept."""
     graphs: bool = True
-    """On CUDA, draw a frame by one graph over fused kernels; False: plain torch, as on a CPU."""
+    """On CUDA, draw a frame by one graph over fused kernels; False: plain torch."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
     weights: Weights = "dtype"

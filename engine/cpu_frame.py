@@ -167,9 +167,7 @@ class BookKeys:
 
     def _make(self, rows: int, start: int, end: int) -> Attend:
         seen = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
-        places = [
-            tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in seen
-        ]  # for (rows, steps, ·, ·)
+        places = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in seen]  # as k and v come
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             keys, values = seen[layer]

@@ -21,7 +21,7 @@ class Ranked:
         """logits (n,) float32; ranks: how many may be drawn at most."""
         ranks = min(ranks, len(logits))
         least = np.partition(logits, len(logits) - ranks)[len(logits) - ranks]
-        among = np.flatnonzero(logits >= least)
+        among = np.flatnonzero(~(logits < least))  # so that something is drawn even of what is not a number
         self._index = among[np.argsort(-logits[among], kind="stable")[:ranks]]
         self._best = logits[self._index]
         above = self._best - self._best[0]

@@ -109,3 +109,9 @@ def test_numpy_draws_what_torch_draws_equal_logits_too(size: int) -> None:
         spoken = sampling.draw_semantic(given, *torch_how, noise, torch.from_numpy(recent)[None], stop)
         found = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop)
         assert found == int(spoken)
+
+
+def test_logits_that_are_not_numbers_are_no_end_of_everyone() -> None:
+    noise = np.ones(30, np.float32)
+    for logits in (np.full(64, np.nan, np.float32), np.array([1.0, np.nan, 2.0] * 20, np.float32)):
+        assert 0 <= host_sampling.draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)
