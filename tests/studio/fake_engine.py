@@ -156,4 +156,4 @@ def _faulty(pcm: np.ndarray, fault: str, frame: int) -> np.ndarray:
 def tone(seed: int, frame: int) -> np.ndarray:
     """One frame of a tone at 200 to 999 Hz, its phase running on from frame to frame."""
     time_axis = np.arange(frame * FRAME, (frame + 1) * FRAME) / RATE
-    return (0.5 * np.sin(2 * np.pi * (200 + seed % 800) * time_axis)).astype(np.float32)
+    return (0.5 * np.sin(2 * np.pi * (200 + seed % 800 + seed // 800 % 997 / 997) * time_axis)).astype(np.float32)

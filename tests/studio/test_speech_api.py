@@ -88,7 +88,7 @@ def test_a_real_clip_changes_what_is_said(studio: Served) -> None:
 @pytest.mark.parametrize(
     ("asked", "spoken"),
     [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
-     ("alloy", "anna"), ("ash", "bert"), ("marin", "bert"), ({"id": "bert"}, "bert")],
+     ("alloy", "anna"), ("ash", "anna"), ("marin", "bert"), ({"id": "bert"}, "bert")],
 )  # fmt: skip
 def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, asked: object, spoken: str) -> None:
     served, engine = steered()
