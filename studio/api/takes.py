@@ -204,7 +204,7 @@ def _moment(name: str, text: str | None) -> float | None:
     try:
         if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,9})?", text.strip()):
             return float(text)
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))  # Python 3.10 knows no Z
         return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
     except (ValueError, OverflowError):
         raise InvalidRequest(f"{name} must be Unix time or ISO 8601, not {text[:40]!r}", name) from None
