@@ -57,9 +57,10 @@ class EngineHost:
     @property
     def status(self) -> HostStatus:
         status = self._status
-        if status.state == "ready" and (cause := self._engine.result(0).failure):
-            return HostStatus("failed", "stopped", 0.0, cause)
-        return status
+        if status.state == "failed" or not self._engine.done():
+            return status
+        cause = self._engine.result(0).failure
+        return HostStatus("failed", "stopped", 0.0, cause) if cause else HostStatus("ready", "ready", 1.0)
 
     def start(self) -> None:
         """Begin to start the engine; returns at once."""
@@ -116,7 +117,6 @@ class EngineHost:
         self._engine.set_result(engine)
         if self._stopping.is_set():
             return
-        self._status = HostStatus("ready", "ready", 1.0)
         if self._reporter:
             self._reporter.ready(engine.info)
 
