@@ -26,6 +26,10 @@ LENGTHS = "/encoder/Clip_output_0"
 """The node that says how many units of 600 samples each token takes."""
 _ANGLE = "/decoder/decoder/generator/Greater"
 _RATIO = "/decoder/decoder/generator/Div"
+MIXED = {
+    "Add", "And", "Concat", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "MatMul", "Mul", "Pow", "Sub", "Where",
+}  # fmt: skip
+"""Operations whose inputs may lie on two devices: constants that shape tensors stay on the CPU."""
 _TYPES = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 11: torch.float64}
 
 
@@ -81,21 +85,7 @@ class Kokoro:
     def _run(self, node: Node, x: list[Any]) -> tuple[Tensor, ...]:
         if node.kind == "LSTM":
             return (self._lstm(node, x),)
-        if node.kind in (
-            "Add",
-            "Sub",
-            "Mul",
-            "Div",
-            "Pow",
-            "Equal",
-            "Greater",
-            "Less",
-            "GreaterOrEqual",
-            "And",
-            "MatMul",
-        ):
-            x = self._on_one_device(x)
-        if node.kind in ("Concat", "Where"):
+        if node.kind in MIXED:
             x = self._on_one_device(x)
         y = OPERATORS[node.kind](node, x, self.device)
         if node.name == _RATIO:
