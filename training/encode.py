@@ -3,7 +3,8 @@
     python -m training.encode DATA WORK
 
 waits for WORK/codes.pt, then turns DATA's shards as they come into WORK/codes/NAME.npz (codes int16 (frames,
-codebooks), phones int8 (frames,)) and NAME.json (the rows), and removes their audio. Ends after DATA/done.
+codebooks), phones int8 (frames,)) and NAME.json (the rows), and removes their audio. Ends when all of DATA/done.PART
+are there. With several GPUs, one command for each, told which part of how many it is.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--hold", type=Path, help="shards stay until this file is there: somebody still reads them")
+    parser.add_argument("--part", type=int, default=0)
+    parser.add_argument("--parts", type=int, default=1, help="as many as spoke")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     while not (arguments.work / "codes.pt").exists() or (arguments.hold and not arguments.hold.exists()):
@@ -90,8 +93,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     hours, said = 0.0, 0.0
     while True:
-        is_last = (arguments.data / "done").exists()
+        is_last = all((arguments.data / f"done.{part}").exists() for part in range(arguments.parts))
         names = sorted(path.stem.removeprefix("meta_") for path in arguments.data.glob("meta_*.json"))
+        names = [name for name in names if int(name.split("_")[0]) % arguments.parts == arguments.part]
         for first in range(0, len(names), SHARDS):
             hours += _encode_shards(codec, arguments.data, names[first : first + SHARDS], out, device)
             if time.monotonic() > said + 10:
@@ -100,7 +104,7 @@ def main() -> None:
         if is_last:
             break
         time.sleep(1)
-    (out / "done").write_text("")
+    (out / f"done.{arguments.part}").write_text("")
     print(f"{hours:.1f} h in {time.monotonic() - started:.0f} s", flush=True)
 
 

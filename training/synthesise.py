@@ -3,7 +3,8 @@
     python -m training.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 28
 
 VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS what training.texts.prompts wrote. Ends
-when every prompt is spoken or OUT/enough appears; writes OUT/done last.
+when every prompt is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each,
+told which part of how many it is.
 """
 
 from __future__ import annotations
@@ -224,7 +225,9 @@ def write_share(worker: int, arguments: argparse.Namespace) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     synthesiser = Synthesiser(arguments.teacher, arguments.voices, device)
-    reader = Reader(synthesiser, Prompts(arguments.prompts), worker, arguments.processes, arguments.seed)
+    worker += arguments.part * arguments.processes
+    workers = arguments.parts * arguments.processes
+    reader = Reader(synthesiser, Prompts(arguments.prompts), worker, workers, arguments.seed)
     items: list[tuple[str, Utterance]] = []
     shard, seconds, limit = 0, 0.0, 30.0
     for item in reader.utterances():
@@ -257,12 +260,14 @@ def main() -> None:
     parser.add_argument("prompts", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--part", type=int, default=0)
+    parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     started = time.monotonic()
     arguments.out.mkdir(parents=True, exist_ok=True)
     multiprocessing.spawn(write_share, (arguments,), arguments.processes)
-    (arguments.out / "done").write_text("")
+    (arguments.out / f"done.{arguments.part}").write_text("")
     print(f"spoken in {time.monotonic() - started:.0f} s")
 
 

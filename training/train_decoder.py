@@ -134,7 +134,7 @@ class Stage:
                 (push,) = torch.autograd.grad(FOOLED * fooled + FEATURES * features, shown)
                 loss = loss + (low[:JUDGED_ROWS] * push).sum()
             for weight, gradient in zip(self.weights, gradients, strict=True):
-                weight.grad = gradient
+                weight.grad = torch.empty_like(weight).copy_(gradient)  # in its strides, as the fused optimiser wants
             torch.nn.utils.clip_grad_norm_(self.weights, 10.0)
             self.judging.step()
             figures[2:] = fooled, features, judges

@@ -26,8 +26,6 @@ from training.sequences import Batch, Batches, Speech
 from training.sizes import MODEL
 
 CAUSAL = Causal()
-DROPPED = 0.1
-"""Of what each block adds, while training."""
 
 
 def start_weights(model: DualAR) -> None:
@@ -44,7 +42,7 @@ def start_weights(model: DualAR) -> None:
 class Trainer:
     """The model, its two optimisers, and the loss of a batch."""
 
-    def __init__(self, device: torch.device, compiled: bool) -> None:
+    def __init__(self, device: torch.device, compiled: bool, dropout: float) -> None:
         self.device = device
         self.model = DualAR(MODEL).to(device)
         start_weights(self.model)
@@ -61,7 +59,7 @@ class Trainer:
         self.best = float("inf")
         # One compiled function serves every block: blocks differ in weights only.
         self._block = torch.compile(_run_block, dynamic=False) if compiled else _run_block
-        self.dropped = DROPPED
+        self._dropout = self._dropped = dropout
 
     def run(self, transformer: Transformer, x: Tensor) -> Tensor:
         """Transformer.forward over whole sequences, block by block through the compiled function."""
@@ -69,7 +67,7 @@ class Trainer:
         rope = rope_angles(positions, transformer.sizes.head_dim, transformer.sizes.rope_base)
         for block in transformer.layers:
             assert isinstance(block, Block)
-            x = self._block(block, x, rope, self.dropped)
+            x = self._block(block, x, rope, self._dropped)
         return transformer.norm(x)
 
     def losses(self, batch: Batch, corruption: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -121,9 +119,9 @@ class Trainer:
         """Print the averaged weights' losses on unheard sentences; returns slow + fast."""
         self.average.swap()
         compiled, self._block = self._block, _run_block  # other shapes: not worth compiling for
-        self.dropped = 0.0
+        self._dropped = 0.0
         found = [self.losses(batch.to(self.device), corruption=0.0) for batch in batches]
-        self._block, self.dropped = compiled, DROPPED
+        self._block, self._dropped = compiled, self._dropout
         self.average.swap()
         slow, stop, spoken = (torch.stack([f[i] for f in found]).mean().item() for i in (0, 2, 3))
         fast = torch.stack([f[1] for f in found]).mean(0)
@@ -184,6 +182,7 @@ def main() -> None:
     parser.add_argument("--fast-frames", type=int, default=6144, help="a batch")
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
+    parser.add_argument("--dropout", type=float, default=0.1, help="of what each block adds, while training")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=torch.cuda.is_available())
     arguments = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -200,7 +199,7 @@ def main() -> None:
     )  # fmt: skip
     drawn = iter(Batches(speech, held, arguments.positions // 2, arguments.fast_frames // 2, seed=9))
     validation = [next(drawn) for _ in range(4)]
-    trainer = Trainer(device, arguments.compile)
+    trainer = Trainer(device, arguments.compile, arguments.dropout)
     arguments.out.mkdir(parents=True, exist_ok=True)
     hold = 0.25
     if trainer.resume(arguments.out):

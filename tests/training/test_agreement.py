@@ -68,8 +68,7 @@ def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -
 
 
 def test_training_runs_the_engines_own_arithmetic() -> None:
-    trainer = Trainer(torch.device("cpu"), compiled=False)
-    trainer.dropped = 0.0
+    trainer = Trainer(torch.device("cpu"), compiled=False, dropout=0.0)
     for parameter in trainer.parameters:
         torch.nn.init.normal_(parameter, std=0.05)
     x = torch.randn(2, 12, MODEL.slow.dim)
