@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from functools import partial
 from pathlib import Path
 
-from studio.errors import InvalidRequest, NameTaken
+from studio.errors import InvalidRequest, NameTaken, NotFound
 from studio.intake import take_in
-from studio.library import Library, VoiceDraft
+from studio.library import Library, NewSample, Sample, VoiceDraft
 from studio.settings import SettingsError
 
 log = logging.getLogger(__name__)
@@ -40,12 +41,14 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def import_bundled(library: Library, folder: Path) -> None:
-    """Put in those voices of the folder that have never been there. Blocking.
+    """Put in those voices of the folder that have never been there; a new recording is the next revision. Blocking.
 
-    One that somebody has deleted stays deleted, and one that shares its name with a voice of the library's
-    owner is left out. A clip without words, or words without a clip, is none.
+    One that somebody has deleted stays deleted, one that somebody has recorded anew stays as it is, and one that shares
+    its name with a voice of the library's owner is left out. A clip without words, or words without a clip, is none.
     """
-    known = {entry.details.get("source") for entry in library.audit.entries(event=EVENT)}
+    entries = library.audit.entries(event=EVENT)
+    known = {entry.details.get("source") for entry in entries}
+    brought = {entry.details["name"]: entry.subject for entry in entries}
     for clip in sorted(folder.glob("*.wav")):
         words = clip.with_suffix(".txt")
         if not words.is_file():
@@ -54,10 +57,27 @@ def import_bundled(library: Library, folder: Path) -> None:
         source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
         if source in known:
             continue
-        draft = VoiceDraft(clip.stem.replace("_", " ").replace("-", " ").title(), bundled=True)
+        name = clip.stem.replace("_", " ").replace("-", " ").title()
         try:
-            library.voices.create(draft, [take_in(data, text).sample(text)], EVENT, source=source)
+            samples = [take_in(data, text).sample(text)]
+            if name not in brought:
+                library.voices.create(VoiceDraft(name, bundled=True), samples, EVENT, source)
+            elif _is_as_brought(library, brought[name]):
+                library.voices.revise(brought[name], partial(_instead, samples), event=EVENT, source=source)
         except NameTaken:
             continue
         except InvalidRequest as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
+
+
+def _instead(new: list[NewSample], present: tuple[Sample, ...]) -> list[NewSample]:
+    return new
+
+
+def _is_as_brought(library: Library, voice_id: str) -> bool:
+    """Whether a bundled voice is still there and nobody has recorded it anew."""
+    try:
+        revision = library.voices.get(voice_id).revision
+    except NotFound:
+        return False
+    return revision == len(library.audit.entries(subject=voice_id, event=EVENT))

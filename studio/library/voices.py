@@ -152,11 +152,19 @@ class Voices:
             note(db, "voice.edit", row["id"], fields=", ".join(fields))
             return self._load(db, row["id"])
 
-    def revise(self, reference: str, change: Revise, version: int | None = None) -> Voice:
+    def revise(
+        self,
+        reference: str,
+        change: Revise,
+        version: int | None = None,
+        event: str = "voice.revise",
+        source: str = "",
+    ) -> Voice:
         """Give a voice a new revision, its samples those that ``change`` makes of the present ones.
 
-        No revision is made when they are the same. With ``version``, raises Changed when somebody was faster.
-        Raises NotFound, InvalidRequest and what ``change`` raises.
+        No revision is made when they are the same. ``event`` and ``source`` are as in `create`.
+        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest and what ``change``
+        raises.
         """
         with self._store.writing() as db:
             row = self._row(db, reference, version)
@@ -168,7 +176,8 @@ class Voices:
                 row["revision"] += 1
                 self._touch(db, row)
                 self._write_revision(db, row, samples)
-                note(db, "voice.revise", row["id"], revision=row["revision"], clips=len(samples))
+                details = {"name": row["name"], "revision": row["revision"], "clips": len(samples)}
+                note(db, event, row["id"], **details, **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
     def revisions(self, reference: str) -> list[Voice]:

@@ -1,0 +1,50 @@
+"""The voices that come with the studio: put in once, renewed with it, left alone where somebody changed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from studio.bundled import import_bundled
+from studio.intake import take_in
+from studio.library import Library, VoiceChanges
+from tests.studio.sounds import tone, wav
+
+
+def bundle(folder: Path, **hertz: float) -> Path:
+    for name, pitch in hertz.items():
+        (folder / f"{name}.wav").write_bytes(wav(tone(1.5, hertz=pitch)))
+        (folder / f"{name}.txt").write_text(f"My name is {name}.\n")
+    return folder
+
+
+def test_a_new_recording_is_the_next_revision_and_the_old_one_stays(tmp_path: Path) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
+    import_bundled(library, folder)
+    old = library.voices.get("anna")
+    library.voices.edit("anna", VoiceChanges(name="Anna of the house"))
+    for _ in range(2):  # once each
+        import_bundled(library, bundle(folder, anna=200))
+    voice = library.voices.get(old.id)
+    assert (voice.name, voice.bundled, voice.revision) == ("Anna of the house", True, 2)
+    assert voice.samples != old.samples and library.voices.get(f"{old.id}@1").samples == old.samples
+    import_bundled(library, bundle(folder, anna=250))
+    assert library.voices.get(old.id).revision == 3
+    assert library.audit.verify()
+
+
+def test_a_voice_that_somebody_recorded_anew_stays_as_it_is(tmp_path: Path) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
+    import_bundled(library, folder)
+    mine = take_in(wav(tone(2.0, hertz=180)), "Mine.").sample("Mine.")
+    library.voices.revise("anna", lambda _: [mine])
+    import_bundled(library, bundle(folder, anna=200))
+    voice = library.voices.get("anna")
+    assert (voice.revision, voice.samples[0].text) == (2, "Mine.")
+
+
+def test_a_voice_that_somebody_deleted_does_not_come_back_with_a_new_recording(tmp_path: Path) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
+    import_bundled(library, folder)
+    library.voices.delete("anna")
+    import_bundled(library, bundle(folder, anna=200, carl=120))
+    assert [voice.name for voice in library.voices.page()] == ["Bert", "Carl"]
