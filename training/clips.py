@@ -19,20 +19,33 @@ from training.texts.reading import Phonemiser
 from training.voices import SPEAKERS
 
 TEXTS = (
-    "Good evening, my name is Clara, and I read stories to anyone who has a moment to listen. Shall we begin?",
-    "Oh, you should have seen the market this morning! There were peaches, plums, and a man who juggled eggs.",
-    "The ferry leaves the harbour at seven, so please be on the pier a little before that. Bring something warm.",
+    "Good evening, my name is Clara, and I read stories to anyone who has a moment to listen. Sit down, make yourself "
+    "comfortable. Shall we begin?",
+    "Oh, you should have seen the market this morning! There were peaches, plums, and a man who juggled eggs. "
+    "I bought far too much, of course.",
+    "The ferry leaves the harbour at seven, so please be on the pier a little before that. Bring something warm, "
+    "because the wind is cold out there.",
     "Close your eyes for a moment and listen to the rain on the window. There is no hurry, and nothing left to do.",
-    "My grandmother kept her buttons in a blue tin box, and on rainy days I was allowed to sort them by colour.",
-    "If you follow the river for an hour, you will come to a mill with a red roof. Ask there for the key.",
-    "We painted the kitchen yellow last summer, and even the cat seems to like it now. Would you like some tea?",
-    "The old clock in the hall has been wrong for years, but nobody wants to repair it, and nobody knows why.",
-    "There is a storm coming over the mountains tonight. Lock the doors, bring in the dogs, and keep the fire high.",
-    "So I said to him, are you sure that it fits? And then the whole shelf came down, books and all!",
-    "Every autumn the geese fly over our house, and my father goes outside and counts them out loud.",
-    "The library opens at nine, and the quiet room on the second floor is free today, if you would like to work.",
-    "He wrote the number on a piece of paper, folded it twice, and gave it to the driver without a single word.",
-    "Up in the hills the weather turns quickly, and a warm coat is worth more than the best of maps.",
+    "My grandmother kept her buttons in a blue tin box, and on rainy days I was allowed to sort them by colour. "
+    "I always began with the green ones.",
+    "If you follow the river for an hour, you will come to a mill with a red roof. Ask there for the key, and they "
+    "will show you the way across.",
+    "We painted the kitchen yellow last summer, and even the cat seems to like it now. Would you like some tea, "
+    "or is it too early?",
+    "The old clock in the hall has been wrong for years, but nobody wants to repair it, and nobody knows why. "
+    "I think we would miss it.",
+    "There is a storm coming over the mountains tonight. Lock the doors, bring in the dogs, and keep the fire high. "
+    "It will be over by morning.",
+    "So I said to him, are you sure that it fits? And then the whole shelf came down, books and all! "
+    "You should have heard the noise, it was wonderful.",
+    "Every autumn the geese fly over our house, and my father goes outside and counts them out loud. "
+    "Last year there were more than a hundred.",
+    "The library opens at nine, and the quiet room on the second floor is free today, if you would like to work. "
+    "The coffee is better next door.",
+    "He wrote the number on a piece of paper, folded it twice, and gave it to the driver without a single word. "
+    "Nobody ever saw him again.",
+    "Up in the hills the weather turns quickly, and a warm coat is worth more than the best of maps. "
+    "Remember that when you pack.",
 )
 
 
