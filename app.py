@@ -24,19 +24,19 @@ from fastapi import FastAPI
 
 from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
 from studio.api import install_api
-from studio.bundled import import_bundled, read_aliases
-from studio.fetch import Fetcher
-from studio.host import EngineHost, Reporter, StartEngine
+from studio.voices.bundled import import_bundled, read_aliases
+from studio.voices.fetch import Fetcher
+from studio.speech.host import EngineHost, Reporter, StartEngine
 from studio.library import Backup, Library
-from studio.limits import Limits
-from studio.producer import Producer
-from studio.projects import ProjectDesk
-from studio.recogniser import Transcriber
-from studio.recorder import Retention
+from studio.speech.limits import Limits
+from studio.projects.worker import Producer
+from studio.projects.service import ProjectDesk
+from studio.voices.recogniser import Transcriber
+from studio.takes.recorder import Retention
 from studio.settings import Settings, SettingsError
-from studio.speech import SpeechService
+from studio.speech.service import SpeechService
 from studio.terminal import Terminal
-from studio.voices import VoiceShelf
+from studio.voices.resolver import VoiceShelf
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 

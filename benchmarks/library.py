@@ -23,13 +23,13 @@ import numpy as np
 from engine import Engine, EngineConfig
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import read_clip
-from studio.host import EngineHost
-from studio.intake import take_in
 from studio.library import Library, NewSample, StoredTake, TakeFilter, Voice, VoiceChanges, VoiceDraft
 from studio.library.records import Cut
-from studio.request import SpeechRequest
-from studio.speech import SpeechService
-from studio.voices import VoiceShelf
+from studio.speech.host import EngineHost
+from studio.speech.request import SpeechRequest
+from studio.speech.service import SpeechService
+from studio.voices.intake import take_in
+from studio.voices.resolver import VoiceShelf
 
 REPEATS = 21
 VOICES = Path(__file__).resolve().parent.parent / "assets" / "fry" / "voices"

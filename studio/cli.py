@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from studio.errors import StudioError
-from studio.intake import suggest_span, take_in
 from studio.library import Cut, Library, Voice, VoiceDraft
-from studio.pack import export_voice, import_pack, read_pack
 from studio.settings import Settings, SettingsError
+from studio.voices.intake import suggest_span, take_in
+from studio.voices.pack import export_voice, import_pack, read_pack
 
 Command = Callable[[Library, argparse.Namespace], None]
 

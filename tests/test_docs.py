@@ -37,7 +37,7 @@ def test_readme_has_every_route_of_the_api(app: FastAPI) -> None:
     for path, methods in paths.items():
         for method in methods:
             assert f"`{method.upper()} {path}`" in README
-    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "studio" / "api").glob("*.py"))]
+    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "studio" / "api").rglob("*.py"))]
     for path in re.findall(r"\.websocket\(\"([^\"]+)\"", "".join(sources)):
         assert f"`WS {path}`" in README
 

@@ -7,25 +7,25 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from studio.api.about import about_routes
-from studio.api.access import Access
-from studio.api.batch import batch_routes
-from studio.api.document import install_document
-from studio.api.errors import ApiError, Unforeseen, error_response, install_errors
-from studio.api.library import LibraryRoutes
-from studio.api.listing import listing_routes
-from studio.api.middleware import EXPOSED, CleanAddresses, RequestIds
-from studio.api.project_files import ProjectFiles
-from studio.api.projects import ProjectRoutes
-from studio.api.requests import request_routes
-from studio.api.socket import socket_routes
-from studio.api.speech import speech_routes
-from studio.api.system import system_routes
-from studio.api.takes import TakeRoutes
-from studio.api.voices import AudioVoices
-from studio.projects import ProjectDesk
+from studio.api.http.access import Access
+from studio.api.http.errors import ApiError, Unforeseen, error_response, install_errors
+from studio.api.http.middleware import EXPOSED, CleanAddresses, RequestIds
+from studio.api.http.openapi import install_document
+from studio.api.routes.about import about_routes
+from studio.api.routes.batch import batch_routes
+from studio.api.routes.models import listing_routes
+from studio.api.routes.openai_voices import AudioVoices
+from studio.api.routes.project_files import ProjectFiles
+from studio.api.routes.projects import ProjectRoutes
+from studio.api.routes.queue import request_routes
+from studio.api.routes.socket import socket_routes
+from studio.api.routes.speech import speech_routes
+from studio.api.routes.system import system_routes
+from studio.api.routes.takes import TakeRoutes
+from studio.api.routes.voices import LibraryRoutes
+from studio.projects.service import ProjectDesk
 from studio.settings import Settings
-from studio.speech import SpeechService
+from studio.speech.service import SpeechService
 
 
 def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:

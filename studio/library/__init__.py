@@ -9,11 +9,9 @@ from pathlib import Path
 from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
-from studio.library.codes import Codes
-from studio.library.consents import Consents
 from studio.library.database import Store
-from studio.library.project_work import ProjectWork
-from studio.library.projects import Projects
+from studio.library.projects.repository import Projects
+from studio.library.projects.work import ProjectWork
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -27,7 +25,9 @@ from studio.library.records import (
     VoiceDraft,
 )
 from studio.library.takes import Takes
-from studio.library.voices import VoiceChanges, Voices
+from studio.library.voices.codes import Codes
+from studio.library.voices.consents import Consents
+from studio.library.voices.repository import VoiceChanges, Voices
 
 __all__ = [
     "AuditEntry",

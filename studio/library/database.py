@@ -15,7 +15,7 @@ from sqlite_utils import Database
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.library.reserve import NO_ROOM, Reserve, is_full
-from studio.schema import MIGRATIONS
+from studio.library.schema import MIGRATIONS
 
 log = logging.getLogger(__name__)
 

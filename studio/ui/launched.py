@@ -7,9 +7,9 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.projects import ProjectDesk
+from studio.projects.service import ProjectDesk
 from studio.settings import Settings
-from studio.speech import SpeechService
+from studio.speech.service import SpeechService
 from studio.ui.page import look_of, page_of, serve_files
 
 HANDED_ON = "studio.handed_on"

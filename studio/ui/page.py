@@ -10,18 +10,18 @@ import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from studio.projects import ProjectDesk
+from studio.projects.service import ProjectDesk
 from studio.settings import Settings, on_space
-from studio.speech import SpeechService
+from studio.speech.service import SpeechService
 from studio.ui import words
-from studio.ui.batch_doors import add_batch_doors
 from studio.ui.checked import CheckedBlocks
-from studio.ui.doors import add_client_doors
+from studio.ui.endpoints.projects import add_batch_doors
+from studio.ui.endpoints.speech import add_client_doors
+from studio.ui.endpoints.takes import add_take_doors
+from studio.ui.endpoints.voices import add_voice_doors
 from studio.ui.handout import Handout
 from studio.ui.slash import TrailingSlash
-from studio.ui.take_doors import add_take_doors
 from studio.ui.theme import page_theme
-from studio.ui.voice_doors import add_voice_doors
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"

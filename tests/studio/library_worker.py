@@ -17,9 +17,9 @@ import numpy as np
 from studio.errors import Changed, InvalidRequest, NotFound
 from studio.library import Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
-from studio.pack import export_voice, import_pack
-from studio.recorder import Recorder, Retention
-from studio.takes import Take
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
+from studio.voices.pack import export_voice, import_pack
 from tests.studio.voices import new_sample, spoken
 
 VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "record", "keep", "untake")

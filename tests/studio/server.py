@@ -15,8 +15,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import create_app
-from studio.host import StartEngine
 from studio.settings import Settings
+from studio.speech.host import StartEngine
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from studio.errors import TooManyRequests
-from studio.limits import Limits
 from studio.settings import Settings, SettingsError
+from studio.speech.limits import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 

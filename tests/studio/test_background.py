@@ -16,13 +16,13 @@ import pytest
 
 from engine import AudioChunk, EngineConfig, Utterance
 from studio.background import Watch
-from studio.bundled import import_bundled
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import Library
-from studio.library.project_work import ProjectWork
-from studio.recorder import Recorder, Retention
+from studio.library.projects.work import ProjectWork
 from studio.settings import Settings
-from studio.takes import Take
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
+from studio.voices.bundled import import_bundled
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library_worker import stored_take
@@ -35,7 +35,7 @@ Steer = Callable[..., Steered]
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.background.FIRST_PAUSE", 0.02)
-    monkeypatch.setattr("studio.producer.AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr("studio.projects.worker.AGAIN_SECONDS", 0.02)
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from studio.library import Backup, Library, VoiceDraft
-from studio.library.project_records import NewPart, ProjectSettings
+from studio.library.projects.records import NewPart, ProjectSettings
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studio.bundled import import_bundled
-from studio.intake import take_in
 from studio.library import Library, VoiceChanges
+from studio.voices.bundled import import_bundled
+from studio.voices.intake import take_in
 from tests.studio.sounds import tone, wav
 
 

@@ -9,8 +9,8 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.dialogue import read_turns
 from studio.errors import InvalidRequest
+from studio.speech.dialogue import read_turns
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import tone

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
 from engine import EngineConfig
-from studio.api.errors import STATUSES
-from studio.api.fields import IGNORED, MEAN, REFUSED
-from studio.api.schemas import BatchBody, SpeechBody
+from studio.api.http.errors import STATUSES
+from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
+from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.settings import ROOT, Settings
 from tests.studio.conftest import Steered

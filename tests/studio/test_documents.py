@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.documents import InvalidDocument, Passage, into_parts, kind_of, read_document
-from studio.documents.subtitles import write_srt
+from studio.projects.documents import InvalidDocument, Passage, into_parts, kind_of, read_document
+from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import epub, page, spoilt
 
 

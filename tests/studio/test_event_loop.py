@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-import studio.api.library
-import studio.ui.voice_doors
+import studio.api.routes.voices
+import studio.ui.endpoints.voices
 from engine import EngineConfig
-from studio.api.body import MAX_BODY
+from studio.api.http.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
-from studio.request import MAX_INPUT
 from studio.settings import Settings
+from studio.speech.request import MAX_INPUT
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, tone, wav
@@ -93,7 +93,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.library, studio.ui.voice_doors):
+    for module in (studio.api.routes.voices, studio.ui.endpoints.voices):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return found

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from studio import fetch
 from studio.errors import InvalidClip
-from studio.fetch import Fetcher, is_public
+from studio.voices import fetch
+from studio.voices.fetch import Fetcher, is_public
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import WORDS, spoken

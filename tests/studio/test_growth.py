@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from studio.dialogue import read_turns
-from studio.documents import into_parts, read_document
 from studio.errors import InvalidRequest
 from studio.library import Library, StoredTake, TakeFilter
-from studio.text import read_script, split_text, take_sentences
+from studio.projects.documents import into_parts, read_document
+from studio.speech.dialogue import read_turns
+from studio.speech.text import read_script, split_text, take_sentences
 from tests.studio.documents import epub, page
 
 Work = Callable[[str], object]

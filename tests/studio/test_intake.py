@@ -12,8 +12,8 @@ import pytest
 import soundfile
 
 from studio.errors import InvalidClip
-from studio.intake import Intake, sound_of, suggest_span, take_in
 from studio.library import Cut
+from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from tests.studio.sounds import container
 from tests.studio.voices import CLIPS, WORDS, file_of, samples_of, spoken
 
@@ -210,7 +210,7 @@ _READ = """
 import sys
 from pathlib import Path
 from studio.errors import InvalidClip
-from studio.intake import suggest_span, take_in
+from studio.voices.intake import suggest_span, take_in
 data = Path(sys.argv[1]).read_bytes()
 try:
     take_in(data)

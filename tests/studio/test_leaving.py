@@ -15,10 +15,10 @@ from starlette.types import Message
 
 from app import create_app
 from engine import EngineConfig
-from studio.api.hangup import until_hangup
-from studio.delivery import Delivery
+from studio.api.http.hangup import until_hangup
 from studio.settings import Settings
-from studio.speech import Speech, SpeechService
+from studio.speech.delivery import Delivery
+from studio.speech.service import Speech, SpeechService
 from tests.studio.fake_engine import FakeEngine
 
 
@@ -76,7 +76,7 @@ async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_o
 async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_place_back(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
-    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
+    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
     engine = FakeEngine(EngineConfig("test/model"))
     engine.first_frame_gate.clear()
     settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)

@@ -14,7 +14,7 @@ from sqlite_utils import Database
 
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
-from studio.schema import MIGRATIONS
+from studio.library.schema import MIGRATIONS
 from tests.studio.voices import new_sample
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from engine import Engine
-from studio.intake import take_in
 from studio.library import Cut, Library, NewSample, VoiceChanges, VoiceDraft
 from studio.settings import Settings
+from studio.voices.intake import take_in
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.voices import WORDS, spoken

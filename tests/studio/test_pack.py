@@ -16,10 +16,10 @@ import pytest
 from studio.audio.encode import wav_header
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken
-from studio.intake import take_in
 from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES
-from studio.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.intake import take_in
+from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from tests.studio.documents import spoilt
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served

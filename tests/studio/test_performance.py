@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine import Reference, Sampling, Utterance
-from studio.performance import Performance
-from studio.text import read_script
+from studio.speech.performance import Performance
+from studio.speech.text import read_script
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served

@@ -15,9 +15,9 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.library.files import AudioFiles
-from studio.library.project_records import Part, PartTake, ProjectSettings
-from studio.stitch import StitchedWav
-from studio.timeline import lay_out
+from studio.library.projects.records import Part, PartTake, ProjectSettings
+from studio.projects.render import StitchedWav
+from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import decoded

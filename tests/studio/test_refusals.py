@@ -122,7 +122,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for_long(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.body.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("studio.api.http.body.BODY_SECONDS", 0.2)
     served, _ = steered()
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:

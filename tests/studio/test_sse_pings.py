@@ -16,7 +16,7 @@ BODY = {"input": "Two words", "response_format": "pcm", "stream_format": "sse"}
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
+    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
 
 
 def lines_of(answer: httpx.Response) -> Iterator[str]:
@@ -55,7 +55,7 @@ def test_whoever_leaves_while_waiting_is_gone(steered: Steer) -> None:
 
 
 def test_a_refusal_that_comes_at_once_is_still_a_status(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 15.0)
+    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 15.0)
     served, _ = steered()
     with served.client() as client:
         assert client.post("/v1/audio/speech", json=BODY | {"voice": "nobody"}).status_code == 400

@@ -127,7 +127,7 @@ def test_only_listed_origins_may_call_from_a_browser(steered: Steer) -> None:
 def test_every_error_of_engine_and_studio_has_a_status() -> None:
     import engine.errors
     import studio.errors
-    from studio.api.errors import describe
+    from studio.api.http.errors import describe
 
     for module in (engine.errors, studio.errors):
         for kind in vars(module).values():

@@ -354,7 +354,7 @@ def test_a_sound_whose_file_is_gone_is_told(steered: Steer) -> None:
 def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.recorder.MAX_HELD", 2 * 13 * FRAME)
+    monkeypatch.setattr("studio.takes.recorder.MAX_HELD", 2 * 13 * FRAME)
     served, _ = steered()
     with served.client() as client:
         small, large = speak(client, "Two words."), speak(client, "Three words here.")
@@ -368,7 +368,7 @@ def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
 def test_only_so_many_takes_wait_for_the_disk(
     steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.recorder.MAX_WAITING", 2)
+    monkeypatch.setattr("studio.takes.recorder.MAX_WAITING", 2)
     served, _ = steered(**home)
     with served.client() as client:
         with library_of(served).store.writing():

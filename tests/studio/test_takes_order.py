@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from studio.history import History
 from studio.library import Library, StoredTake, TakeFilter
-from studio.takes import Take, Takes
+from studio.takes.history import History
+from studio.takes.record import Take, Takes
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.text import Pause, Script, Words, read_script
+from studio.speech.text import Pause, Script, Words, read_script
 
 
 def parts(text: str, limit: int = 100) -> list[str]:

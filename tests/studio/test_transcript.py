@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.recogniser import MAX_WAITING
 from studio.settings import Settings, SettingsError
-from studio.transcript import compare
+from studio.voices.recogniser import MAX_WAITING
+from studio.voices.transcript import compare
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices import spoken

@@ -1,0 +1,116 @@
+"""Who may come in: one layer before page and API; a key as bearer token, a browser's password, or a sign-in."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from pathlib import Path
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from studio.api.http.errors import ApiError, error_response
+from studio.api.http.openapi import OPEN
+from studio.api.http.origins import Origins
+from studio.api.http.sessions import Sessions
+from studio.api.http.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
+from studio.settings import Settings, on_space
+
+LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
+
+
+class Access:
+    """Pure ASGI. Names the caller in scope["state"]["caller"]: the owner of its key, or its address without keys;
+    and in "sees" whose takes it may see: its own, or everybody's (None) where no keys are set.
+
+    Keys are kept as SHA-256 digests and compared in constant time, all of them, whichever fits.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._digests = settings.api_keys
+        self._owner = settings.owner
+        self._public_listing = settings.public_listing
+        self._origins = Origins(settings)
+        sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
+        self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        if (refusal := self._origins.refusal(scope)) is not None:
+            await _tell(refusal, scope, receive, send)
+            return
+        is_own = self._origins.trust(scope) == "own"
+        if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
+            await self._sign_in(scope, receive, send)
+            return
+        caller = self._caller(scope, is_own)
+        if caller is None:
+            await self._refuse(scope, receive, send)
+            return
+        # Without keys everything here is one person's.
+        scope.setdefault("state", {}).update(caller=caller, sees=caller if self._digests else None)
+        await self._app(scope, receive, send)
+
+    def _caller(self, scope: Scope, is_own: bool) -> str | None:
+        """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set."""
+        address = (scope.get("client") or ("unknown", 0))[0]
+        if not self._digests:
+            return f"address {address}"
+        scheme, key = _credentials(scope)
+        if (scheme == b"bearer" or is_own) and self._knows(key):
+            return self._owner(hashlib.sha256(key).digest())
+        if is_own and (digest := self._sign_in.key_of(scope)) is not None:
+            return self._owner(digest)
+        path = scope["path"]
+        listing = scope.get("method") == "GET" and path.startswith(LISTINGS) and self._public_listing
+        return f"address {address}" if path in OPEN or listing else None
+
+    def _knows(self, key: bytes) -> bool:
+        digest = hashlib.sha256(key).digest()
+        matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
+        return any(matches)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "an API key is needed"})
+        elif scope["path"].startswith("/v1"):
+            message = "Incorrect API key provided. Send one that this server knows as Authorization: Bearer."
+            headers = {"WWW-Authenticate": "Bearer"}
+            await error_response(ApiError(401, message, None, "invalid_api_key", headers))(scope, receive, send)
+        elif wants_page(scope):
+            await self._sign_in.page(401)(scope, receive, send)
+        else:
+            # Programs that know only passwords send one when asked so.
+            headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}
+            await PlainTextResponse("An API key is needed.", 401, headers)(scope, receive, send)
+
+
+async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Say no in the words of who asked: a socket, a program of the API, a person."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
+    elif scope["path"].startswith("/v1"):
+        await error_response(error)(scope, receive, send)
+    else:
+        await PlainTextResponse(error.message, error.status)(scope, receive, send)
+
+
+def _credentials(scope: Scope) -> tuple[bytes, bytes]:
+    """The scheme, bearer or basic, and the key that was sent; both empty when there is none."""
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, rest = value.strip().partition(b" ")
+            scheme = scheme.lower()
+            if scheme == b"bearer":
+                return scheme, rest.strip()
+            if scheme == b"basic":
+                try:
+                    return scheme, base64.b64decode(rest.strip(), validate=True).partition(b":")[2]
+                except (binascii.Error, ValueError):
+                    return b"", b""
+    return b"", b""

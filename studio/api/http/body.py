@@ -1,0 +1,102 @@
+"""Reading a JSON body from anybody: bounded while it arrives, strict about numbers, strings and nesting."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+import anyio
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from studio.api.http.errors import ApiError
+from studio.errors import InvalidRequest
+from studio.strings import check_strings
+
+MAX_BODY = 16 * 1024 * 1024
+"""Bytes; room for a 10 MiB clip as base64."""
+MAX_SIGNS = 200_000
+"""Commas, brackets and braces of one body, those in its texts too. Parsing holds up every stream meanwhile: 16 MiB of
+"[]," would for three seconds, these for 0.2 at most."""
+BODY_SECONDS = 60
+MAX_DIGITS = 20
+"""Integers with more are beyond every limit here, one as much as another."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def read_json(request: Request) -> dict[str, Any]:
+    """The body's JSON object. Raises ApiError (400, 408, 413, 415), InvalidRequest."""
+    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if content_type != "application/json" and not content_type.endswith("+json"):
+        raise ApiError(
+            415,
+            "Send the request as JSON with Content-Type: application/json.",
+            code="unsupported_media_type",
+        )
+    return parse_object(await read_body(request))
+
+
+async def read_body(request: Request, limit: int = MAX_BODY, param: str | None = None) -> bytes:
+    """The whole body, at most ``limit`` bytes, of which ``param`` is the largest part. Raises ApiError (408, 413).
+
+    One that announces more is refused before it arrives.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and (len(announced) > MAX_DIGITS or int(announced) > limit):
+        raise _too_large(limit, param)
+    body, seconds = bytearray(), max(BODY_SECONDS, BODY_SECONDS * limit // MAX_BODY)
+    try:
+        with anyio.fail_after(seconds):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > limit:
+                    raise _too_large(limit, param)
+    except TimeoutError:
+        message = f"The request's body did not arrive within {seconds} seconds."
+        raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
+    return bytes(body)
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Raises ApiError for what is no JSON object, InvalidRequest for a string that cannot be kept."""
+    if len(body) > MAX_SIGNS and sum(body.count(sign) for sign in (b",", b"[", b"{")) > MAX_SIGNS:
+        message = f"The JSON has more than {MAX_SIGNS} commas, brackets and braces; send a long document as a file."
+        raise ApiError(400, message, code="json_too_complex")
+    try:
+        value = json.loads(body, parse_constant=_not_a_number, parse_int=_bounded_int)
+    except (ValueError, RecursionError):
+        raise ApiError(
+            400, "We could not parse the JSON body of your request: it is malformed or too deeply nested."
+        ) from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "The body of the request must be a JSON object.")
+    check_strings(value)
+    return value
+
+
+def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
+    """Raises InvalidRequest for a field that is not as it should be."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else None
+        message = first["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(f"{name}: {message}" if name else message, name, first["type"]) from None
+
+
+def _too_large(limit: int, param: str | None) -> ApiError:
+    message = f"The request is too large: it may have {limit / 2**20:.4g} MiB."
+    return ApiError(413, message, param, "request_too_large", {"Connection": "close"})
+
+
+def _not_a_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _bounded_int(digits: str) -> int:
+    """So that the field is refused by name, by its own limit."""
+    if len(digits.removeprefix("-")) > MAX_DIGITS:
+        return -(10**MAX_DIGITS) if digits.startswith("-") else 10**MAX_DIGITS
+    return int(digits)

@@ -1,0 +1,48 @@
+"""Work for a caller who may leave: the work is cancelled as soon as the connection ends, and its result let go of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import anyio
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from studio.speech.service import Speech
+
+Result = TypeVar("Result")
+
+
+async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of ``work``; raises ClientDisconnect, the work cancelled, when the caller leaves first.
+
+    The request's body must have been read.
+    """
+    working = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_hangup(request))
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+    except BaseException:
+        await let_go(working)
+        raise
+    finally:
+        watching.cancel()
+    return working.result()
+
+
+async def let_go(work: asyncio.Future[Any]) -> None:
+    """End work whose result nobody takes any more. A speech that is there all the same gives its place back."""
+    work.cancel()
+    with anyio.CancelScope(shield=True):
+        result: object = (await asyncio.gather(work, return_exceptions=True))[0]
+        if isinstance(result, Speech):
+            await result.aclose()
+
+
+async def _hangup(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

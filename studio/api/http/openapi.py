@@ -1,0 +1,117 @@
+"""The OpenAPI document: the bodies that routes read by themselves, the errors of all, other servers' fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
+
+REFERENCE = "#/components/schemas/{model}"
+
+OPEN = frozenset({"/health", "/ready", "/gradio_api/startup-events"})
+"""Addresses that ask for no key. The last tells nothing: Gradio, where it launches the page itself, knocks there."""
+
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+
+
+_BODIES: dict[str, type[BaseModel]] = {}
+"""What routes read by themselves, by name, for the document's list of schemas."""
+CUT = ("start", "end", "gain_db", "channel")
+"""Fields of every form with a clip; text, as all fields of forms are."""
+
+
+def reads(model: type[BaseModel]) -> dict[str, Any]:
+    """What a route says of the JSON body that it reads, as its openapi_extra."""
+    _BODIES[model.__name__] = model
+    return _body("application/json", {"$ref": REFERENCE.format(model=model.__name__)})
+
+
+def reads_form(file: str, *fields: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The same of a multipart form: the name of its file, of its other fields, and of those that must be there."""
+    properties: dict[str, Any] = {name: {"type": "string"} for name in fields}
+    properties[file] = {"type": "string", "format": "binary"}
+    return _body("multipart/form-data", {"type": "object", "properties": properties, "required": list(required)})
+
+
+def answers(*media_types: str) -> dict[str, Any]:
+    """What a route says of its answer's types, as its openapi_extra."""
+    return {"responses": {"200": {"description": "As asked for.", "content": {name: {} for name in media_types}}}}
+
+
+def sends(*media_types: str) -> dict[str, Any]:
+    """The arguments of a route whose answer is one of these types, and no JSON."""
+    return {"response_class": Response, "openapi_extra": answers(*media_types)}
+
+
+def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {media_type: {"schema": schema}}}}
+
+
+def install_document(app: FastAPI, needs_key: bool) -> None:
+    """Serve the document at /openapi.json; ``needs_key``: whether the API asks for one."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app, needs_key)
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_about())
+    _, definitions = models_json_schema([(model, "validation") for model in _BODIES.values()], ref_template=REFERENCE)
+    components = document.setdefault("components", {})
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "One of API_KEYS."}}
+    if needs_key:
+        document["security"] = [{"key": []}]
+    schemas = components.setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which nobody ever gets here
+        schemas.pop(name, None)
+    schemas.update(definitions["$defs"] | {"Error": ERROR})
+    refusal = {
+        "description": "OpenAI's envelope.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            if path in OPEN:
+                operation["security"] = []
+            if path.startswith("/v1/"):
+                operation["responses"] |= {"4XX": refusal, "5XX": refusal}
+    return document
+
+
+def _about() -> str:
+    """Markdown."""
+    rows = [(name, f"means `{ours}`") for name, ours in MEAN.items()]
+    rows.append(("references", "one `{audio_path, text}`: means `ref_audio` and `ref_text`"))
+    rows += [(name, f"ignored: {why}") for name, why in IGNORED.items()]
+    rows += [(name, f"refused: {instead}") for name, instead in REFUSED.items()]
+    table = "\n".join(f"| `{name}` | {fate} |" for name, fate in rows)
+    return (
+        "OpenAI's speech API, and what goes beyond it.\n\nFields of other servers' speech APIs:\n\n"
+        f"| field | here |\n|---|---|\n{table}\n\nEvery other field is ignored."
+    )

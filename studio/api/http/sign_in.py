@@ -1,0 +1,94 @@
+"""The page behind keys: a form that asks for one, and a cookie, unreadable for scripts, that stands for a sign-in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from anyio import to_thread
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from studio.api.http.body import read_body
+from studio.api.http.errors import ApiError
+from studio.api.http.sessions import KEPT_SECONDS, Sessions
+
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+COOKIE = "studio_session"
+LARGEST_FORM = 4096
+"""Bytes."""
+FORM = Path(__file__).resolve().parents[3] / "assets" / "page" / "sign-in.html"
+FORM_TYPE = "application/x-www-form-urlencoded"
+WRONG = "That key is not one of this studio's."
+
+
+class SignIn:
+    """Answers POST /sign-in (form field key) and /sign-out. Used only where keys are set."""
+
+    def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[bytes], bool], framed: bool) -> None:
+        """``knows`` tells whether a key is one of the studio's; ``framed``: the page stands inside another site's."""
+        self._root_path = root_path
+        self._form = FORM.read_text("utf-8")
+        self._sessions = sessions
+        self._knows = knows
+        self._framed = framed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if request.method != "POST":
+            answer: Response = self.page(200)
+        elif scope["path"] == SIGN_OUT:
+            await to_thread.run_sync(self._sessions.end, _token(scope))
+            answer = self._remember(request, "", 0)
+        else:
+            answer = await self._sign_in(request)
+        await answer(scope, receive, send)
+
+    def page(self, status: int, refusal: str = "") -> HTMLResponse:
+        """The form, with what was wrong before."""
+        markup = self._form.replace("{root}", self._root_path).replace("{refusal}", refusal)
+        return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
+
+    def key_of(self, scope: Scope) -> bytes | None:
+        """The digest of the key with which a browser has signed in. Sockets have no use for it."""
+        if scope["type"] != "http":  # any site's page may open a socket, and the browser would send it along
+            return None
+        return self._sessions.key_of(_token(scope))
+
+    async def _sign_in(self, request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+            return self.page(415, f"Send the key as {FORM_TYPE}, as the form below does.")
+        try:
+            body = await read_body(request, LARGEST_FORM)
+        except ApiError as error:
+            return self.page(error.status, WRONG if error.status == 413 else error.message)
+        fields = parse_qs(body.decode("latin-1"), errors="surrogateescape")
+        key = fields.get("key", [""])[0].strip().encode("utf-8", "surrogateescape")
+        if not self._knows(key):
+            return self.page(401, WRONG)
+        token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
+        return self._remember(request, token, KEPT_SECONDS)
+
+    def _remember(self, request: Request, value: str, seconds: int) -> Response:
+        answer = RedirectResponse(f"{self._root_path}/", 303, {"Cache-Control": "no-store"})
+        is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+        # In the frame of another site's page a browser keeps only the first of these.
+        site = "SameSite=None; Secure; Partitioned" if is_https and self._framed else "SameSite=Lax"
+        secure = "; Secure" if is_https and not self._framed else ""
+        path = self._root_path or "/"
+        cookie = f"{COOKIE}={value}; Max-Age={seconds}; Path={path}; HttpOnly; {site}{secure}"
+        answer.headers.append("Set-Cookie", cookie)
+        return answer
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether a person's browser asks for something to look at."""
+    return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _token(scope: Scope) -> str:
+    return HTTPConnection(scope).cookies.get(COOKIE, "")

@@ -1,0 +1,62 @@
+"""Speech as server-sent events, in OpenAI's words: speech.audio.delta … speech.audio.done, or one error."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator
+
+from starlette.requests import ClientDisconnect
+
+from engine import EngineError
+from studio.api.http.errors import describe, envelope
+from studio.errors import StudioError
+from studio.speech.service import Speech
+
+MEDIA_TYPE = "text/event-stream; charset=utf-8"
+
+PING_SECONDS = 15.0
+"""A request that waits longer gets its answer begun, so that no proxy on the way takes silence for an end."""
+PING = b": waiting\n\n"
+"""A comment, which clients leave out."""
+
+
+async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]:
+    """The file's bytes in base64, piece by piece; joined they are the file that stream_format=audio gives.
+
+    ``characters``: of the text, which are what usage counts as input; frames are its output.
+    An error after the first byte becomes one event, and no "done" follows.
+    """
+    try:
+        async for piece in speech.body:
+            yield event("speech.audio.delta", {"audio": base64.b64encode(piece).decode("ascii")})
+    except (EngineError, StudioError) as error:
+        yield event("error", envelope(describe(error)))
+        return
+    frames = speech.take.frames
+    usage = {"input_tokens": characters, "output_tokens": frames, "total_tokens": characters + frames}
+    yield event("speech.audio.done", {"usage": usage})
+
+
+async def late_events(speaking: asyncio.Future[Speech], characters: int) -> AsyncGenerator[bytes, None]:
+    """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well.
+
+    Whoever iterates lets go of ``speaking`` afterwards: an iteration that never began has no end either.
+    """
+    try:
+        while not speaking.done():
+            yield PING
+            await asyncio.wait({speaking}, timeout=PING_SECONDS)
+        async for each in events(speaking.result(), characters):
+            yield each
+    except (EngineError, StudioError) as error:
+        yield event("error", envelope(describe(error)))
+    except ClientDisconnect:
+        return
+
+
+def event(name: str, fields: dict[str, object]) -> bytes:
+    """One event: its name, one line of JSON, an empty line."""
+    data = json.dumps({"type": name} | fields, separators=(",", ":"))
+    return f"event: {name}\ndata: {data}\n\n".encode()

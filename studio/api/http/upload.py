@@ -1,0 +1,102 @@
+"""Reading a multipart form from anybody: bounded while it arrives, its files told apart by their bytes, not names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from studio.api.http.body import read_body
+from studio.api.http.errors import ApiError
+from studio.errors import InvalidRequest
+from studio.strings import check_strings
+
+MAX_FIELD = 64 * 1024
+"""Bytes of one text field."""
+MAX_FIELDS = 32
+MAX_FILES = 4
+PIECE = 16 * 1024
+"""Bytes that are parsed in one go; between them others have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields and files of a form, by name; of several with one name, the last."""
+
+    fields: dict[str, str]
+    files: dict[str, bytes] = field(repr=False)
+    names: dict[str, str] = field(default_factory=dict)
+    """What the sender calls the files."""
+
+    def text(self, *names: str) -> str:
+        """The first of these fields that is there and not blank, else blank."""
+        return next((self.fields[name] for name in names if self.fields.get(name, "").strip()), "")
+
+    def number(self, name: str) -> float | None:
+        """Raises InvalidRequest for what is no number."""
+        text = self.text(name)
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise InvalidRequest(f"{name} must be a number, not {text[:40]!r}", name) from None
+
+    def whole(self, name: str) -> int | None:
+        """Raises InvalidRequest for what is no whole number."""
+        number = self.number(name)
+        if number is not None and not number.is_integer():
+            raise InvalidRequest(f"{name} must be a whole number", name)
+        return None if number is None else int(number)
+
+    def file(self, *names: str) -> bytes:
+        """The first of these files that is there. Raises InvalidRequest."""
+        for name in names:
+            if name in self.files:
+                return self.files[name]
+        raise InvalidRequest(f"the file {names[0]} is missing", names[0], "missing_required_parameter")
+
+
+async def read_form(request: Request, limit: int, file: str) -> Form:
+    """The whole form, at most ``limit`` bytes, of which the file of the name ``file`` is the largest part.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != "multipart/form-data":
+        raise ApiError(415, "Send the request as multipart/form-data.", code="unsupported_media_type")
+    body = await read_body(request, limit, file)
+    parser = MultiPartParser(
+        request.headers, _pieces(body), max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD
+    )
+    try:
+        form = await parser.parse()
+    except (MultiPartException, KeyError, UnicodeDecodeError) as error:
+        reason = getattr(error, "message", "it is malformed")
+        raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
+    read = await _contents(form)
+    check_strings(read.fields)
+    check_strings(read.names)
+    return read
+
+
+async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(body), PIECE):
+        yield body[start : start + PIECE]
+        await asyncio.sleep(0)
+    yield b""
+
+
+async def _contents(form: FormData) -> Form:
+    fields, files, names = {}, {}, {}
+    try:
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                files[name], names[name] = await value.read(), value.filename or ""
+            else:
+                fields[name] = value
+    finally:
+        await form.close()
+    return Form(fields, files, names)

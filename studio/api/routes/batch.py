@@ -1,0 +1,127 @@
+"""POST /v1/audio/speech/batch: up to 32 texts at once, each result as it is done, or all of them together."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from engine import EngineError
+from studio.api.http.body import as_model, read_json
+from studio.api.http.errors import ApiError, describe, envelope
+from studio.api.http.hangup import until_hangup
+from studio.api.http.openapi import answers, reads
+from studio.api.routes.models import with_model_as_voice
+from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.speech import BatchBody, SpeechBody
+from studio.errors import StudioError
+from studio.speech.request import Origin
+from studio.speech.service import SpeechService
+
+BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
+
+Result = dict[str, object]
+
+
+def batch_routes(service: SpeechService) -> APIRouter:
+    """The route that speaks many texts, on this service."""
+    routes = APIRouter(tags=["speech"])
+
+    @routes.post("/v1/audio/speech/batch", openapi_extra=BATCH_DOC)
+    async def create_batch(request: Request) -> Response:
+        """Speak many texts. ``stream: true`` gives one line of JSON a result, in the order in which they are done.
+
+        An item that cannot be spoken is a result with an error; the others go on.
+        """
+        fields = await read_json(request)
+        as_model(fields, BatchBody)
+        batch = _Batch(service, fields, request.state.request_id, request.state.caller)
+        if fields.get("stream"):
+            return StreamingResponse(batch.lines(), media_type="application/x-ndjson")
+        return JSONResponse(await until_hangup(request, batch.whole()))
+
+    return routes
+
+
+class _Batch:
+    """The items of one request on their way; leaving the iteration ends those under way."""
+
+    def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
+        """Raises NotReady, Unavailable."""
+        self._service = service
+        self._shared = {name: value for name, value in fields.items() if name not in ("items", "stream")}
+        self._items: list[dict[str, Any]] = fields["items"]
+        self._id = batch_id
+        self._caller = caller
+        self._places = asyncio.Semaphore(service.at_a_time)
+
+    async def results(self) -> AsyncGenerator[Result, None]:
+        """One result an item, as they are done."""
+        tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
+        try:
+            for done in asyncio.as_completed(tasks):
+                yield await done
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """The results and then the summary, each a line of JSON."""
+        succeeded = 0
+        async with aclosing(self.results()) as results:
+            async for result in results:
+                succeeded += result["status"] == "success"
+                yield json.dumps(result).encode() + b"\n"
+        yield json.dumps(self._summary(succeeded)).encode() + b"\n"
+
+    async def whole(self) -> Result:
+        """The results in the order of the items, and the summary."""
+        async with aclosing(self.results()) as results:
+            found = [result async for result in results]
+        found.sort(key=lambda result: int(str(result["index"])))
+        return self._summary(sum(result["status"] == "success" for result in found)) | {"results": found}
+
+    def _summary(self, succeeded: int) -> Result:
+        total = len(self._items)
+        return {
+            "id": self._id,
+            "object": "audio.speech.batch",
+            "total": total,
+            "succeeded": succeeded,
+            "failed": total - succeeded,
+        }
+
+    async def _result(self, index: int) -> Result:
+        head: Result = {"index": index, "id": f"{self._id}-{index}"}
+        try:
+            body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
+            body = await with_model_as_voice(self._service, body)
+            async with self._places:
+                origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
+                speech = await self._service.speak(body.speech_request(), origin)
+                async with aclosing(speech):
+                    audio = b"".join([piece async for piece in speech.body])
+        except (ApiError, StudioError, EngineError) as error:
+            return head | {"status": "error"} | envelope(describe(error))
+        take = speech.take
+        return head | {
+            "status": "success",
+            "audio_data": base64.b64encode(audio).decode("ascii"),
+            "media_type": speech.media_type,
+            "sample_rate": speech.sample_rate,
+            "seed": speech.seed,
+            "voice": speech.voice,
+            "finish_reason": take.finish_reason,
+            "usage": {
+                "input_tokens": len(body.input),
+                "output_tokens": take.frames,
+                "total_tokens": len(body.input) + take.frames,
+            },
+        }

@@ -1,0 +1,93 @@
+"""What there is to choose from: models and voices."""
+
+from __future__ import annotations
+
+import time
+from typing import TypeVar
+
+from anyio import to_thread
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from studio.api.http.errors import ApiError
+from studio.api.schemas.speech import MODEL_ALIASES, SpeechOptions
+from studio.speech.service import SpeechService
+
+Options = TypeVar("Options", bound=SpeechOptions)
+STARTED = int(time.time())
+
+
+def model_ids(service: SpeechService) -> tuple[str, ...]:
+    """The ids that `model` may have: the loaded checkpoint's first, then OpenAI's."""
+    return (service.host.model_id, *MODEL_ALIASES)
+
+
+def meant(service: SpeechService, model: str) -> str | None:
+    """The id of a model by one of its spellings, in any case; None for one that is not served here.
+
+    `s2-pro` is the name that a folder gives, `fishaudio/s2-pro` the hub's, and clients send the one or the other.
+    """
+    wanted = model.strip().strip("/").casefold()
+    for known in model_ids(service):
+        same = known.casefold()
+        if wanted == same or (("/" in wanted) != ("/" in same) and _last(wanted) == _last(same)):
+            return known
+    return None
+
+
+def find_model(service: SpeechService, model: str) -> str:
+    """As `meant`; raises ApiError (404) for a model that is not served here."""
+    if (known := meant(service, model)) is None:
+        raise ApiError(404, f"The model {model[:80]!r} does not exist", "model", "model_not_found")
+    return known
+
+
+async def with_model_as_voice(service: SpeechService, options: Options) -> Options:
+    """The options; some clients have no voice to choose and send its name as the model. Raises ApiError (404)."""
+    model = (options.model or "").strip()
+    if not model or meant(service, model) is not None:
+        return options
+    if options.voice is None and await to_thread.run_sync(service.voices.knows, model):
+        return options.model_copy(update={"model": None, "voice": model})
+    find_model(service, model)
+    return options
+
+
+def listing_routes(service: SpeechService) -> APIRouter:
+    """The listings of this service."""
+    routes = APIRouter(tags=["listings"])
+
+    @routes.get("/v1/models")
+    def list_models() -> JSONResponse:
+        """The model that is loaded, and the names of OpenAI's that mean it."""
+        data = [_model(service, model_id) for model_id in model_ids(service)]
+        return JSONResponse({"object": "list", "data": data})
+
+    @routes.get("/v1/audio/models")
+    async def list_audio_models() -> JSONResponse:
+        """The same in the shape that Open WebUI asks for."""
+        return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
+
+    @routes.get("/v1/models/{model_id:path}")
+    def get_model(model_id: str) -> JSONResponse:
+        """One model; its id may contain slashes."""
+        if not model_id:
+            raise ApiError(404, "Invalid URL (GET /v1/models/)")
+        return JSONResponse(_model(service, find_model(service, model_id)))
+
+    return routes
+
+
+def _last(model: str) -> str:
+    return model.rpartition("/")[2]
+
+
+def _model(service: SpeechService, model_id: str) -> dict[str, object]:
+    return {
+        "id": model_id,
+        "object": "model",
+        "created": STARTED,
+        "owned_by": "fish-voice-studio",
+        "task": "text-to-speech",
+        "voices": [{"name": voice.id, "language": None} for voice in service.voices.listed],
+    }

@@ -1,0 +1,189 @@
+"""Voices as OpenAI's and vLLM-Omni's clients know them: /v1/audio/voices and /v1/audio/voice_consents."""
+
+from __future__ import annotations
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.openapi import CUT, reads, reads_form
+from studio.api.http.upload import Form, read_form
+from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
+from studio.api.schemas.voices import ConsentChanges
+from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
+from studio.errors import InvalidRequest
+from studio.library import Cut, NewConsent, NewSample, VoiceDraft
+from studio.speech.service import SpeechService
+from studio.voices.intake import take_in
+
+FORM_LIMIT = MAX_BYTES + 256 * 1024
+"""A clip of the largest size, and its fields."""
+
+
+SAMPLE = ("audio_sample", "ref_text", *CUT)
+SPOKEN_CLIP = ("audio_sample", "ref_text")
+_SAID = ("speaker", "language", "description", "tags", "licence", "consent")
+NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
+NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
+
+
+def cut_of(form: Form) -> Cut:
+    """How a form wants its clip to be cut. Raises InvalidRequest."""
+    return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
+
+
+async def sample_of(form: Form) -> NewSample:
+    """The sample in a form: the file audio_sample, its words as ref_text. Raises InvalidRequest, InvalidClip."""
+    if form.text("speaker_embedding"):
+        raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
+    data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
+    if not text:
+        raise InvalidRequest(
+            "ref_text is missing: this model needs the words spoken in the clip",
+            "ref_text",
+            "missing_required_parameter",
+        )
+    intake = await to_thread.run_sync(take_in, data, text, cut_of(form), "audio_sample")
+    return intake.sample(text, form.whole("speaker") or 0)
+
+
+class AudioVoices:
+    """The routes, on this service."""
+
+    def __init__(self, service: SpeechService) -> None:
+        self._shelf = service.voices
+        self._service = service
+        self._library = service.voices.library
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["voices"])
+        voice, consent = "/v1/audio/voices/{voice_id}", "/v1/audio/voice_consents/{consent_id}"
+        routes.post("/v1/audio/voices", openapi_extra=NEW_VOICE)(self.create_voice)
+        routes.get("/v1/audio/voices")(self.list_voices)
+        routes.get(voice)(self.get_voice)
+        routes.delete(voice)(self.delete_voice)
+        routes.post("/v1/audio/voice_consents", openapi_extra=NEW_CONSENT)(self.create_consent)
+        routes.get("/v1/audio/voice_consents")(self.list_consents)
+        routes.get(consent)(self.get_consent)
+        routes.post(consent, openapi_extra=reads(ConsentChanges))(self.rename_consent)
+        routes.delete(consent)(self.delete_consent)
+        return routes
+
+    async def create_voice(self, request: Request) -> JSONResponse:
+        """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
+        speaker, language, description, tags (a,b), licence and consent if wanted. Its codes are there at once."""
+        if request.headers.get("content-type", "").startswith("application/json"):
+            await read_json(request)
+            raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        if form.text("type") not in ("", "audio_sample"):
+            raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
+        if not form.text("name"):
+            raise InvalidRequest("name is missing", "name", "missing_required_parameter")
+        sample = await sample_of(form)
+        consent = form.text("consent").strip()
+        ours = consent.startswith("cons_")
+        draft = VoiceDraft(
+            name=form.text("name"),
+            description=form.text("speaker_description", "description"),
+            tags=tuple(form.text("tags").split(",")),
+            language=form.text("language"),
+            licence=form.text("licence"),
+            consent_id=consent if ours else None,
+            # Words of somebody else's scheme are recorded as such.
+            consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
+        )
+        voice = await self._service.save_voice(lambda: self._library.voices.create(draft, [sample]))
+        return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
+
+    def list_voices(self, legacy: bool = False) -> JSONResponse:
+        """The voices to speak in, each an {id, name}; ``legacy=true`` lists bare names, as some servers do."""
+        uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
+        listed = self._shelf.listed
+        if legacy:
+            return JSONResponse({"voices": [voice.id for voice in listed], "uploaded_voices": uploaded})
+        data = [
+            {
+                "id": voice.id,
+                "object": "audio.voice",
+                "name": voice.name,
+                "text": voice.text,
+                "language": voice.language or None,
+                "bundled": voice.bundled,
+                "defaults": voice.defaults,
+                "created_at": int(voice.created),
+            }
+            for voice in listed
+        ]
+        return JSONResponse(
+            {
+                "object": "list",
+                "voices": data,
+                "data": data,
+                "aliases": self._shelf.aliases,
+                "uploaded_voices": uploaded,
+                "has_more": False,
+            }
+        )
+
+    def get_voice(self, voice_id: str) -> JSONResponse:
+        """One voice, by its id or name."""
+        return JSONResponse(openai_voice(self._library.voices.get(voice_id)))
+
+    def delete_voice(self, voice_id: str, request: Request) -> JSONResponse:
+        """Delete a voice, by its id or name in any case; POST /v1/voices/{id}/restore undoes it for a while."""
+        voice = self._library.voices.get(voice_id)
+        self._library.voices.delete(voice.id, version_wanted(request, voice.id))
+        return JSONResponse(
+            {
+                "id": voice_id,
+                "object": "audio.voice.deleted",
+                "deleted": True,
+                "success": True,
+                "voice_id": voice.id,
+                "undo_seconds": self._library.voices.undo_seconds,
+            }
+        )
+
+    async def create_consent(self, request: Request) -> JSONResponse:
+        """Record a consent: multipart with name, language and, if there is one, the recording of the words."""
+        form = await read_form(request, FORM_LIMIT, "recording")
+        for name in ("name", "language"):
+            if not form.text(name):
+                raise InvalidRequest(f"{name} is missing", name, "missing_required_parameter")
+        recording = form.files.get("recording")
+        media_type = MEDIA_TYPES[container_of(recording, "recording")] if recording is not None else ""
+        new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
+        return JSONResponse(consent_json(await to_thread.run_sync(self._library.consents.create, new)))
+
+    def list_consents(self, after: str | None = None, limit: int = 20) -> JSONResponse:
+        """Consents, newest first."""
+        if not 1 <= limit <= 100:
+            raise InvalidRequest("limit must be from 1 to 100", "limit")
+        found = self._library.consents.page(limit + 1, after)
+        data = [consent_json(consent) for consent in found[:limit]]
+        return JSONResponse(
+            {
+                "object": "list",
+                "data": data,
+                "first_id": data[0]["id"] if data else None,
+                "last_id": data[-1]["id"] if data else None,
+                "has_more": len(found) > limit,
+            }
+        )
+
+    def get_consent(self, consent_id: str) -> JSONResponse:
+        """One consent."""
+        return JSONResponse(consent_json(self._library.consents.get(consent_id)))
+
+    async def rename_consent(self, consent_id: str, request: Request) -> JSONResponse:
+        """Change the name of a consent."""
+        changes = as_model(await read_json(request), ConsentChanges)
+        consent = await to_thread.run_sync(self._library.consents.rename, consent_id, changes.name)
+        return JSONResponse(consent_json(consent))
+
+    def delete_consent(self, consent_id: str) -> JSONResponse:
+        """Withdraw a consent."""
+        self._library.consents.delete(consent_id)
+        return JSONResponse({"id": consent_id, "object": "audio.voice_consent", "deleted": True})

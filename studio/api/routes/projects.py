@@ -1,0 +1,174 @@
+"""Long texts over HTTP: /v1/projects, made of documents, spoken part by part in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.body import as_model, parse_object, read_json
+from studio.api.http.errors import ApiError
+from studio.api.http.openapi import reads, reads_form
+from studio.api.http.upload import read_form
+from studio.api.schemas.projects import (
+    SETTINGS,
+    PartBody,
+    ProjectBody,
+    SettingsBody,
+    SpeakBody,
+    part_json,
+    project_json,
+)
+from studio.errors import InvalidRequest, StudioError
+from studio.library.projects.records import Project, ProjectSettings
+from studio.projects.documents import MAX_FILE, Document, kind_of, read_document
+from studio.projects.service import ProjectDesk
+
+FORM_LIMIT = MAX_FILE + 256 * 1024
+MAX_PAGE = 200
+NEW_PROJECT = reads(ProjectBody)
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "start")
+NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
+
+
+class ProjectRoutes:
+    """The routes, on this desk. With API keys each owner of one has its own projects; without, all are one person's."""
+
+    def __init__(self, desk: ProjectDesk) -> None:
+        self._desk = desk
+        self._projects = desk.library.projects
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["projects"])
+        project = "/v1/projects/{project_id}"
+        routes.post("/v1/projects", openapi_extra=NEW_PROJECT)(self.create_project)
+        routes.get("/v1/projects")(self.list_projects)
+        routes.get(project)(self.get_project)
+        routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
+        routes.delete(project)(self.delete_project)
+        routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
+        routes.post(project + "/pause")(self.pause)
+        routes.post(project + "/resume")(self.resume)
+        routes.post(project + "/cancel")(self.cancel)
+        routes.get(project + "/parts")(self.list_parts)
+        routes.patch(project + "/parts/{part_id}", openapi_extra=reads(PartBody))(self.edit_part)
+        return routes
+
+    async def create_project(self, request: Request) -> Response:
+        """A document becomes a project: multipart with file (.txt, .md, .epub, .srt, .csv), or JSON with input or
+        items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
+        document, kind, body = await _read(request)
+        project = await to_thread.run_sync(
+            lambda: self._desk.create(
+                request.state.caller,
+                document,
+                kind,
+                body.title or "",
+                body.settings(ProjectSettings()),
+                body.cast,
+                body.part_length,
+                body.start,
+            )
+        )
+        return self._told(project, 201)
+
+    def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
+        """The caller's projects, newest first."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        found = self._projects.page(request.state.sees, limit + 1, after)
+        data = [project_json(each, self._seconds_left(each)) for each in found[:limit]]
+        last = data[-1]["id"] if data else None
+        return JSONResponse({"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit})
+
+    def get_project(self, project_id: str, request: Request) -> Response:
+        """How a project stands: parts by state, seconds spoken, and how long the rest will take."""
+        return self._told(self._projects.get(project_id, request.state.sees))
+
+    async def edit_project(self, project_id: str, request: Request) -> Response:
+        """Change title or settings; parts that were spoken with others become stale."""
+        body = as_model(await read_json(request), SettingsBody)
+        sees = request.state.sees
+        return self._told(await to_thread.run_sync(self._desk.edit, project_id, sees, body.title, body.settings))
+
+    def delete_project(self, project_id: str, request: Request) -> JSONResponse:
+        """Delete a project with all its sound."""
+        self._desk.delete(project_id, request.state.sees)
+        return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
+
+    async def speak(self, project_id: str, request: Request) -> Response:
+        """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
+        body = as_model(await read_json(request), SpeakBody)
+        return self._told(await to_thread.run_sync(self._desk.ask, project_id, request.state.sees, body.parts))
+
+    def pause(self, project_id: str, request: Request) -> Response:
+        """Begin no more parts; what is being spoken is spoken to its end."""
+        return self._told(self._desk.pause(project_id, request.state.sees, True))
+
+    def resume(self, project_id: str, request: Request) -> Response:
+        """Go on after a pause."""
+        return self._told(self._desk.pause(project_id, request.state.sees, False))
+
+    def cancel(self, project_id: str, request: Request) -> Response:
+        """Forget what was asked for and is not spoken yet; what was spoken stays."""
+        return self._told(self._desk.cancel(project_id, request.state.sees))
+
+    def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
+        """Parts in order, with their takes."""
+        if not 1 <= limit <= MAX_PAGE or offset < 0:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}, and offset 0 or more", "limit")
+        project = self._projects.get(project_id, request.state.sees)
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit)
+        total = sum(project.parts.values())
+        more = offset + len(parts) < total
+        data = [part_json(part, project.settings) for part in parts]
+        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
+
+    async def edit_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
+        """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
+        changes = as_model(await read_json(request), PartBody).changes()
+        sees = request.state.sees
+        part = await to_thread.run_sync(self._desk.edit_part, project_id, sees, part_id, changes)
+        project = await to_thread.run_sync(self._projects.get, project_id, sees)
+        return JSONResponse(part_json(part, project.settings))
+
+    def _told(self, project: Project, status: int = 200) -> JSONResponse:
+        return JSONResponse(project_json(project, self._seconds_left(project)), status)
+
+    def _seconds_left(self, project: Project) -> float | None:
+        try:
+            return self._desk.seconds_left(project)
+        except StudioError:  # the engine is not ready: nobody knows
+            return None
+
+
+async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
+    """The document of a request, its kind, and how it is to be made a project. Raises InvalidRequest."""
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        form = await read_form(request, FORM_LIMIT, "file")
+        data, name = form.file("file"), form.names["file"]
+        body = as_model(_typed(form.fields), ProjectBody)
+        kind = body.kind or kind_of(name)
+        if not body.title:
+            body.title = name.rpartition(".")[0][:200] if kind in ("txt", "srt", "csv") else None
+        return await to_thread.run_sync(read_document, data, kind), kind, body
+    body = as_model(await read_json(request), ProjectBody)
+    if (body.input is None) == (body.items is None):
+        raise InvalidRequest("send either input, a document, or items, its parts", "input")
+    if body.input is None:
+        return await to_thread.run_sync(body.of_items), "items", body
+    kind = body.kind or "txt"
+    return await to_thread.run_sync(read_document, body.input.encode(), kind), kind, body
+
+
+def _typed(fields: dict[str, str]) -> dict[str, Any]:
+    """A form's fields as JSON would have them; a blank one is absent."""
+    told: dict[str, Any] = {name: value for name, value in fields.items() if value.strip()}
+    if "cast" in told:
+        try:
+            told["cast"] = parse_object(told["cast"].encode())
+        except ApiError:
+            raise InvalidRequest("cast must be a JSON object of names and voices", "cast") from None
+    return told

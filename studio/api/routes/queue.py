@@ -1,0 +1,26 @@
+"""Requests under way: GET /v1/queue, DELETE /v1/requests/{id}."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from studio.speech.service import SpeechService
+
+
+def request_routes(service: SpeechService) -> APIRouter:
+    """The routes about requests. The list shows the caller's own; an id cannot be guessed, so who has it may use it."""
+    routes = APIRouter(tags=["requests"])
+
+    @routes.get("/v1/queue")
+    async def get_queue(request: Request) -> JSONResponse:
+        """How full the engine and its line are, and which of the caller's own requests are under way."""
+        return JSONResponse(service.line(request.state.caller))
+
+    @routes.delete("/v1/requests/{request_id}")
+    async def cancel_request(request_id: str) -> JSONResponse:
+        """End a request that waits or speaks; its listener's stream breaks off, and its row is free."""
+        service.cancel(request_id)
+        return JSONResponse({"id": request_id, "object": "request", "cancelled": True})
+
+    return routes

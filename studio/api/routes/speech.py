@@ -1,0 +1,98 @@
+"""POST /v1/audio/speech: text in, a file out from its first frame on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+
+import anyio
+from fastapi import APIRouter, Request
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from engine import EngineError
+from studio.api.http import sse
+from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import let_go, until_hangup
+from studio.api.http.openapi import answers, reads
+from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.http.sse import events, late_events
+from studio.api.routes.models import with_model_as_voice
+from studio.api.schemas.foreign import in_our_words
+from studio.api.schemas.speech import SpeechBody
+from studio.audio.formats import MEDIA_TYPES
+from studio.errors import StudioError
+from studio.settings import Settings
+from studio.speech.request import Origin
+from studio.speech.service import Speech, SpeechService
+
+log = logging.getLogger(__name__)
+
+Close = Callable[[], Awaitable[None]]
+
+SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+
+
+class SpeechResponse(StreamingResponse):
+    """Streams speech, as a file or as events; however the exchange ends, what makes it is closed with it."""
+
+    def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close, send_timeout: float) -> None:
+        super().__init__(body, headers={"X-Accel-Buffering": "no"}, media_type=media_type)
+        self._close = close
+        self._send_timeout = send_timeout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            """A listener who takes nothing any more would hold what is made for it for ever."""
+            with anyio.fail_after(self._send_timeout):
+                await send(message)
+
+        try:
+            await super().__call__(scope, receive, send_in_time)
+        except (EngineError, StudioError, TimeoutError) as error:
+            # The body is left without its end, and the server closes the connection: so the listener can tell.
+            request_id = scope["state"]["request_id"]
+            log.warning("request %s broke off: %s", request_id, str(error) or "the listener took nothing")
+        finally:
+            await self._close()
+
+
+def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResponse:
+    """The answer to a speech that has begun, with what is known of it in the headers."""
+    content = events(speech, len(body.input)) if body.wants_events else speech.body
+    media_type = SSE_TYPE if body.wants_events else speech.media_type
+    answer = SpeechResponse(content, media_type, speech.aclose, send_timeout)
+    answer.headers["X-Seed"] = str(speech.seed)
+    answer.headers["X-Voice"] = speech.voice
+    if speech.revision is not None:
+        answer.headers["X-Voice-Revision"] = str(speech.revision)
+    answer.headers["X-Queue-Ms"] = f"{speech.queue_ms:.1f}"
+    answer.headers["X-First-Audio-Ms"] = f"{speech.first_audio_ms:.1f}"
+    answer.headers["X-Sample-Rate"] = str(speech.sample_rate)
+    return answer
+
+
+def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
+    """The routes that speak, on this service."""
+    routes = APIRouter(tags=["speech"])
+
+    @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
+    async def create_speech(request: Request) -> Response:
+        """Speak a text. The answer starts with the first frame; leaving it stops the work."""
+        body = as_model(in_our_words(await read_json(request)), SpeechBody)
+        body = await with_model_as_voice(service, body)
+        work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
+        speaking = asyncio.ensure_future(until_hangup(request, work))
+        try:
+            await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
+        except asyncio.CancelledError:
+            await let_go(speaking)
+            raise
+        if speaking.done():
+            return _answer(speaking.result(), body, settings.send_timeout)
+        late = late_events(speaking, len(body.input))
+        return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), settings.send_timeout)
+
+    return routes

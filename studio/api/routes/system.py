@@ -1,0 +1,66 @@
+"""GET /health and /ready: whether the studio can speak, how far it is, how busy. GET /metrics: for Prometheus."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.openapi import sends
+from studio.speech.service import SpeechService
+
+
+def system_routes(service: SpeechService) -> APIRouter:
+    """The health check of this service."""
+    routes = APIRouter(tags=["system"])
+
+    @routes.head("/health", include_in_schema=False)
+    @routes.get("/health")
+    async def health() -> JSONResponse:
+        """200 when it can speak; 503 while starting (what it does, how far it is from 0 to 1) and after a failure.
+
+        What goes wrong in the background makes it `degraded`, and no less ready: it is not worth a restart.
+        """
+        status = service.status
+        if status.state != "ready":
+            return JSONResponse(
+                {
+                    "status": status.state,
+                    "doing": status.doing,
+                    "progress": round(status.progress, 3),
+                    "error": status.error,
+                    "transcriber": service.transcriber.name,
+                },
+                503,
+                headers={"Retry-After": "1"},
+            )
+        engine = service.host.engine()
+        info = asdict(engine.info) | {"model": service.host.model_id}
+        answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
+        answer["transcriber"] = service.transcriber.name
+        work = {each.name: each.status for each in service.background}
+        answer["degraded"] = any(status.error is not None for status in work.values())
+        answer["background"] = {
+            name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
+        }
+        if (backup := service.voices.library.backup) is not None:
+            now = backup.status
+            answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None} | {
+                "left_out": len(now.left_out)
+            }
+        return JSONResponse(answer)
+
+    @routes.head("/ready", include_in_schema=False)
+    @routes.get("/ready")
+    async def ready() -> JSONResponse:
+        """200 when the studio can speak, else 503: all that a load balancer wants to know."""
+        is_ready = service.status.state == "ready"
+        return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
+
+    @routes.get("/metrics", **sends("text/plain"))
+    async def metrics() -> Response:
+        """Counters and histograms in Prometheus' text format."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return routes

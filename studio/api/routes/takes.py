@@ -1,0 +1,210 @@
+"""The history over HTTP: /v1/takes, their sound in any format, stars, deletions and their undoing, a zip of many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.openapi import reads, sends
+from studio.api.http.ranges import of_path, ranged
+from studio.audio.formats import MEDIA_TYPES, check_format
+from studio.errors import InvalidRequest, NotFound
+from studio.library import StoredTake, TakeFilter
+from studio.speech.service import SpeechService
+from studio.takes.export import STORED, encoded, file_name, zipped
+from studio.takes.history import spare_starred
+
+MAX_PAGE = 200
+MAX_ZIP = 200
+MAX_IDS = 1000
+_GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
+
+
+class Star(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    starred: bool
+
+
+class Ids(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[str] = Field(min_length=1, max_length=MAX_IDS)
+
+
+class TakeQuery:
+    """The questions that lists, zips and clearing up share."""
+
+    def __init__(
+        self,
+        request: Request,
+        q: str = "",
+        voice: str | None = None,
+        starred: bool | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        ids: str | None = None,
+    ) -> None:
+        """``since`` and ``until``: Unix time or ISO 8601; ``ids``: separated by commas. Raises InvalidRequest."""
+        named = None if ids is None else tuple(each.strip() for each in ids.split(",") if each.strip())
+        if named is not None and len(named) > MAX_IDS:
+            raise InvalidRequest(f"ids has {len(named)}; at most {MAX_IDS} are allowed", "ids")
+        moments = _moment("since", since), _moment("until", until)
+        self.filter = TakeFilter(q, voice or None, starred, *moments, named, request.state.sees)
+
+
+Wanted = Annotated[TakeQuery, Depends()]
+
+
+class TakeRoutes:
+    """The routes of this service's history. With API keys each key has its own; without, everything is one person's."""
+
+    def __init__(self, service: SpeechService) -> None:
+        self._history = service.history
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["takes"])
+        take = "/v1/takes/{take_id}"
+        routes.get("/v1/takes")(self.list_takes)
+        routes.delete("/v1/takes")(self.delete_takes)
+        routes.get("/v1/takes/export", **sends("application/zip"))(self.export)
+        routes.post("/v1/takes/restore", openapi_extra=reads(Ids))(self.restore_takes)
+        routes.get(take)(self.get_take)
+        routes.patch(take, openapi_extra=reads(Star))(self.star_take)
+        routes.delete(take)(self.delete_take)
+        routes.post(take + "/restore")(self.restore_take)
+        routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
+        return routes
+
+    async def list_takes(self, wanted: Wanted, limit: int = 50, after: str | None = None) -> JSONResponse:
+        """Takes under way, recent and kept, newest first; ``q`` is looked for in their texts."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        page = await self._history.page(await self._filter(wanted), limit, after)
+        return JSONResponse(
+            {
+                "object": "list",
+                "data": page.data,
+                "last_id": page.last_id,
+                "has_more": page.has_more,
+                "retention": self._history.retention_json,
+            }
+        )
+
+    async def get_take(self, take_id: str, request: Request) -> JSONResponse:
+        """All that is known of a take, by the x-request-id of its answer: text, parameters, timings, sound."""
+        return JSONResponse(await self._history.get(take_id, request.state.sees))
+
+    async def get_audio(
+        self,
+        take_id: str,
+        request: Request,
+        format: Annotated[str | None, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")] = None,
+        sample_rate: int | None = None,
+    ) -> Response:
+        """The sound of a take. As it was kept, ranges of it can be asked for; in another format it is made anew."""
+        take, path = await self._history.sound(take_id, request.state.sees)
+        if sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
+            return _as_kept(request, take, path)
+        check_format(format or STORED, sample_rate)
+        return await _converted(request, take, path, format or STORED, sample_rate)
+
+    async def star_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Star a take, which then stays however many follow, or no longer: {"starred": true}."""
+        body = as_model(await read_json(request), Star)
+        return JSONResponse(await self._history.star(take_id, body.starred, request.state.sees))
+
+    async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Delete a take; for ``undo_seconds`` POST …/restore brings it back."""
+        await self._history.delete(take_id, request.state.sees)
+        return JSONResponse({"id": take_id, "object": "audio.take.deleted", "deleted": True} | self._undo())
+
+    async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
+        """Undo the deletion of a take."""
+        if not await self._history.restore([take_id], request.state.sees):
+            raise NotFound("there is no deletion of this take that can be undone", "take_id")
+        return JSONResponse(await self._history.get(take_id, request.state.sees))
+
+    async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
+        """Delete all takes that the same questions as those of the list find, starred ones only when asked for.
+
+        ``confirm=true`` must be sent; without it the refusal says how many it would be. At most 1000 at once.
+        """
+        chosen = spare_starred(await self._filter(wanted))
+        if not confirm:
+            count = await self._history.count(chosen)
+            raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
+        ids = await self._history.delete_all(chosen)
+        more = await self._history.count(chosen) > 0
+        return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more} | self._undo())
+
+    async def restore_takes(self, request: Request) -> JSONResponse:
+        """Undo deletions: {"ids": [...]}, as the deletion gave them."""
+        body = as_model(await read_json(request), Ids)
+        return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
+
+    async def export(self, wanted: Wanted, format: str = STORED) -> StreamingResponse:
+        """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
+        check_format(format, None)
+        chosen = await self._filter(wanted)
+        found = await self._history.sounds(chosen, MAX_ZIP + 1)
+        if not found:
+            raise NotFound("no take of these has a sound", "ids")
+        if len(found) > MAX_ZIP:
+            raise InvalidRequest(f"these are more than {MAX_ZIP} takes; ask for fewer at once", "ids")
+        about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
+        pieces = await _begun(zipped(found, format, about))
+        headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
+        return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+    async def _filter(self, wanted: TakeQuery) -> TakeFilter:
+        return await self._history.by_id(wanted.filter)
+
+    def _undo(self) -> dict[str, object]:
+        return {"undo_seconds": (self._history.retention_json or {}).get("undo_seconds", 0)}
+
+
+def _as_kept(request: Request, take: StoredTake, path: Path) -> Response:
+    """The file itself."""
+    name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
+    headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
+    return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
+
+
+async def _converted(request: Request, take: StoredTake, path: Path, name: str, sample_rate: int | None) -> Response:
+    tag = f'"{take.audio}-{name}-{sample_rate or 0}"'
+    headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    pieces = await _begun(encoded(path, take.media_type, name, sample_rate))
+    headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
+    return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
+
+
+async def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same pieces, the first of them made, so that a file that cannot be read is an error and no empty answer."""
+    first = await to_thread.run_sync(next, pieces)
+    return chain([first], pieces)
+
+
+def _moment(name: str, text: str | None) -> float | None:
+    """Unix time of a number, or of an ISO 8601 date and time, in UTC where it does not say. Raises InvalidRequest."""
+    if text is None or not text.strip():
+        return None
+    try:
+        if re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,9})?", text.strip()):
+            return float(text)
+        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text.strip()))  # Python 3.10 knows no Z
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidRequest(f"{name} must be Unix time or ISO 8601, not {text[:40]!r}", name) from None

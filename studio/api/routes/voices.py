@@ -1,0 +1,262 @@
+"""The whole of the library over HTTP: /v1/voices, with samples, revisions, previews, packs and strong ETags."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from studio.api.http.body import as_model, read_json
+from studio.api.http.openapi import reads, reads_form, sends
+from studio.api.http.upload import Form, read_form
+from studio.api.routes.openai_voices import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, cut_of, sample_of
+from studio.api.schemas.voice_answers import version_wanted, voice_response
+from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
+from studio.audio.encode import pcm16, wav_header
+from studio.audio.read import MEDIA_TYPES
+from studio.errors import InvalidRequest, NotFound
+from studio.library import Voice
+from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.voices.listing import Order
+from studio.speech.service import SpeechService
+from studio.voices.advisor import cut_json
+from studio.voices.as_json import sample_json, voice_json
+from studio.voices.editing import (
+    add_sample,
+    choose_samples,
+    duplicate,
+    edit_sample,
+    find_sample,
+    go_back,
+    remove_sample,
+)
+from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.transcript import compare
+
+MAX_PAGE = 100
+PACK_LIMIT = MAX_PACK + 64 * 1024
+
+ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
+WRITE_DOWN = reads_form(*SAMPLE, "language", required=("audio_sample",))
+ADD_SAMPLE = reads_form(*SAMPLE, "speaker", required=SPOKEN_CLIP)
+
+# What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
+_GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
+
+
+class LibraryRoutes:
+    """The routes, on this service."""
+
+    def __init__(self, service: SpeechService) -> None:
+        self._service = service
+        self._library = service.voices.library
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(tags=["library"])
+        voice = "/v1/voices/{reference}"
+        sample = voice + "/samples/{sample_id}"
+        routes.post("/v1/voices/advise", openapi_extra=ADVISE)(self.advise)
+        routes.post("/v1/voices/transcribe", openapi_extra=WRITE_DOWN)(self.transcribe)
+        routes.post("/v1/voices/inspect", openapi_extra=reads_form("file", required=("file",)))(self.inspect)
+        routes.post("/v1/voices/import", openapi_extra=reads_form("file", "name", required=("file",)))(self.import_pack)
+        routes.get(voice + "/export", **sends(PACK_TYPE))(self.export)
+        routes.get("/v1/voices")(self.list_voices)
+        routes.get(voice)(self.get_voice)
+        routes.patch(voice, openapi_extra=reads(VoiceBody))(self.edit_voice)
+        routes.delete(voice)(self.delete_voice)
+        routes.post(voice + "/restore")(self.restore_voice)
+        routes.get(voice + "/revisions")(self.list_revisions)
+        routes.post(voice + "/revisions/{revision}/restore")(self.go_back)
+        routes.post(voice + "/duplicate", openapi_extra=reads(NewName))(self.duplicate)
+        routes.get(voice + "/preview", **sends("audio/wav"))(self.preview)
+        routes.get(voice + "/samples")(self.list_samples)
+        routes.post(voice + "/samples", openapi_extra=ADD_SAMPLE)(self.add_sample)
+        routes.put(voice + "/samples", openapi_extra=reads(ChosenSamples))(self.choose_samples)
+        routes.patch(sample, openapi_extra=reads(SampleBody))(self.edit_sample)
+        routes.delete(sample)(self.remove_sample)
+        routes.get(sample + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_clip)
+        return routes
+
+    def list_voices(
+        self,
+        q: str = "",
+        tag: Annotated[tuple[str, ...], Query()] = (),
+        favourite: bool | None = None,
+        order: Order = "name",
+        limit: int = 50,
+        after: str | None = None,
+        deleted: bool = False,
+    ) -> JSONResponse:
+        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back.
+
+        ``tags`` of the answer are those of the whole library.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        voices = self._library.voices
+        found = (
+            voices.deleted()
+            if deleted
+            else voices.page(q, tags=tag, favourite=favourite, order=order, limit=limit + 1, after=after)
+        )
+        data = [voice_json(voice) for voice in found[:limit]]
+        last = data[-1]["id"] if data else None
+        told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
+        return JSONResponse(told | {"tags": voices.tags()})
+
+    def get_voice(self, reference: str, request: Request) -> Response:
+        """A voice by id, slug or name, in the revision after an "@" or the newest."""
+        return voice_response(request, self._library.voices.get(reference))
+
+    async def edit_voice(self, reference: str, request: Request) -> Response:
+        """Change what is said of a voice: name, description, tags, language, favourite, licence, consent, defaults."""
+        changes = as_model(await read_json(request), VoiceBody).changes()
+        voice = await self._get(reference)
+        edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))
+        return voice_response(request, await to_thread.run_sync(edit))
+
+    def delete_voice(self, reference: str, request: Request) -> JSONResponse:
+        """Delete a voice; for ``undo_seconds`` POST …/restore with its id brings it back."""
+        voice = self._library.voices.get(reference)
+        self._library.voices.delete(voice.id, version_wanted(request, voice.id))
+        undo = self._library.voices.undo_seconds
+        return JSONResponse({"id": voice.id, "object": "voice.deleted", "deleted": True, "undo_seconds": undo})
+
+    def restore_voice(self, reference: str, request: Request) -> Response:
+        """Undo the deletion of a voice, by its id."""
+        return voice_response(request, self._library.voices.restore(reference))
+
+    def list_revisions(self, reference: str) -> JSONResponse:
+        """Every revision of a voice with its samples, newest first."""
+        revisions = self._library.voices.revisions(reference)
+        return JSONResponse({"object": "list", "data": [voice_json(voice) for voice in revisions]})
+
+    def list_samples(self, reference: str) -> JSONResponse:
+        """The samples of a voice, in the order of the prompt."""
+        voice = self._library.voices.get(reference)
+        return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
+
+    async def add_sample(self, reference: str, request: Request) -> Response:
+        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted."""
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        voice = await self._get(reference)
+        new = await sample_of(form)
+        save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+        """Change a sample's text, speaker or cut, which makes a new revision."""
+        changes = as_model(await read_json(request), SampleBody).changes()
+        voice = await self._get(reference)
+        wanted = version_wanted(request, voice.id)
+        save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def choose_samples(self, reference: str, request: Request) -> Response:
+        """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
+        chosen = as_model(await read_json(request), ChosenSamples).samples
+        voice = await self._get(reference)
+        save = partial(choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def go_back(self, reference: str, revision: int, request: Request) -> Response:
+        """Speak with the samples of an old revision again, which makes a new one."""
+        voice = await self._get(reference)
+        save = partial(go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def duplicate(self, reference: str, request: Request) -> Response:
+        """A copy of the voice under a name of its own, to change without changing this one."""
+        name = as_model(await read_json(request), NewName).name
+        save = partial(duplicate, self._library, reference, name)
+        return voice_response(request, await self._service.save_voice(save))
+
+    def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
+        """Remove a sample, which makes a new revision."""
+        voice = self._library.voices.get(reference)
+        wanted = version_wanted(request, voice.id)
+        return voice_response(request, remove_sample(self._library, voice.id, sample_id, wanted))
+
+    def get_clip(self, reference: str, sample_id: str) -> Response:
+        """The clip of a sample as it was uploaded."""
+        sample = find_sample(self._library.voices.get(reference), sample_id)
+        headers = _GUARDED | {"Content-Disposition": "attachment", "ETag": f'"{sample.clip}"'}
+        return Response(self._library.files.read(sample.clip), media_type=sample.media_type, headers=headers)
+
+    def preview(self, reference: str, sample: int = 0) -> Response:
+        """A sample as it is heard by the model, cut and with its gain: a WAV file."""
+        voice = self._library.voices.get(reference)
+        if not 0 <= sample < len(voice.samples):
+            raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
+        chosen = voice.samples[sample]
+        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        file = wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
+        return Response(file, media_type="audio/wav", headers=_GUARDED)
+
+    async def advise(self, request: Request) -> JSONResponse:
+        """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
+
+        For a file that is too long and no cut, the cut that is suggested is judged; ``cut`` is the one that was.
+        With ``heard``, the words that a recogniser heard, ``marks`` are the pieces of ref_text, and what was heard
+        where they differ.
+        """
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        text, heard = form.text("ref_text", "transcript"), form.text("heard")
+        intake = await _taken_in(form, text)
+        told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
+        told |= intake.advice.as_json()
+        if heard:
+            told["marks"] = [asdict(mark) for mark in await to_thread.run_sync(compare, text, heard)]
+        return JSONResponse(told)
+
+    async def transcribe(self, request: Request) -> JSONResponse:
+        """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
+
+        Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
+        """
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        text = form.text("ref_text", "transcript")
+        intake = await _taken_in(form, text)
+        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
+        told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
+        if text:
+            marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT])
+            told["marks"] = [asdict(mark) for mark in marks]
+        return JSONResponse(told)
+
+    def export(self, reference: str) -> Response:
+        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
+        slug = self._library.voices.get(reference).slug
+        disposition = f'attachment; filename="{slug}.fishvoice"'
+        headers = _GUARDED | {"Content-Disposition": disposition}
+        return Response(export_voice(self._library, reference), media_type=PACK_TYPE, headers=headers)
+
+    async def inspect(self, request: Request) -> JSONResponse:
+        """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
+        form = await read_form(request, PACK_LIMIT, "file")
+        pack = await to_thread.run_sync(read_pack, form.file("file", "pack"))
+        return JSONResponse({"object": "voice.pack"} | pack.as_json())
+
+    async def import_pack(self, request: Request) -> Response:
+        """Put a pack into the library (multipart: file, and another name if wanted)."""
+        form = await read_form(request, PACK_LIMIT, "file")
+        save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
+        return voice_response(request, await self._service.save_voice(save))
+
+    async def _get(self, reference: str) -> Voice:
+        return await to_thread.run_sync(self._library.voices.get, reference)
+
+
+async def _taken_in(form: Form, text: str) -> Intake:
+    """The clip of a form as it is cut there, or as is suggested when it says nothing and is too long."""
+    data, cut = form.file("audio_sample", "file"), cut_of(form)
+    if not form.text("start") and cut.end is None:
+        span = await to_thread.run_sync(suggest_span, data, "audio_sample")
+        cut = replace(cut, start=span.start, end=span.end)
+    return await to_thread.run_sync(take_in, data, text, cut, "audio_sample")

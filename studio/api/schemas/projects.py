@@ -1,0 +1,155 @@
+"""The wire format of projects: the bodies that make and change them and their parts, and what is told of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from studio.api.schemas.numbers import Number, Whole
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.library.projects.records import Part, PartTake, Project, ProjectSettings
+from studio.library.projects.repository import MAX_PAUSE, PartChanges
+from studio.projects.documents import Document, InvalidDocument, Passage
+from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
+from studio.projects.timeline import Placed, Timeline
+
+SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause")
+Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
+
+
+class SettingsBody(BaseModel):
+    """How the parts are spoken and joined; null is the default. Unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str | None = None
+    voice: str | None = Field(None, description="Of the parts that have none of their own.")
+    temperature: Annotated[Number, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[Number, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = None
+    speed: Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)] | None = None
+    seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] | None = Field(None, description="Of each part's first take.")
+    pause: Pause | None = Field(None, description="Seconds of silence between parts.")
+    chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
+
+    def settings(self, before: ProjectSettings) -> ProjectSettings:
+        """The settings with the fields that were sent."""
+        usual = ProjectSettings()
+        sent = {name: getattr(self, name) for name in SETTINGS if name in self.model_fields_set}
+        return replace(before, **{k: getattr(usual, k) if v is None or v == "" else v for k, v in sent.items()})
+
+
+class ItemBody(BaseModel):
+    """One part, as an item of POST /v1/audio/speech/batch is one speech."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: str
+    voice: str | None = None
+    pause: Pause | None = None
+    chapter: str = Field("", max_length=200)
+
+
+class ProjectBody(SettingsBody):
+    """A document as ``input``, or its parts as ``items``; multipart: as ``file``."""
+
+    input: str | None = Field(None, description="A document as text.")
+    items: list[ItemBody] | None = Field(None, min_length=1, max_length=MAX_PARTS)
+    kind: Literal["txt", "md", "epub", "srt", "csv"] | None = Field(
+        None, description="Of the document; absent: by the file's name, and txt for input."
+    )
+    cast: dict[str, str] | None = Field(None, description="Names that begin lines, and their voices.")
+    part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
+        PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
+    )
+    start: bool = Field(False, description="Whether all parts are asked for at once.")
+
+    def of_items(self) -> Document:
+        """Raises InvalidDocument."""
+        items = self.items or []
+        if any(not item.input.strip() for item in items):
+            number = next(n for n, item in enumerate(items, start=1) if not item.input.strip())
+            raise InvalidDocument(f"item {number} has no text to speak", "items")
+        return Document(tuple(Passage(each.input, each.chapter, each.voice, each.pause) for each in items), prose=False)
+
+
+class PartBody(BaseModel):
+    """Fields that are absent or null stay as they are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str | None = None
+    voice: str | None = Field(None, description="Blank: the project's.")
+    pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = Field(
+        None, description="Seconds of silence after it; -1: the project's."
+    )
+    take: str | None = Field(None, description="The id of the take to choose.")
+
+    def changes(self) -> PartChanges:
+        return PartChanges(self.text, self.voice, self.pause, self.take)
+
+
+class SpeakBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    parts: Literal["missing", "all"] | list[str] = Field(
+        "missing", description="missing: what is new, stale or failed; or the ids of parts, which are spoken anew."
+    )
+
+
+def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]:
+    return {
+        "id": project.id,
+        "object": "project",
+        "title": project.title,
+        "kind": project.kind,
+        "state": project.state,
+        "settings": asdict(project.settings),
+        "parts": {"total": sum(project.parts.values())} | project.parts,
+        "characters": project.characters,
+        "seconds": round(project.seconds, 3),
+        "eta_s": None if seconds_left is None else round(seconds_left, 1),
+        "created_at": int(project.created),
+        "changed_at": int(project.changed),
+    }
+
+
+def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
+    told = asdict(part)
+    for name in ("project_id", "takes"):
+        del told[name]
+    recipe = settings.recipe(part.text, part.voice)
+    return told | {
+        "object": "project.part",
+        "seconds": round(part.take.seconds, 3) if part.take else None,
+        "takes": [_take_json(take, recipe) for take in part.takes],
+    }
+
+
+def _take_json(take: PartTake, recipe: str) -> dict[str, Any]:
+    return {
+        "id": take.id,
+        "voice": take.voice,
+        "seed": take.seed,
+        "seconds": round(take.seconds, 3),
+        "finish_reason": take.finish_reason,
+        "stale": take.recipe != recipe,
+        "created_at": int(take.created),
+    }
+
+
+def timeline_json(timeline: Timeline) -> dict[str, Any]:
+    def placed(each: Placed) -> dict[str, Any]:
+        times = {"start_s": timeline.seconds(each.start), "end_s": timeline.seconds(each.end)}
+        return {"part": each.part.id, "position": each.part.position, "chapter": each.part.chapter} | times
+
+    return {
+        "object": "project.timeline",
+        "sample_rate": timeline.sample_rate,
+        "samples": timeline.samples,
+        "seconds": timeline.seconds(timeline.samples),
+        "missing": timeline.missing,
+        "parts": [placed(each) for each in timeline.placed],
+    }

@@ -1,0 +1,144 @@
+"""The wire format of POST /v1/audio/speech: its fields, and how they become a SpeechRequest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from studio.api.schemas.numbers import Number, Whole
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.speech.dialogue import MAX_GAP, TURN_GAP
+from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
+from studio.speech.text import PART_BYTES
+
+MAX_ITEMS = 32
+MAX_SEED = 2**63 - 1
+
+MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
+"""OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
+
+
+class VoiceRef(BaseModel):
+    """OpenAI's form of a custom voice."""
+
+    id: str = Field(max_length=256)
+
+
+class SpeechOptions(BaseModel):
+    """How to speak. Unknown fields are ignored, null means absent; what cannot be done is refused by name."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str | None = Field(
+        None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
+    )
+    voice: str | VoiceRef | None = Field(
+        None,
+        description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
+    )
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] | None = Field(
+        None, description="mp3 (the default), opus in Ogg, aac (ADTS), flac, wav, or pcm (16 bit, little-endian, mono)."
+    )
+    sample_rate: Whole | None = Field(
+        None, description="Hz; absent: 24000 for pcm, 48000 for opus, the model's own for all others."
+    )
+    stream_format: Literal["audio", "sse"] | None = Field(
+        None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
+    )
+    stream: bool | None = Field(None, description="true without a stream_format means sse.")
+    speed: Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)] | None = Field(
+        None, description="The pitch is kept (FFmpeg's atempo); default 1."
+    )
+    instructions: str | None = Field(
+        None, max_length=4096, description="Ignored: the model takes none; it is never spoken."
+    )
+    ref_audio: str | None = Field(
+        None,
+        description="A clip of the voice to speak in, 1 to 30 s, with its words as ref_text: a data: URL in base64, a "
+        "public https: or http: address, or a file: address in the folder that the settings allow.",
+    )
+    ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
+    seed: Annotated[Whole, Field(ge=0, le=MAX_SEED)] | None = Field(
+        None,
+        description="The same request with the same seed gives the same speech; absent: drawn, see X-Seed.",
+    )
+    temperature: Annotated[Number, Field(ge=0, le=2)] | None = Field(
+        None, description=f"0 always takes the likeliest; default {DEFAULT_SAMPLING.temperature}."
+    )
+    top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
+    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
+    max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
+        None, description="The speech is cut after this many frames (21.5 a second for S2 Pro); absent: never."
+    )
+    chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = Field(
+        None,
+        description="Longer text is cut at sentence ends into parts of so many bytes of UTF-8, which are spoken one "
+        f"after the other in one conversation; default {PART_BYTES}.",
+    )
+
+    store: bool | None = Field(
+        None, description="false: the take is not kept in the library, and GET /v1/takes has its figures alone."
+    )
+
+    @property
+    def wants_events(self) -> bool:
+        return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
+
+    def request_for(self, text: str, cast: dict[str, str] | None = None) -> SpeechRequest:
+        """Raises InvalidRequest."""
+        voice = self.voice.id if isinstance(self.voice, VoiceRef) else self.voice
+        chosen = {
+            "seed": self.seed,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "top_k": self.top_k,
+            "max_frames": self.max_new_tokens,
+            "speed": self.speed,
+            "chunk_length": self.chunk_length,
+            "format": self.response_format,
+            "sample_rate": self.sample_rate,
+            "store": self.store,
+        }
+        return SpeechRequest(
+            text=text,
+            cast=cast,
+            voice=None if self.ref_audio is not None else voice,
+            clip_url=self.ref_audio,
+            clip_text=self.ref_text,
+            **{name: value for name, value in chosen.items() if value is not None},  # type: ignore[arg-type]
+        )
+
+
+class SpeechBody(SpeechOptions):
+    """One text and how to speak it."""
+
+    cast: dict[str, str] | None = Field(
+        None,
+        description="Makes the input a dialogue: a line that begins with a name and a colon is spoken in the voice "
+        "that the cast gives the name, or in the voice of that name; {} is a cast too. What stands before the first "
+        "name is spoken in `voice`.",
+    )
+    turn_gap: Annotated[Number, Field(ge=0, le=MAX_GAP)] | None = Field(
+        None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
+    )
+
+    input: str = Field(
+        description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
+    )
+
+    def speech_request(self) -> SpeechRequest:
+        """Raises InvalidRequest, InvalidClip."""
+        request = self.request_for(self.input, self.cast)
+        return request if self.turn_gap is None else replace(request, turn_gap=self.turn_gap)
+
+
+class BatchBody(SpeechOptions):
+    """Up to 32 texts; what is not said in an item is taken from the batch."""
+
+    items: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="Each with an input, and with any field that is to differ from the batch's.",
+    )

@@ -1,0 +1,1 @@
+"""Projects in the library: their records and tables, for their owners and for the worker that speaks them."""

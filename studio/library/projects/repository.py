@@ -1,0 +1,233 @@
+"""Projects as their owners handle them: made, listed, changed, asked to be spoken, paused, cancelled and deleted."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sqlite_utils import Database
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+from studio.library.database import Store
+from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.rows import (
+    as_project,
+    number_of,
+    part_of,
+    parts_of,
+    project_of,
+    row_of,
+    settings_of,
+    settle,
+    take_of,
+)
+
+MAX_PAGE = 500
+MAX_PROJECTS = 500
+"""Of one owner."""
+MAX_TITLE = 200
+MAX_PART_TEXT = 4000
+MAX_PAUSE = 30.0
+"""Seconds of silence between two parts."""
+
+Which = Literal["missing", "all"] | Sequence[str]
+"""missing: what is new, stale or failed; else the ids of parts, which are spoken anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartChanges:
+    """What to change of a part; None leaves it as it is."""
+
+    text: str | None = None
+    voice: str | None = None
+    """Blank: the project's."""
+    pause: float | None = None
+    """Below 0: the project's."""
+    take: str | None = None
+    """The id of the take to choose."""
+
+
+class Projects:
+    """The projects of a library. Calls block for milliseconds.
+
+    ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(self, owner: str, title: str, kind: str, parts: Sequence[NewPart], settings: ProjectSettings) -> Project:
+        """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
+        title = _clean_title(title)
+        now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
+        row = {
+            "id": project_id,
+            "owner": owner,
+            "title": title,
+            "kind": kind,
+            "settings": json.dumps(asdict(settings)),
+            "paused": 0,
+            "served": 0.0,
+            "created": now,
+            "changed": now,
+        }
+        rows = [
+            asdict(part)
+            | {"id": f"part_{secrets.token_hex(12)}", "project_id": project_id, "position": position}
+            | {"text": clean_part(part.text), "state": "new", "attempts": 0, "error": None, "chosen": None}
+            for position, part in enumerate(parts)
+        ]
+        with self._store.writing() as db:
+            if db.execute("select count(*) from projects where owner = ?", [owner]).fetchone()[0] >= MAX_PROJECTS:
+                raise InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
+            db.table("projects").insert(row)
+            db.table("parts").insert_all(rows)
+            return project_of(db, project_id, owner)
+
+    def get(self, project_id: str, sees: str | None) -> Project:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            return project_of(db, project_id, sees)
+
+    def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
+        with self._store.reading() as db:
+            where, values = "(?1 is null or owner = ?1)", list[object]([sees])
+            if after is not None:
+                where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
+            limit = min(max(limit, 1), MAX_PAGE + 1)
+            found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
+            return [as_project(db, row) for row in found]
+
+    def edit(
+        self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
+    ) -> Project:
+        """Rename, or speak with other settings: parts that were spoken with others become stale.
+
+        Raises NotFound, InvalidRequest.
+        """
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            if title is not None:
+                row["title"] = _clean_title(title)
+            if settings is not None:
+                row["settings"] = json.dumps(asdict(settings))
+            _touch(db, row)
+            if settings is not None:
+                for part in parts_of(db, "project_id = ? and chosen is not null", [project_id]):
+                    settle(db, part, settings)
+            return project_of(db, project_id, sees)
+
+    def delete(self, project_id: str, sees: str | None) -> None:
+        """Remove a project with all its sound. Raises NotFound."""
+        with self._store.freeing() as db:
+            row_of(db, project_id, sees)
+            mine = "part_id in (select id from parts where project_id = ?)"
+            audio = {row["audio"] for row in db.table("part_takes").rows_where(mine, [project_id])}
+            db.table("part_takes").delete_where(mine, [project_id])
+            db.table("parts").delete_where("project_id = ?", [project_id])
+            db.table("projects").delete_where("id = ?", [project_id])
+        self._store.drop_unreferred(audio)
+
+    def parts(self, project_id: str, sees: str | None, offset: int = 0, limit: int | None = None) -> list[Part]:
+        """A project's parts in order, with their takes; None: all. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            return parts_of(db, "project_id = ?", [project_id], limit, offset)
+
+    def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            return part_of(db, project_id, part_id)
+
+    def take(self, project_id: str, sees: str | None, take_id: str) -> PartTake:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            mine = "id = ? and part_id in (select id from parts where project_id = ?)"
+            for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
+                return take_of(row)
+        raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
+
+    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
+        """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            part = part_of(db, project_id, part_id)
+            new: dict[str, Any] = {}
+            if changes.text is not None:
+                new["text"] = clean_part(changes.text)
+            if changes.voice is not None:
+                new["voice"] = changes.voice.strip()[:200] or None
+            if changes.pause is not None:
+                new["pause"] = _clean_pause(changes.pause)
+            if changes.take is not None:
+                if changes.take not in {take.id for take in part.takes}:
+                    raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
+                new["chosen"] = changes.take
+            if part.state == "failed" and ("text" in new or "voice" in new):
+                new |= {"state": "new", "attempts": 0, "error": None}  # it failed with other words
+            if new:
+                db.table("parts").update(number_of(db, part_id), new)
+                settle(db, part_of(db, project_id, part_id), settings_of(row))
+                _touch(db, row)
+            return part_of(db, project_id, part_id)
+
+    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
+        """Have parts spoken, and go on if the project was paused. Raises NotFound for a part that there is not."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
+            if which == "missing":
+                db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
+            elif which == "all":
+                db.execute(f"{fresh} and state != 'speaking'", [project_id])
+            else:
+                for part_id in which:
+                    part_of(db, project_id, part_id)
+                    db.execute(f"{fresh} and id = ? and state != 'speaking'", [project_id, part_id])
+            _touch(db, row | {"paused": 0})
+            return project_of(db, project_id, sees)
+
+    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
+        """Begin no more parts, or go on. Raises NotFound."""
+        with self._store.writing() as db:
+            _touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
+            return project_of(db, project_id, sees)
+
+    def cancel(self, project_id: str, sees: str | None) -> Project:
+        """Forget what was asked for and is not done yet. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
+                settle(db, part, settings_of(row), at_rest=True)
+            _touch(db, row | {"paused": 0})
+            return project_of(db, project_id, sees)
+
+
+def clean_part(text: str) -> str:
+    """The text of a part. Raises InvalidRequest."""
+    text = clean_text("text", text, MAX_PART_TEXT)
+    if not text:
+        raise InvalidRequest("a part needs text: it is blank", "text")
+    return text
+
+
+def _clean_title(title: str) -> str:
+    return clean_text("title", " ".join(title.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
+
+
+def _clean_pause(pause: float) -> float | None:
+    if pause > MAX_PAUSE:
+        raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
+    return None if pause < 0 else pause
+
+
+def _touch(db: Database, row: dict[str, Any]) -> None:
+    db.table("projects").upsert(row | {"changed": time.time()}, pk="n")

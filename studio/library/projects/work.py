@@ -1,0 +1,99 @@
+"""Projects as their worker handles them: the next part claimed, its take kept, its failure noted."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import asdict
+
+from studio.library.database import Store
+from studio.library.projects.records import Job, PartTake
+from studio.library.projects.rows import part_of, settings_of, settle
+
+MAX_TAKES = 8
+"""Takes that a part keeps: the newest, and the chosen one."""
+MAX_ATTEMPTS = 2
+
+
+class ProjectWork:
+    """What there is to speak. One worker a library; calls block for milliseconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def recover(self, spoken: Collection[str] = ()) -> int:
+        """Put back in line what is said to be spoken and is not, ``spoken`` being what is; how many parts.
+
+        So it is with what was under way when a process ended, or when a note of its end could not be written.
+        """
+        with self._store.writing() as db:
+            query = (
+                "update parts set state = 'queued' "
+                "where state = 'speaking' and id not in (select value from json_each(?))"
+            )
+            return int(db.execute(query, [json.dumps(list(spoken))]).rowcount)
+
+    def claim(self) -> Job | None:
+        """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
+        with self._store.writing() as db:
+            waiting = "select 1 from parts where project_id = projects.id and state = 'queued'"
+            query = f"select * from projects where paused = 0 and exists ({waiting}) order by served, n limit 1"
+            for row in db.query(query):
+                first = "project_id = ? and state = 'queued'"
+                [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)
+                db.execute("update parts set state = 'speaking' where n = ?", [part["n"]])
+                db.execute("update projects set served = ? where n = ?", [time.time(), row["n"]])
+                settings = settings_of(row)
+                recipe = settings.recipe(part["text"], part["voice"])
+                again = list(
+                    db.query("select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
+                )
+                drawn = again or part["attempts"]  # the same seed would say the same again
+                seed = secrets.randbelow(2**31) if drawn else settings.seed
+                return Job(
+                    row["id"], part["id"], row["owner"], part["text"], part["voice"], settings, part["attempts"], seed
+                )
+        return None
+
+    def done(self, job: Job, take: PartTake, wav: bytes) -> None:
+        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none."""
+        dropped = []
+        with self._store.writing() as db:
+            row = next(iter(db.table("projects").rows_where("id = ?", [job.project_id])), None)
+            if row is None or not list(db.table("parts").rows_where("id = ? and state = 'speaking'", [job.part_id])):
+                return
+            kept = asdict(take) | {"audio": self._store.files.put(wav)}
+            db.table("part_takes").insert(kept)
+            db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, job.part_id])
+            settle(db, part_of(db, job.project_id, job.part_id), settings_of(row), at_rest=True)
+            old = db.table("part_takes").rows_where(
+                "part_id = ?", [job.part_id], order_by="n desc", offset=MAX_TAKES, limit=100
+            )
+            for each in list(old):
+                db.table("part_takes").delete_where("id = ?", [each["id"]])
+                dropped.append(each["audio"])
+        self._store.drop_unreferred(dropped)
+
+    def failed(self, job: Job, reason: str) -> None:
+        """Note why; the first time, the part goes back in line."""
+        attempts = job.attempts + 1
+        state = "queued" if attempts < MAX_ATTEMPTS else "failed"
+        with self._store.writing() as db:
+            change = "update parts set state = ?, attempts = ?, error = ? where id = ? and state = 'speaking'"
+            db.execute(change, [state, attempts, reason[:1000], job.part_id])
+
+    def release(self, job: Job, reason: str | None = None) -> None:
+        """Put a part back in line: that it was not spoken was none of its fault. ``reason`` is told with it."""
+        with self._store.writing() as db:
+            change = "update parts set state = 'queued', error = coalesce(?, error) where id = ? and state = 'speaking'"
+            db.execute(change, [reason and reason[:1000], job.part_id])
+
+    def dropped(self, job: Job) -> None:
+        """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""
+        with self._store.writing() as db:
+            for row in db.table("projects").rows_where("id = ?", [job.project_id]):
+                part = part_of(db, job.project_id, job.part_id)
+                if part.state == "speaking":
+                    settle(db, part, settings_of(row), at_rest=True)

@@ -1,0 +1,1 @@
+"""Voices in the library: their tables, names and listings, consents and encoded samples."""

@@ -1,0 +1,335 @@
+"""Voices and their revisions: made, found, listed, changed, deleted and brought back."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlite_utils import Database
+
+from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
+from studio.library.audit import note
+from studio.library.checks import (
+    MAX_DESCRIPTION,
+    check_samples,
+    clean_defaults,
+    clean_language,
+    clean_tags,
+    clean_text,
+)
+from studio.library.database import Store
+from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
+from studio.library.voices.consents import write_consent
+from studio.library.voices.listing import Filter, Order, rows_of, tags_of
+from studio.library.voices.names import clean_name, clean_slug, fold, slug_of, split_revision
+from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
+
+MAX_PAGE = 1000
+
+Revise = Callable[[tuple[Sample, ...]], Sequence[Sample | NewSample]]
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceChanges:
+    """What to change of a voice besides its samples; None leaves it as it is."""
+
+    name: str | None = None
+    slug: str | None = None
+    """What requests name it by; without one, a new name brings its own."""
+    description: str | None = None
+    tags: tuple[str, ...] | None = None
+    language: str | None = None
+    favourite: bool | None = None
+    licence: str | None = None
+    consent_id: str | None = None
+    """A blank one takes the consent away."""
+    defaults: dict[str, Scalar] | None = None
+
+
+class Voices:
+    """The voices of a library. Calls block for milliseconds; any thread and any process may make them."""
+
+    def __init__(self, store: Store, undo_seconds: float) -> None:
+        self._store = store
+        self.undo_seconds = undo_seconds
+
+    def create(
+        self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
+    ) -> Voice:
+        """Add a voice with its first revision. Raises InvalidRequest, NameTaken.
+
+        ``event`` and ``source`` tell the audit trail where it came from, if not from a person's hand.
+        """
+        check_samples(samples)
+        now = time.time()
+        row = _checked(_fields(draft)) | {
+            "id": f"voice_{secrets.token_hex(12)}",
+            "bundled": int(draft.bundled),
+            "created": draft.created or now,
+            "changed": now,
+            "revision": 1,
+            "version": 1,
+        }
+        with self._store.writing() as db:
+            self._claim(db, row)
+            if draft.consent:
+                row["consent_id"] = write_consent(db, self._store, draft.consent).id
+            _check_consent(db, row)
+            db.table("voices").insert(row)
+            self._write_revision(db, row, [self._stored(sample) for sample in samples])
+            note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
+            return self._load(db, row["id"])
+
+    def get(self, reference: str) -> Voice:
+        """The voice of an id, slug or name, in its newest revision or the one named: "anna", "anna@2".
+
+        Raises NotFound.
+        """
+        with self._store.reading() as db:
+            return self._load(db, reference)
+
+    def exists(self, reference: str) -> bool:
+        with self._store.reading() as db:
+            return _find(db, split_revision(reference)[0]) is not None
+
+    def page(
+        self,
+        query: str = "",
+        *,
+        tags: Sequence[str] = (),
+        favourite: bool | None = None,
+        bundled: bool | None = None,
+        order: Order = "name",
+        limit: int = MAX_PAGE,
+        after: str | None = None,
+    ) -> list[Voice]:
+        """Voices that have every word of the query and every tag.
+
+        ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone.
+        """
+        wanted = Filter(query, tags, favourite, bundled)
+        with self._store.reading() as db:
+            last = None if after is None else self._row(db, after)
+            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), last))
+
+    def tags(self) -> list[str]:
+        """Every tag that some voice has, in order."""
+        with self._store.reading() as db:
+            return tags_of(db)
+
+    def count(self) -> int:
+        with self._store.reading() as db:
+            return int(db.execute("select count(*) from voices where deleted is null").fetchone()[0])
+
+    def deleted(self) -> list[Voice]:
+        """Voices whose deletion can still be undone, the last deleted first."""
+        with self._store.reading() as db:
+            rows = db.table("voices").rows_where("deleted > ?", [self._undo_until()], order_by="deleted desc")
+            return voices_of(db, list(rows))
+
+    def edit(self, reference: str, changes: VoiceChanges, version: int | None = None) -> Voice:
+        """Change what is said of a voice; its samples and revision stay.
+
+        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
+        """
+        given = {name: value for name, value in _fields(changes).items() if value is not None}
+        slug = given.pop("slug", None)
+        with self._store.writing() as db:
+            row = self._row(db, reference, version)
+            plain = row | {key: json.loads(row[key]) for key in ("tags", "defaults")}
+            changed = row | _checked({name: plain[name] for name in _fields(changes)} | given)
+            if changed["folded"] != row["folded"]:
+                self._claim(db, changed)
+            if slug is not None:
+                changed["slug"] = self._free_slug(db, clean_slug(slug), row["id"])
+            _check_consent(db, changed)
+            self._touch(db, changed)
+            fields = sorted([*given, *(["slug"] if slug else [])])
+            note(db, "voice.edit", row["id"], fields=", ".join(fields))
+            return self._load(db, row["id"])
+
+    def revise(
+        self,
+        reference: str,
+        change: Revise,
+        version: int | None = None,
+        event: str = "voice.revise",
+        source: str = "",
+    ) -> Voice:
+        """Give a voice a new revision, its samples those that ``change`` makes of the present ones.
+
+        No revision is made when they are the same. ``event`` and ``source`` are as in `create`.
+        With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest and what ``change``
+        raises.
+        """
+        with self._store.writing() as db:
+            row = self._row(db, reference, version)
+            present = self._load(db, row["id"]).samples
+            wanted = change(present)
+            check_samples(wanted)
+            samples = [self._stored(sample) for sample in wanted]
+            if tuple(samples) != present:
+                row["revision"] += 1
+                self._touch(db, row)
+                self._write_revision(db, row, samples)
+                details = {"name": row["name"], "revision": row["revision"], "clips": len(samples)}
+                note(db, event, row["id"], **details, **({"source": source} if source else {}))
+            return self._load(db, row["id"])
+
+    def revisions(self, reference: str) -> list[Voice]:
+        """Every revision of a voice, newest first. Raises NotFound."""
+        with self._store.reading() as db:
+            row = self._row(db, reference)
+            return [voices_of(db, [row], number)[0] for number in range(row["revision"], 0, -1)]
+
+    def delete(self, reference: str, version: int | None = None) -> Voice:
+        """Take a voice away; for `undo_seconds` `restore` brings it back. Raises NotFound, Changed."""
+        self.purge()
+        with self._store.freeing() as db:
+            row = self._row(db, reference, version)
+            row["deleted"] = time.time()
+            self._touch(db, row)
+            note(db, "voice.delete", row["id"], name=row["name"])
+            return voices_of(db, [row])[0]
+
+    def restore(self, reference: str) -> Voice:
+        """Undo a deletion, by the voice's id, or of the last voice deleted with this slug or name.
+
+        Raises NotFound when it is too late, NameTaken when the name has a new owner.
+        """
+        trimmed = reference.strip()
+        named = [trimmed, trimmed.lower(), fold(trimmed)]
+        with self._store.writing() as db:
+            where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
+            found = db.table("voices").rows_where(where, [*named, self._undo_until()], order_by="deleted desc", limit=1)
+            rows = list(found)
+            if not rows:
+                raise NotFound("there is no deletion of this voice that can be undone", "voice", "voice_not_found")
+            row = rows[0] | {"deleted": None}
+            self._claim(db, row, keep_slug=True)
+            self._touch(db, row)
+            note(db, "voice.restore", row["id"], name=row["name"])
+            return self._load(db, row["id"])
+
+    def purge(self, everything: bool = False) -> int:
+        """Remove for good what was deleted too long ago (or at all), audio and codes with it; how many voices."""
+        until = time.time() + 1 if everything else self._undo_until()
+        with self._store.freeing() as db:
+            rows = list(db.table("voices").rows_where("deleted <= ?", [until]))
+            clips = set[str]()
+            for row in rows:
+                clips |= {sample["clip"] for sample in db.table("samples").rows_where("voice_id = ?", [row["id"]])}
+                for table, key in (("samples", "voice_id"), ("revisions", "voice_id"), ("voices", "id")):
+                    db.table(table).delete_where(f"{key} = ?", [row["id"]])
+                note(db, "voice.purge", row["id"], name=row["name"])
+            if rows:
+                db.table("codes").delete_where("cut not in (select cut from samples)")
+        if clips:
+            self._store.drop_unreferred(clips)
+        return len(rows)
+
+    def note_export(self, voice: Voice) -> None:
+        """Put into the audit trail that a voice has left the library as a pack."""
+        with self._store.writing() as db:
+            note(db, "voice.export", voice.id, name=voice.name, revision=voice.revision)
+
+    def _undo_until(self) -> float:
+        return time.time() - self.undo_seconds
+
+    def _stored(self, sample: Sample | NewSample) -> Sample:
+        if isinstance(sample, Sample):
+            return sample
+        self._store.files.put(sample.data)
+        return as_sample(sample, f"sample_{secrets.token_hex(8)}")
+
+    def _write_revision(self, db: Database, row: Row, samples: Sequence[Sample]) -> None:
+        revision = {"voice_id": row["id"], "number": row["revision"], "created": row["changed"]}
+        db.table("revisions").insert(revision)
+        write_samples(db, row["id"], row["revision"], samples)
+
+    def _load(self, db: Database, reference: str) -> Voice:
+        name, revision = split_revision(reference)
+        row = self._row(db, name)
+        if revision is not None and not 1 <= revision <= row["revision"]:
+            raise NotFound(
+                f"the voice {row['name']!r} has no revision {revision}; its newest is {row['revision']}",
+                "voice",
+                "voice_not_found",
+            )
+        return voices_of(db, [row], revision)[0]
+
+    def _row(self, db: Database, reference: str, version: int | None = None) -> Row:
+        row = _find(db, reference)
+        if row is None:
+            raise NotFound(f"there is no voice {reference[:80]!r}", "voice", "voice_not_found")
+        if version is not None and row["version"] != version:
+            raise Changed(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
+        return row
+
+    def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
+        """Make sure of the row's name, and give it a slug that nobody has."""
+        others = "deleted is null and id != ?"
+        if list(db.table("voices").rows_where(f"{others} and folded = ?", [row["id"], row["folded"]])):
+            raise NameTaken(f"there is a voice named {row['name']!r} already; choose another name", "name")
+        base = row["slug"] if keep_slug else slug_of(row["name"])
+        pattern = [row["id"], base, f"{base}-%"]
+        taken = {
+            other["slug"] for other in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
+        }
+        number, slug = 1, base
+        while slug in taken:
+            number += 1
+            slug = f"{base}-{number}"
+        row["slug"] = slug
+        row["haystack"] = haystack(row)
+
+    def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
+        """Raises NameTaken."""
+        if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
+            raise NameTaken(f"another voice is {slug!r} for requests already; choose another", "slug")
+        return slug
+
+    def _touch(self, db: Database, row: Row) -> None:
+        row["version"] += 1
+        row["changed"] = time.time()
+        row["haystack"] = haystack(row)
+        db.table("voices").upsert(row, pk="id")
+
+
+def _find(db: Database, reference: str) -> Row | None:
+    """By id, then slug, then name: a name can look like another voice's slug, but never like an id."""
+    trimmed = reference.strip()
+    for column, value in (("id", trimmed), ("slug", trimmed.lower()), ("folded", fold(trimmed))):
+        for row in db.table("voices").rows_where(f"deleted is null and {column} = ?", [value], limit=1):
+            return row
+    return None
+
+
+def _fields(record: VoiceDraft | VoiceChanges) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
+def _check_consent(db: Database, row: Row) -> None:
+    wanted = row["consent_id"]
+    if wanted and not list(db.table("consents").rows_where("id = ?", [wanted])):
+        raise InvalidRequest(f"there is no consent {wanted[:80]!r}", "consent", "consent_not_found")
+
+
+def _checked(told: dict[str, Any]) -> Row:
+    """The columns of what a person says of a voice. Raises InvalidRequest."""
+    name = clean_name(told["name"])
+    return {
+        "name": name,
+        "folded": fold(name),
+        "description": clean_text("description", told["description"], MAX_DESCRIPTION),
+        "tags": json.dumps(clean_tags(told["tags"]), ensure_ascii=False),
+        "language": clean_language(told["language"]),
+        "favourite": int(told["favourite"]),
+        "licence": clean_text("licence", told["licence"], MAX_DESCRIPTION),
+        "consent_id": told["consent_id"] or None,
+        "defaults": json.dumps(clean_defaults(told["defaults"]), sort_keys=True),
+    }

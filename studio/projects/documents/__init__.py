@@ -1,0 +1,48 @@
+"""Documents read into the passages that are to be spoken: a reader for each format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from studio.projects.documents.epub import read_epub
+from studio.projects.documents.markdown import read_markdown
+from studio.projects.documents.parts import into_parts
+from studio.projects.documents.passages import MAX_FILE, Document, InvalidDocument, Passage
+from studio.projects.documents.plain import read_plain
+from studio.projects.documents.subtitles import read_srt
+from studio.projects.documents.table import read_csv
+
+__all__ = ["KINDS", "MAX_FILE", "Document", "InvalidDocument", "Passage", "into_parts", "kind_of", "read_document"]
+
+READERS: Mapping[str, Callable[[bytes], Document]] = {
+    "txt": read_plain,
+    "md": read_markdown,
+    "epub": read_epub,
+    "srt": read_srt,
+    "csv": read_csv,
+}
+KINDS = tuple(READERS)
+_SUFFIXES = {"text": "txt", "markdown": "md", "tsv": "csv"} | {kind: kind for kind in KINDS}
+
+
+def kind_of(file_name: str) -> str:
+    """The kind of a file by the end of its name. Raises InvalidDocument."""
+    suffix = file_name.rpartition(".")[2].lower()
+    if suffix not in _SUFFIXES:
+        raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send .txt, .md, .epub, .srt or .csv", "file")
+    return _SUFFIXES[suffix]
+
+
+def read_document(data: bytes, kind: str) -> Document:
+    """The passages of a document, in order; at least one. Blocking.
+
+    Raises InvalidDocument, which says what is wrong and, where there are lines, in which.
+    """
+    if kind not in READERS:
+        raise InvalidDocument(f"there is no kind {kind[:20]!r} of document; there are {', '.join(KINDS)}", "kind")
+    if len(data) > MAX_FILE:
+        raise InvalidDocument(f"the document has {len(data)} bytes; at most {MAX_FILE} are allowed", "file")
+    document = READERS[kind](data)
+    if not any(passage.text.strip() for passage in document.passages):
+        raise InvalidDocument("the document has no text to speak", "file")
+    return document

@@ -1,0 +1,148 @@
+"""EPUB: the chapters of the spine in order, as text; a zip from a stranger, read within limits."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from html.parser import HTMLParser
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from studio.projects.documents.passages import MAX_TEXT, Document, InvalidDocument, Passage
+from studio.unzip import InvalidArchive, opened, read_entry
+
+MAX_ENTRIES = 10_000
+MAX_ENTRY = 16 * 1024 * 1024
+"""Bytes that one chapter or index may unpack to."""
+MAX_UNPACKED = 96 * 1024 * 1024
+"""Bytes that all chapters may unpack to."""
+
+_PACKAGE = "{http://www.idpf.org/2007/opf}"
+_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_ROOT = ".//{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"
+_CHAPTERS = ("application/xhtml+xml", "text/html")
+_BLOCKS = frozenset((
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "figcaption",
+    "figure", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
+    "table", "td", "th", "tr", "ul",
+))  # fmt: skip
+_SILENT = frozenset((
+    "script", "style", "svg", "math", "nav", "rt", "rp", "head", "audio", "video", "object", "template",
+))  # fmt: skip
+_HEADINGS = ("h1", "h2")
+
+
+def read_epub(data: bytes) -> Document:
+    """Raises InvalidDocument for what is no EPUB, is locked, or unpacks to too much."""
+    try:
+        with opened(data, MAX_ENTRIES) as archive:
+            return _read(archive)
+    except InvalidArchive as error:
+        raise InvalidDocument(f"this is no EPUB that can be read: {error}", "file") from error
+
+
+def _read(archive: zipfile.ZipFile) -> Document:
+    container = _xml(archive, "META-INF/container.xml")
+    root = container.find(_ROOT)
+    if root is None:
+        raise InvalidDocument("this is no EPUB: its container names no package", "file")
+    package_path = root.get("full-path", "")
+    package = _xml(archive, package_path)
+    items = {item.get("id"): item for item in package.iter(f"{_PACKAGE}item")}
+    passages: list[Passage] = []
+    unpacked = characters = 0
+    read = set[str]()
+    for reference in package.iter(f"{_PACKAGE}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is None or item.get("media-type") not in _CHAPTERS or reference.get("linear") == "no":
+            continue
+        if "nav" in (item.get("properties") or "").split():
+            continue
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", ""))))
+        if path in read:  # the spine names a page once
+            continue
+        read.add(path)
+        page = _bytes(archive, path)
+        unpacked += len(page)
+        reader = _Reader()
+        reader.feed(page.decode("utf-8", "replace"))
+        reader.close()
+        found = reader.passages()
+        characters += sum(len(passage.text) for passage in found)
+        if unpacked > MAX_UNPACKED or characters > MAX_TEXT:
+            raise InvalidDocument(f"the EPUB has more than {MAX_TEXT} characters of text", "file")
+        passages += found
+    title = package.find(f".//{_TITLE}")
+    return Document(
+        tuple(passages), prose=True, title=" ".join((title.text or "").split()) if title is not None else ""
+    )
+
+
+def _bytes(archive: zipfile.ZipFile, name: str) -> bytes:
+    """One file of the archive, never more than MAX_ENTRY of it, whatever it says of itself."""
+    try:
+        info = archive.getinfo(name)
+    except KeyError:
+        raise InvalidDocument(f"the EPUB lacks a file that it names: {name[:200]!r}", "file") from None
+    data = read_entry(archive, info, MAX_ENTRY)
+    if b"<" not in data[:4096]:
+        raise InvalidDocument("the EPUB is locked by its seller (DRM): only an open one can be read", "file")
+    return data
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    data = _bytes(archive, name)
+    if b"<!ENTITY" in data:  # entities that grow on reading; no package has any
+        raise InvalidDocument(f"{name[:200]!r} in the EPUB declares entities", "file")
+    try:
+        return ElementTree.fromstring(data)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two of an encoding that there is not
+        raise InvalidDocument(f"{name[:200]!r} in the EPUB is malformed: {error}", "file") from None
+
+
+class _Reader(HTMLParser):
+    """A page's paragraphs; forgiving, as many a book is not well-formed."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._passages: list[Passage] = []
+        self._text: list[str] = []
+        self._heading = ""
+        self._silent = 0
+        self._noteref = 0
+
+    def passages(self) -> list[Passage]:
+        self._flush()
+        return self._passages
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _SILENT:
+            self._silent += 1
+        if tag == "a" and (self._noteref or dict(attrs).get("epub:type") == "noteref"):
+            self._noteref += 1
+        if tag in _BLOCKS:
+            self._flush()
+            self._heading = tag if tag in _HEADINGS else ""
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _BLOCKS:
+            self._flush()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SILENT:
+            self._silent = max(0, self._silent - 1)
+        if tag == "a":
+            self._noteref = max(0, self._noteref - 1)
+        if tag in _BLOCKS:
+            self._flush()
+            self._heading = ""
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent and not self._noteref:
+            self._text.append(data)
+
+    def _flush(self) -> None:
+        text = " ".join("".join(self._text).split())
+        self._text.clear()
+        if any(character.isalnum() for character in text):
+            self._passages.append(Passage(text, chapter=text if self._heading else ""))

@@ -1,0 +1,128 @@
+"""The one door to projects, for page, API and clients alike: documents in, parts asked for, and the whole as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from studio.errors import NotFinished
+from studio.library import Library
+from studio.library.projects.records import NewPart, Part, Project, ProjectSettings
+from studio.library.projects.repository import PartChanges, Which
+from studio.projects.documents import Document, into_parts
+from studio.projects.documents.parts import PART_BYTES
+from studio.projects.timeline import Timeline, lay_out
+from studio.projects.worker import Producer
+from studio.voices.resolver import VoiceShelf
+
+
+class ProjectDesk:
+    """What owners do with their projects; ``sees`` is as for Projects. Calls block for milliseconds, on any thread."""
+
+    def __init__(self, library: Library, producer: Producer, voices: VoiceShelf) -> None:
+        self.library = library
+        self._voices = voices
+        self._projects = library.projects
+        self._producer = producer
+
+    def create(
+        self,
+        owner: str,
+        document: Document,
+        kind: str,
+        title: str = "",
+        settings: ProjectSettings | None = None,
+        cast: Mapping[str, str] | None = None,
+        part_bytes: int = PART_BYTES,
+        start: bool = False,
+    ) -> Project:
+        """A project of a document's parts; lines of names in the cast, or of voices' names, get these voices.
+
+        ``start`` has them spoken at once. Raises InvalidDocument, InvalidRequest, and UnknownVoice for a voice of the
+        settings or the cast; a part may name one that is not there, and fails alone when its turn comes.
+        """
+        settings = settings or ProjectSettings()
+        self._check_voices(settings.voice, *(cast or {}).values())
+        known: dict[str, str | None] = {_fold(name): voice for name, voice in (cast or {}).items()}
+
+        def voice_of(name: str) -> str | None:
+            folded = _fold(name)
+            if folded not in known:
+                known[folded] = name if self.library.voices.exists(name) else None
+            return known[folded]
+
+        parts = [
+            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end)
+            for part in into_parts(document, voice_of, part_bytes)
+        ]
+        title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
+        project = self._projects.create(owner, title, kind, parts, settings)
+        return self.ask(project.id, owner, "missing") if start else project
+
+    def edit(
+        self,
+        project_id: str,
+        sees: str | None,
+        title: str | None,
+        settings: Callable[[ProjectSettings], ProjectSettings],
+    ) -> Project:
+        """Change title and settings, of which ``settings`` makes the new ones. Raises NotFound, InvalidRequest."""
+        before = self._projects.get(project_id, sees).settings
+        wanted = settings(before)
+        if wanted.voice != before.voice:
+            self._check_voices(wanted.voice)
+        return self._projects.edit(project_id, sees, title, None if wanted == before else wanted)
+
+    def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
+        """Raises NotFound, InvalidRequest."""
+        self._check_voices(changes.voice)
+        return self._projects.edit_part(project_id, sees, part_id, changes)
+
+    def _check_voices(self, *names: str | None) -> None:
+        for name in names:
+            if name:
+                self._voices.find(name)
+
+    def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
+        """Raises NotFound."""
+        project = self._projects.ask(project_id, sees, which)
+        self._producer.wake()
+        return project
+
+    def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
+        """Raises NotFound."""
+        project = self._projects.pause(project_id, sees, paused)
+        self._producer.wake()
+        return project
+
+    def cancel(self, project_id: str, sees: str | None) -> Project:
+        """Forget what is not spoken yet, end what is being spoken. Raises NotFound."""
+        project = self._projects.cancel(project_id, sees)
+        self._producer.stop_project(project_id)
+        return project
+
+    def delete(self, project_id: str, sees: str | None) -> None:
+        """Raises NotFound."""
+        self._projects.delete(project_id, sees)
+        self._producer.stop_project(project_id)
+
+    def seconds_left(self, project: Project) -> float | None:
+        """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
+        if project.state != "running" or project.pace is None:
+            return None
+        return project.characters_left * project.pace / max(1, self._producer.at_once)
+
+    def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
+        """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
+        project = self._projects.get(project_id, sees)
+        timeline = lay_out(self._projects.parts(project_id, sees), project.settings)
+        if not timeline.placed or (timeline.missing and not partial):
+            raise NotFinished(
+                f"{timeline.missing} of {sum(project.parts.values())} parts are not spoken as they are now; "
+                "have them spoken first, or ask for what there is with partial=true",
+                "partial",
+            )
+        return timeline
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())

@@ -1,0 +1,231 @@
+"""Speaks the parts of projects in the background: a few at once, in places that nobody else wants, through crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+
+import anyio
+from anyio import to_thread
+
+from engine import EngineError, EngineFull, EngineStopped
+from studio.audio.encode import WAV_HEADER, whole_wav
+from studio.background import Watch
+from studio.errors import (
+    Cancelled,
+    LibraryFull,
+    LibraryUnavailable,
+    LineFull,
+    NotReady,
+    StudioError,
+    TooManyRequests,
+    Unavailable,
+)
+from studio.library.projects.records import Job, PartTake
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.service import Speech, SpeechService
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.1
+"""How often a place is looked for while there is something to speak."""
+AGAIN_SECONDS = 1.0
+"""After the engine or the library could not be used; twice as long each time that a sound could not be kept …"""
+LONGEST_SECONDS = 60.0
+"""… up to this: to speak what then is thrown away costs the engine as much as a part that stays."""
+
+NOT_ITS_FAULT = (LineFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
+"""What says nothing of the part: it is tried again until it goes."""
+
+Note = Callable[[], None]
+"""Writes what became of a part into the library."""
+
+
+class Producer:
+    """The one worker of a library's projects. Made anywhere; `run` in the event loop of the speech door."""
+
+    def __init__(self, service: SpeechService, rows: int | None = None) -> None:
+        """``rows``: so many parts at once at most, 0 none; None is half of the engine's places."""
+        self._service = service
+        self._rows = rows
+        self._work = service.voices.library.project_work
+        self._wake = asyncio.Event()
+        self.watch = Watch("projects")
+        self._speaking: dict[asyncio.Task[None], Job] = {}
+        self._is_unsettled = False
+        """Whether a part may be said to be spoken that is not, because what became of it could not be noted."""
+        self._pause, self._not_before = AGAIN_SECONDS, 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def at_once(self) -> int:
+        """How many parts are spoken at the same time when nobody else speaks. Raises NotReady, Unavailable."""
+        places = self._service.host.engine().info.max_rows
+        return max(1, places // 2) if self._rows is None else self._rows
+
+    def wake(self) -> None:
+        """There is something to speak. From any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    def stop_project(self, project_id: str) -> None:
+        """End what is being spoken of a project. From any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._service.cancel_all, f"{project_id}.")
+
+    async def run(self) -> None:
+        """Speak until cancelled, or not at all without an engine; what was under way is begun again at the next start.
+
+        Raises LibraryUnavailable.
+        """
+        self._loop = asyncio.get_running_loop()
+        await to_thread.run_sync(self._work.recover)
+        if not await self._service.host.comes_up():
+            return
+        try:
+            while True:
+                self._wake.clear()
+                with anyio.move_on_after(await self._begin()):
+                    await self._wake.wait()
+        finally:
+            for task in self._speaking:
+                task.cancel()
+            await asyncio.gather(*self._speaking, return_exceptions=True)
+
+    async def _begin(self) -> float:
+        """Begin what there are places for; returns after how many seconds to look again if nothing wakes it."""
+        while True:
+            if (wait := self._not_before - time.monotonic()) > 0:
+                return wait
+            try:
+                if self._is_unsettled:
+                    await self._settle()
+                if len(self._speaking) >= self.at_once:
+                    return math.inf
+                if not self._has_place():
+                    return LOOK_SECONDS
+                job = await to_thread.run_sync(self._work.claim)
+            except (NotReady, Unavailable):
+                return AGAIN_SECONDS
+            except (sqlite3.Error, OSError) as error:
+                self.watch.went_wrong("the library cannot be used for projects", error)
+                return AGAIN_SECONDS
+            if job is None:
+                if not self._speaking:
+                    self._all_well()
+                return math.inf
+            task = asyncio.create_task(self._speak(job))
+            self._speaking[task] = job
+            task.add_done_callback(self._ended)
+
+    async def _settle(self) -> None:
+        """Put back in line what is said to be spoken and is not. Raises LibraryUnavailable."""
+        self._is_unsettled = False
+        try:
+            await to_thread.run_sync(self._work.recover, [job.part_id for job in self._speaking.values()])
+        except BaseException:
+            self._is_unsettled = True
+            raise
+
+    def _has_place(self) -> bool:
+        """Nobody waits, and one place stays free for whoever comes next, where there are several."""
+        stats, places = self._service.stats(), self._service.host.engine().info.max_rows
+        taken = max(stats.running, len(self._speaking))
+        return not stats.waiting and taken < max(1, places - 1)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._speaking[task]
+        self._wake.set()
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, Exception):
+            self._is_unsettled = True
+            self._hold_off("a part could not be spoken", error)
+
+    def _hold_off(self, what: str, error: Exception) -> None:
+        """Begin nothing for a while, the longer the more often this comes in a row."""
+        self.watch.went_wrong(what, error)
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_SECONDS)
+
+    def _all_well(self) -> None:
+        self.watch.went_well()
+        self._pause, self._not_before = AGAIN_SECONDS, 0.0
+
+    async def _speak(self, job: Job) -> None:
+        """Speak a part and note what became of it."""
+        try:
+            note = await self._attempt(job)
+        except Exception as error:
+            await to_thread.run_sync(self._work.failed, job, f"an error of the studio: {type(error).__name__}: {error}")
+            raise
+        await to_thread.run_sync(note)
+
+    async def _attempt(self, job: Job) -> Note:
+        """Speak a part; what is to be noted of it."""
+        settings, begun = job.settings, time.perf_counter()
+        try:
+            request = SpeechRequest(
+                text=job.text,
+                voice=job.voice or settings.voice,
+                format="wav",
+                seed=job.seed,
+                temperature=settings.temperature,
+                top_p=settings.top_p,
+                top_k=settings.top_k,
+                speed=settings.speed,
+            )
+            origin = Origin(f"{job.project_id}.{secrets.token_hex(6)}", job.owner, patient=True, background=True)
+            speech = await self._service.speak(request, origin)
+            async with aclosing(speech):
+                wav = b"".join([piece async for piece in speech.body])
+        except NOT_ITS_FAULT as error:
+            log.info("a part of %s waits: %s", job.project_id, error)
+            await asyncio.sleep(AGAIN_SECONDS)
+            return partial(self._work.release, job)
+        except Cancelled:
+            return partial(self._work.dropped, job)
+        except (StudioError, EngineError) as error:
+            return partial(self._work.failed, job, str(error))
+        return await self._keep(job, speech, wav, time.perf_counter() - begun)
+
+    async def _keep(self, job: Job, speech: Speech, wav: bytes, seconds: float) -> Note:
+        """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
+        samples = (len(wav) - WAV_HEADER) // 2
+        take = PartTake(
+            id=f"ptake_{secrets.token_hex(12)}",
+            part_id=job.part_id,
+            created=time.time(),
+            recipe=job.recipe,
+            voice=speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}",
+            seed=speech.seed,
+            finish_reason=speech.take.finish_reason,
+            audio="",
+            samples=samples,
+            sample_rate=speech.sample_rate,
+            characters=len(job.text),
+            work_s=seconds,
+        )
+        keep = partial(self._work.done, job, take, whole_wav(wav, speech.sample_rate))
+        try:
+            try:
+                await to_thread.run_sync(keep)
+            except LibraryFull:  # what was deleted has made room by now
+                await to_thread.run_sync(keep)
+        except (sqlite3.Error, OSError) as error:
+            self._hold_off("the sound of a part could not be kept", error)
+            return partial(self._work.release, job, f"the sound could not be kept: {error}")
+        self._all_well()
+        return _nothing
+
+
+def _nothing() -> None:
+    """What is left to be noted of a part that is done."""

@@ -1,0 +1,206 @@
+"""One take on its way to a listener: pulls sounds, encodes them, keeps its record; closing it cancels."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import anyio
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+
+from engine import EngineError
+from studio.audio.encode import Encoder
+from studio.audio.formats import open_encoder
+from studio.audio.tempo import Tempo
+from studio.errors import Cancelled, StudioError
+from studio.speech.performance import Sound
+from studio.takes.record import Take, Takes, TurnTime
+from studio.takes.recorder import Recording
+
+Result = TypeVar("Result")
+
+SILENCE_SECONDS = 0.1
+"""What is heard of a text that the model has no sound for, such as a full stop alone: players, and programs that
+expect a file, cannot do anything with an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredAs:
+    """The file that is asked for. ``sample_rate=None`` is the format's own; ``speed`` keeps the pitch."""
+
+    format: str
+    sample_rate: int | None
+    speed: float
+
+
+class Delivery:
+    """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
+
+    def __init__(
+        self, take: Take, takes: Takes, on_end: Callable[[Take], None], recording: Recording | None = None
+    ) -> None:
+        """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
+
+        ``recording`` gets the take's sound, and is closed then.
+        """
+        self._started = time.perf_counter()
+        self._takes = takes
+        self._on_end = on_end
+        self._source: AsyncGenerator[Sound, None] | None = None
+        self._source_rate = 1
+        self._samples = 0
+        self._first = b""
+        self._encoder: Encoder | None = None
+        self._tempo: Tempo | None = None
+        self._speed = 1.0
+        self._cancelled = asyncio.get_running_loop().create_future()
+        self._closed = False
+        self._take = take
+        self._recording = recording
+        takes.put(take)
+
+    @property
+    def take(self) -> Take:
+        return self._take
+
+    def cancel(self) -> None:
+        """End the take from outside: whoever waits for it gets Cancelled."""
+        if not self._cancelled.done():
+            self._cancelled.set_result(None)
+
+    def forget(self) -> None:
+        """Keep nothing of this take in the library."""
+        if self._recording is not None:
+            self._recording.drop()
+        self._recording = None
+
+    async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._cancelled}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Cancelled("the request was cancelled while it was under way")
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                with anyio.CancelScope(shield=True):
+                    await asyncio.gather(task, return_exceptions=True)
+
+    async def open(self, source: AsyncGenerator[Sound, None], source_rate: int, delivered: DeliveredAs) -> Encoder:
+        """Wait for the first encoded bytes, so that every refusal of the engine comes before them.
+
+        Raises Cancelled, and what the source raises.
+        """
+        self._source, self._source_rate, self._speed = source, source_rate, delivered.speed
+        while not self._first:
+            sound = await self._pull()
+            if self._encoder is None:
+                known = len(sound.pcm) if sound and sound.finish_reason and delivered.speed == 1 else None
+                self._encoder = open_encoder(delivered.format, source_rate, delivered.sample_rate, known)
+                self._tempo = None if delivered.speed == 1 else Tempo(delivered.speed, source_rate)
+            if sound is None:
+                break
+            self._first = await self._encode(sound.pcm)
+            self._account(sound)
+        assert self._encoder is not None
+        elapsed = (time.perf_counter() - self._started) * 1000
+        self._record(replace(self._take, state="speaking", first_audio_ms=elapsed))
+        return self._encoder
+
+    async def body(self) -> AsyncGenerator[bytes, None]:
+        """The file's bytes while they are made; leaving the iteration cancels the take."""
+        try:
+            if self._first:
+                yield self._first
+            while (sound := await self._pull()) is not None:
+                self._account(sound)
+                if piece := await self._encode(sound.pcm):
+                    yield piece
+            if piece := await self._encode(None):
+                yield piece
+            self._record(replace(self._take, state="finished"))
+        except BaseException as error:
+            await self.aclose(error)
+            raise
+        await self.aclose()
+
+    async def aclose(self, error: BaseException | None = None) -> None:
+        """Free the take's row if it still has one, and settle the record. Calling it again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._source is not None:
+            with anyio.CancelScope(shield=True):
+                await self._source.aclose()
+        if isinstance(error, (EngineError, StudioError)) and not isinstance(error, Cancelled):
+            self._record(replace(self._take, state="failed", error=str(error)))
+        elif not self._take.ended:
+            self._record(replace(self._take, state="cancelled"))
+        self._on_end(self._take)
+        if self._recording is not None:
+            self._recording.close(self._take, self._source_rate)
+
+    async def _pull(self) -> Sound | None:
+        assert self._source is not None
+        sound = await self.unless_cancelled(_next(self._source))
+        if sound is not None and sound.finish_reason and not self._samples + len(sound.pcm):
+            silence = np.zeros(round(SILENCE_SECONDS * self._speed * self._source_rate), np.float32)
+            return replace(sound, pcm=silence)
+        return sound
+
+    async def _encode(self, pcm: np.ndarray | None) -> bytes:
+        """Write samples, or finish the file where they are None."""
+        if self._encoder is None or not self._encoder.costly:
+            return self._convert(pcm)
+        return await to_thread.run_sync(self._convert, pcm, limiter=_threads())
+
+    def _convert(self, pcm: np.ndarray | None) -> bytes:
+        encoder, tempo = self._encoder, self._tempo
+        assert encoder is not None, "open() comes first"
+        if pcm is not None:
+            return encoder.write(self._record_sound(tempo.write(pcm) if tempo else pcm))
+        return (encoder.write(self._record_sound(tempo.finish())) if tempo else b"") + encoder.finish()
+
+    def _record_sound(self, pcm: np.ndarray) -> np.ndarray:
+        if self._recording is not None:
+            self._recording.write(pcm)
+        return pcm
+
+    def _account(self, sound: Sound) -> None:
+        self._samples += len(sound.pcm)
+        self._record(
+            replace(
+                self._take,
+                queue_ms=sound.waited * 1000,
+                generation_s=sound.worked,
+                audio_s=self._samples / self._source_rate,
+                frames=self._take.frames + sound.frames,
+                finish_reason=sound.finish_reason,
+                turns=tuple(self._as_heard(turn) for turn in sound.turns),
+            )
+        )
+
+    def _as_heard(self, turn: TurnTime) -> TurnTime:
+        return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)
+
+    def _record(self, take: Take) -> None:
+        self._take = take
+        self._takes.put(take)
+
+
+async def _next(source: AsyncGenerator[Sound, None]) -> Sound | None:
+    return await anext(source, None)
+
+
+@lru_cache(maxsize=1)
+def _threads() -> CapacityLimiter:
+    """As many encodings at a time as there are cores; more would only take turns."""
+    return CapacityLimiter(os.cpu_count() or 1)

@@ -1,0 +1,278 @@
+"""The one door to speech, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from anyio import to_thread
+
+from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
+from studio.background import Watch
+from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
+from studio.library import Voice
+from studio.speech.conversation import Conversation
+from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.host import EngineHost, HostStatus
+from studio.speech.limits import Limits
+from studio.speech.metrics import Metrics
+from studio.speech.performance import Performance
+from studio.speech.plan import Casting, plan_of
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.take_record import described
+from studio.takes.history import History
+from studio.takes.record import Take, Takes
+from studio.takes.recorder import Describe, Recorder, Retention
+from studio.voices.fetch import Fetcher
+from studio.voices.recogniser import Transcriber
+from studio.voices.references import References
+from studio.voices.resolver import Progress, VoiceShelf
+
+log = logging.getLogger(__name__)
+
+WARMED = 16
+"""Favourites that the engine is made to remember at the start."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Speech:
+    """An answer under way, its first bytes ready. Iterate ``body`` once; `aclose` in any case."""
+
+    request_id: str
+    media_type: str
+    sample_rate: int
+    """Hz, of the file."""
+    seed: int
+    voice: str
+    revision: int | None
+    """Of the voice; None for a clip of the request's own, for the random voice and for a dialogue."""
+    queue_ms: float
+    first_audio_ms: float
+    body: AsyncGenerator[bytes, None]
+    """The file's bytes while they are made. Leaving the iteration cancels the take."""
+    delivery: Delivery = field(repr=False)
+
+    @property
+    def take(self) -> Take:
+        """What is known of the take by now; complete once the body has ended."""
+        return self.delivery.take
+
+    async def aclose(self) -> None:
+        """End the take now. Calling it again, or after the body has ended, does nothing."""
+        await self.body.aclose()
+        await self.delivery.aclose()
+
+
+class SpeechService:
+    """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
+
+    def __init__(
+        self,
+        host: EngineHost,
+        voices: VoiceShelf,
+        limits: Limits | None = None,
+        retention: Retention | None = None,
+        fetcher: Fetcher | None = None,
+        transcriber: Transcriber | None = None,
+    ) -> None:
+        """``retention``: what stays of the takes in the library; None keeps none."""
+        self.transcriber = transcriber or Transcriber()
+        self.host = host
+        self.voices = voices
+        self.takes = Takes()
+        self._parts = Takes()  # of projects, which nobody lists
+        self.warming = Watch("warming")
+        self.background: list[Watch] = []
+        """How the work goes that nobody waits for."""
+        self.metrics = Metrics(host, self.background)
+        self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
+        if self.recorder:
+            self.background.append(self.recorder.watch)
+        self.history = History(voices.library, self.takes, self.recorder)
+        self._limits = limits or Limits(None, None)
+        self._references = References()
+        self._fetcher = fetcher or Fetcher()
+        self._active: dict[str, Delivery] = {}
+
+    @property
+    def status(self) -> HostStatus:
+        return self.host.status
+
+    def stats(self) -> EngineStats:
+        """The engine's counters. Raises NotReady, Unavailable."""
+        return self.host.engine().stats()
+
+    async def speak(
+        self, request: SpeechRequest, origin: Origin | None = None, history: list[Reference] | None = None
+    ) -> Speech:
+        """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
+
+        ``history`` is what was said before in a conversation; what is said now is added to it.
+        Raises InvalidRequest, UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
+        DegenerateSpeech and what Engine.speak raises.
+        """
+        origin = origin or Origin()
+        engine = self.host.engine()
+        plan = await to_thread.run_sync(plan_of, request, self.voices)
+        voice = plan.voice
+        sampling = request.sampling(voice.defaults if voice else {})
+        take = Take(origin.request_id, "waiting", plan.label, sampling.seed, time.time(), origin.caller)
+        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, plan.roles))
+        try:
+            own = partial(self._whose, engine, request, voice)
+            if plan.roles:
+                casting = Casting(self.voices, engine, request.sampling, sampling)
+                parts = await delivery.unless_cancelled(casting.parts(plan.roles, (plan.own, own)))
+                gap, budget = request.turn_gap, request.max_frames
+                sounds = Conversation(engine, parts, gap, budget, origin.patient).sounds()
+            else:
+                utterance = Utterance(request.text, await delivery.unless_cancelled(own()), sampling)
+                turns = [] if history is None else history
+                sounds = Performance(engine, plan.script, utterance, request.max_frames, turns, origin.patient).sounds()
+            as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
+            encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
+        except EngineFull as error:
+            refusal = LineFull(str(error), self._seconds_to_wait(engine))
+            delivery.forget()  # who is sent away ten times a second would push every real take out
+            await delivery.aclose(refusal)
+            raise refusal from error
+        except BaseException as error:
+            await delivery.aclose(error)
+            raise
+        return Speech(
+            request_id=take.id,
+            media_type=encoder.media_type,
+            sample_rate=encoder.sample_rate,
+            seed=sampling.seed,
+            voice=plan.label,
+            revision=voice.revision if voice and not plan.roles else None,
+            queue_ms=delivery.take.queue_ms or 0.0,
+            first_audio_ms=delivery.take.first_audio_ms or 0.0,
+            body=delivery.body(),
+            delivery=delivery,
+        )
+
+    def _open(self, take: Take, request: SpeechRequest, origin: Origin, describe: Describe) -> Delivery:
+        """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
+        if origin.background:
+            delivery = Delivery(take, self._parts, self._part_ended, None)
+        else:
+            self._limits.enter(origin.caller)
+            recording = self.recorder.open(describe) if self.recorder and request.store else None
+            delivery = Delivery(take, self.takes, self._ended, recording)
+        self._active[take.id] = delivery
+        return delivery
+
+    async def save_voice(self, save: Callable[[], Voice], progress: Progress | None = None) -> Voice:
+        """What ``save`` makes of the library, its codes with it if the engine is up, else at the first use of them.
+
+        ``save`` may block. Raises what it raises.
+        """
+        voice = await to_thread.run_sync(save)
+        if self.status.state == "ready":
+            try:
+                await self.voices.references(self.host.engine(), voice, progress)
+            except (EngineError, InvalidClip) as error:
+                # It is saved all the same; whoever speaks in it is told what is wrong.
+                log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
+        return voice
+
+    def check(self, request: SpeechRequest) -> None:
+        """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
+        if not request.has_clip:
+            self.voices.find(request.voice)
+
+    def line(self, caller: str) -> dict[str, object]:
+        """How full the engine and its line are, and which of the caller's own requests are under way.
+
+        Raises NotReady.
+        """
+        engine = self.host.engine()
+        stats = engine.stats()
+        return {
+            "object": "queue",
+            "running": stats.running,
+            "waiting": stats.waiting,
+            "max_rows": engine.info.max_rows,
+            "max_waiting": engine.info.max_waiting,
+            "requests": [take.as_json() for take in self.active(caller)],
+        }
+
+    def cancel(self, request_id: str) -> None:
+        """End a request that waits or speaks. Raises NotFound when there is none under way."""
+        delivery = self._active.get(request_id)
+        if delivery is None:
+            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
+        delivery.cancel()
+
+    def cancel_all(self, prefix: str) -> None:
+        """End every request under way whose id begins so."""
+        for request_id, delivery in self._active.items():
+            if request_id.startswith(prefix):
+                delivery.cancel()
+
+    @property
+    def at_a_time(self) -> int:
+        """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
+        rows = self.host.engine().info.max_rows
+        return rows if self._limits.at_a_time is None else min(rows, self._limits.at_a_time)
+
+    def active(self, caller: str) -> list[Take]:
+        """A caller's requests that wait or speak, oldest first."""
+        return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+
+    def close(self) -> None:
+        """Have the last takes written. Blocking, some seconds at most."""
+        if self.recorder is not None:
+            self.recorder.stop()
+
+    def _seconds_to_wait(self, engine: Engine) -> int:
+        """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
+        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(latest) / len(latest) if latest else 1.0
+        line = engine.stats().waiting / engine.info.max_rows + 1
+        return min(max(math.ceil(pace * line), 1), 30)
+
+    def _ended(self, take: Take) -> None:
+        self._limits.leave(take.caller)
+        self._part_ended(take)
+
+    def _part_ended(self, take: Take) -> None:
+        self._active.pop(take.id, None)
+        self.metrics.ended(take)
+
+    async def warm_voices(self) -> None:
+        """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.
+
+        Does nothing without an engine. Raises EngineError when it stops meanwhile, LibraryUnavailable.
+        """
+        if not await self.host.comes_up():
+            return
+        engine, favourites, troubles = self.host.engine(), 0, 0
+        for voice in await to_thread.run_sync(self.voices.first_choices):
+            favourites += voice.favourite
+            try:
+                references = await self.voices.references(engine, voice)
+                if voice.favourite and favourites <= WARMED:
+                    # One frame of each favourite: the engine then remembers its state after the reference.
+                    async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
+                        pass
+            except LibraryUnavailable:
+                raise
+            except (StudioError, InvalidUtterance) as error:
+                troubles += 1
+                self.warming.went_wrong(f"the voice {voice.name} cannot be made ready", error)
+        if not troubles:
+            self.warming.went_well()
+
+    async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
+        clip = request.clip
+        if request.clip_url is not None:
+            clip = await self._fetcher.fetch(request.clip_url)
+        if clip is not None and request.clip_text is not None:
+            return (await self._references.encode(engine, clip, request.clip_text, "ref_audio"),)
+        return () if voice is None else await self.voices.references(engine, voice)

@@ -1,0 +1,98 @@
+"""How takes look to API and page: the figures of a recent one, and all that is known of one that was kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from studio.errors import NotFound
+from studio.library import Library, StoredTake
+from studio.speech.request import OWN_CLIP
+from studio.takes.record import Take, TurnTime
+
+EXCERPT = 280
+"""Characters of a text that lists show."""
+
+
+def recent_json(take: Take) -> dict[str, object]:
+    """A take that is not in the library (yet): its figures; nobody knows its words any more."""
+    return take.as_json() | {
+        "stored": False,
+        "starred": False,
+        "voice_id": None,
+        "voice_revision": None,
+        "excerpt": "",
+        "seconds": round(take.audio_s, 3),
+        "audio": None,
+    }
+
+
+def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
+    """A take of the library as lists show it; ``audio`` is None where there is none or its file is gone. Blocking."""
+    timings = dict(take.timings)
+    figures = Take(
+        id=take.id,
+        state=take.state,  # type: ignore[arg-type]  # as it was written
+        voice=take.label,
+        seed=take.seed,
+        created=take.created,
+        finish_reason=take.finish_reason,
+        frames=take.frames,
+        error=take.error,
+    )
+    figures = replace(
+        figures,
+        queue_ms=timings.get("queue_ms"),
+        first_audio_ms=timings.get("first_audio_ms"),
+        generation_s=timings.get("generation_s"),
+        audio_s=timings.get("audio_s") or take.seconds,
+        turns=tuple(TurnTime(**turn) for turn in timings.get("turns", ())),
+    )
+    return figures.as_json() | {
+        "stored": True,
+        "starred": take.starred,
+        "voice_id": take.voice_id,
+        "voice_revision": take.revision,
+        "excerpt": take.text[:EXCERPT] + ("…" if len(take.text) > EXCERPT else ""),
+        "seconds": round(take.seconds, 3),
+        "audio": _audio_json(take, library),
+    }
+
+
+def whole_json(take: StoredTake, library: Library) -> dict[str, object]:
+    """All that is known; ``request`` says it again, and is None where a clip was spoken with, which is not kept."""
+    return stored_json(take, library) | {
+        "text": take.text,
+        "parameters": take.parameters,
+        "request": _request_again(take, library),
+    }
+
+
+def _request_again(take: StoredTake, library: Library) -> dict[str, object] | None:
+    wanted = {name: value for name, value in take.parameters.items() if value is not None}
+    if "cast" not in wanted:
+        wanted["voice"] = _address_now(take.voice_id, take.voice, library)
+    if wanted.get("voice") == OWN_CLIP:
+        return None
+    return {"input": take.text, "seed": take.seed} | wanted
+
+
+def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
+    if take.audio is None or not library.files.path(take.audio).exists():
+        return None
+    return {
+        "media_type": take.media_type,
+        "sample_rate": take.sample_rate,
+        "size": take.size,
+        "sha256": take.audio,
+    }
+
+
+def _address_now(voice_id: str | None, address: str, library: Library) -> str:
+    """Of the revision that spoke, under the name that the voice has today."""
+    name, _, revision = address.rpartition("@")
+    if voice_id is None or not name:
+        return address
+    try:
+        return f"{library.voices.get(voice_id).slug}@{revision}"
+    except NotFound:
+        return address

@@ -1,0 +1,205 @@
+"""The takes as somebody may see them: under way, recent and kept; listed, starred, deleted and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from anyio import to_thread
+
+from studio.errors import NotFound, UnderWay
+from studio.library import Library, StoredTake, TakeFilter
+from studio.takes.as_json import recent_json, stored_json, whole_json
+from studio.takes.record import Take, Takes
+from studio.takes.recorder import Recorder
+
+TakeJson = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TakePage:
+    data: list[TakeJson]
+    """Newest first."""
+    last_id: str | None
+    """What the next page comes after."""
+    has_more: bool
+
+
+class History:
+    """Used from one event loop. ``sees`` is the caller whose takes are meant; None means everybody's."""
+
+    def __init__(self, library: Library, recent: Takes, recorder: Recorder | None) -> None:
+        self._library = library
+        self._recent = recent
+        self._recorder = recorder
+
+    @property
+    def retention_json(self) -> TakeJson | None:
+        """What stays, and how long a deletion can be undone; None where no takes are kept."""
+        if self._recorder is None:
+            return None
+        kept = self._recorder.retention
+        return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self._library.takes.undo_seconds}
+
+    async def by_id(self, wanted: TakeFilter) -> TakeFilter:
+        """The same filter with its voice by id, so that names may change."""
+        if wanted.voice is None or "@" in wanted.voice:
+            return wanted
+        try:
+            voice = await to_thread.run_sync(self._library.voices.get, wanted.voice)
+        except NotFound:
+            return wanted  # one that is deleted, or clip, or random
+        return replace(wanted, voice=voice.id)
+
+    async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
+        """Takes that are kept and takes that are not, by their time. Raises NotFound when ``after`` is gone."""
+        await self._settle()
+        return await to_thread.run_sync(partial(self._page, self._recent.list(wanted.caller), wanted, limit, after))
+
+    async def get(self, take_id: str, sees: str | None) -> TakeJson:
+        """All that is known of a take. Raises NotFound."""
+        try:
+            take = await self.stored(take_id, sees)
+        except (NotFound, UnderWay):
+            return recent_json(self._recent.get(take_id, sees))
+        return await to_thread.run_sync(whole_json, take, self._library)
+
+    async def stored(self, take_id: str, sees: str | None) -> StoredTake:
+        """A take of the library. Raises NotFound, UnderWay."""
+        self._check(take_id, sees)
+        await self._settle(take_id)
+        return await to_thread.run_sync(self._library.takes.get, take_id, sees)
+
+    async def sound(self, take_id: str, sees: str | None) -> tuple[StoredTake, Path]:
+        """A take and its audio file. Raises NotFound when there is none, UnderWay."""
+        take = await self.stored(take_id, sees)
+        path = self._library.files.path(take.audio) if take.audio else None
+        if path is None or not await to_thread.run_sync(path.exists):
+            raise NotFound(f"the sound of take {take_id} is not in the library; speak it again", "take_id", "no_audio")
+        return take, path
+
+    async def sounds(self, wanted: TakeFilter, limit: int) -> list[tuple[StoredTake, Path]]:
+        """The newest takes that have audio, with its file."""
+        await self._settle()
+        takes = await to_thread.run_sync(self._library.takes.page, wanted, limit)
+        found = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
+        return [(take, path) for take, path in found if path.exists()]
+
+    async def star(self, take_id: str, starred: bool, sees: str | None) -> TakeJson:
+        """Star a take, or no longer. Raises NotFound, UnderWay."""
+        await self.stored(take_id, sees)
+        take = await to_thread.run_sync(self._library.takes.star, take_id, starred, sees)
+        return await to_thread.run_sync(whole_json, take, self._library)
+
+    async def delete(self, take_id: str, sees: str | None) -> None:
+        """Take it away; `restore` brings it back within the undo time. Raises NotFound, UnderWay."""
+        self._check(take_id, sees)
+        await self._settle(take_id)
+        gone = await to_thread.run_sync(self._library.takes.delete, TakeFilter(ids=(take_id,), caller=sees))
+        if not gone:
+            self._recent.get(take_id, sees)
+        self._recent.drop(take_id)
+
+    async def count(self, wanted: TakeFilter) -> int:
+        """How many kept takes there are of these."""
+        await self._settle()
+        return await to_thread.run_sync(self._library.takes.count, wanted)
+
+    async def delete_all(self, wanted: TakeFilter) -> list[str]:
+        """Take many away, at most as many as the library allows at once; their ids."""
+        await self._settle()
+        gone = await to_thread.run_sync(self._library.takes.delete, wanted)
+        for take_id in gone:
+            self._recent.drop(take_id)
+        return gone
+
+    async def restore(self, ids: list[str], sees: str | None) -> list[str]:
+        """Undo deletions; the ids of those that came back."""
+        return await to_thread.run_sync(self._library.takes.restore, ids, sees)
+
+    def _check(self, take_id: str, sees: str | None) -> None:
+        """Raises UnderWay for a take that waits or speaks."""
+        try:
+            ended = self._recent.get(take_id, sees).ended
+        except NotFound:
+            return
+        if not ended:
+            raise UnderWay(f"the take {take_id} is still being spoken; ask again when it has ended", "take_id")
+
+    async def _settle(self, take_id: str | None = None) -> None:
+        if self._recorder is not None:
+            await self._recorder.settle(take_id)
+
+    def _label(self, voice: str | None) -> str | None:
+        """How recent takes name a voice that is asked for by its id."""
+        try:
+            return voice and self._library.voices.get(voice).slug
+        except NotFound:
+            return voice
+
+    def _page(self, recent: list[Take], wanted: TakeFilter, limit: int, after: str | None) -> TakePage:
+        takes, label = self._library.takes, self._label(wanted.voice)
+        stored = takes.numbers([take.id for take in recent])
+        unstored = [take for take in recent if take.id not in stored]
+        places = dict(zip(unstored, self._places(unstored), strict=True))
+        end = None if after is None else self._place_of(after, places)
+        before = None if end is None else end.number + end.is_unstored  # unstored: its own number's take comes after it
+        kept = takes.page(wanted, limit + 1, before=before)
+        numbers = takes.numbers([take.id for take in kept])
+        found = [(_Place(numbers[take.id]), take) for take in kept] + [
+            (place, take)
+            for take, place in places.items()
+            if _fits(take, wanted, label) and (end is None or place < end)
+        ]
+        found.sort(key=lambda each: each[0], reverse=True)
+        data = [
+            recent_json(take) if isinstance(take, Take) else stored_json(take, self._library)
+            for _, take in found[:limit]
+        ]
+        last = str(data[-1]["id"]) if data else None
+        data.sort(key=lambda take: cast(int, take["created"]), reverse=True)
+        return TakePage(data, last, len(found) > limit)
+
+    def _places(self, unstored: list[Take]) -> list[_Place]:
+        numbers = self._library.takes.number_at([take.created for take in unstored])
+        return [_Place(number, True, take.created, take.id) for number, take in zip(numbers, unstored, strict=True)]
+
+    def _place_of(self, take_id: str, places: Mapping[Take, _Place]) -> _Place:
+        """Raises NotFound."""
+        for take, place in places.items():
+            if take.id == take_id:
+                return place
+        number = self._library.takes.numbers([take_id]).get(take_id)
+        if number is None:
+            raise NotFound(f"there is no take {take_id[:80]!r}", "after")
+        return _Place(number)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class _Place:
+    """Where a take stands among all: the larger, the newer. What is not in the library stands right behind the newest
+    of the library's takes that began before it, among others there by its own time."""
+
+    number: int
+    is_unstored: bool = False
+    created: float = 0.0
+    take_id: str = ""
+
+
+def _fits(take: Take, wanted: TakeFilter, label: str | None) -> bool:
+    """Whether a take answers the question, so far as it is known without its words; ``label`` is the voice's."""
+    return (
+        not (wanted.query.strip() or wanted.starred)
+        and (label is None or label in take.voice.split(", "))
+        and (wanted.since is None or take.created >= wanted.since)
+        and (wanted.until is None or take.created < wanted.until)
+        and (wanted.ids is None or take.id in wanted.ids)
+    )
+
+
+def spare_starred(wanted: TakeFilter) -> TakeFilter:
+    """The same, without starred takes unless they are asked for by name: what clears up must not take favourites."""
+    return wanted if wanted.ids is not None or wanted.starred else replace(wanted, starred=False)

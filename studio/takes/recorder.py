@@ -1,0 +1,219 @@
+"""Keeps takes: what was spoken goes into the library on a thread of its own, so that no disk ever slows speech."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from studio.audio.encode import pcm16, wav_header
+from studio.background import Watch
+from studio.errors import LibraryFull
+from studio.library import Library, StoredTake
+from studio.takes.record import Take
+
+log = logging.getLogger(__name__)
+
+MAX_HELD = 256 * 2**20
+"""Bytes of sound, under way and waiting for the disk; takes beyond it are kept without their sound."""
+MAX_WAITING = 1000
+"""Takes that wait for the disk; those beyond it are not kept."""
+BATCH = 32
+PATIENCE = 5.0
+"""Seconds that somebody who asks for a take waits for the disk."""
+
+Outcome = Literal["kept", "soundless", "lost"]
+Describe = Callable[[Take], StoredTake]
+"""What is to be kept of a take that has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What stays: all starred takes, and the newest others."""
+
+    takes: int
+    """0 keeps none."""
+    bytes: int
+    """Of the audio of those that are not starred."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Job:
+    take: StoredTake
+    sound: list[bytes] = field(repr=False)
+    size: int
+    """Bytes of the sound."""
+    done: Future[None] = field(default_factory=Future)
+
+
+class Recorder:
+    """Writes takes into a library, in the order in which they end. Any thread may use it."""
+
+    def __init__(self, library: Library, retention: Retention, count: Callable[[Outcome], None]) -> None:
+        """``count`` hears, on any thread, what became of each take."""
+        self._takes = library.takes
+        self.retention = retention
+        self._count = count
+        self.watch = Watch("recorder")
+        self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._pending: dict[str, Future[None]] = {}
+        self._held = 0
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def open(self, describe: Describe) -> Recording:
+        """A recording of one take, to be closed when it ends."""
+        recording = Recording(self, describe)
+        with self._lock:
+            self._open.add(recording)
+        return recording
+
+    async def settle(self, take_id: str | None = None) -> None:
+        """Wait until a take that has ended, or each that has, is written; PATIENCE at most."""
+        with self._lock:
+            pending = [done for each, done in self._pending.items() if take_id in (None, each)]
+        if pending:
+            await asyncio.wait([asyncio.wrap_future(done) for done in pending], timeout=PATIENCE)
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Write what waits and end. Blocking, ``seconds`` at most."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join(seconds)
+            if left := len(self._pending):
+                log.error("%d takes are not kept: the disk was too slow for them at the end", left)
+
+    def hold(self, size: int) -> bool:
+        """Ask for room in memory; False when there is none. A negative size gives room back."""
+        with self._lock:
+            if size > 0 and self._held + size > MAX_HELD:
+                return False
+            self._held += size
+            return True
+
+    def put(self, take: StoredTake, sound: list[bytes], size: int) -> None:
+        """Have a take written; never blocks."""
+        job = _Job(take, sound, size)
+        with self._lock:
+            is_full = len(self._pending) >= MAX_WAITING
+            if not is_full:
+                self._pending[take.id] = job.done
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+                self._thread.start()
+        if is_full:
+            self.hold(-size)
+            self._count("lost")
+            log.warning("the take %s is not kept: %d wait for the disk already", take.id, MAX_WAITING)
+            return
+        self._jobs.put(job)
+
+    def forget(self, recording: Recording) -> None:
+        """A recording that has ended, whatever became of it."""
+        with self._lock:
+            self._open.discard(recording)
+
+    def check(self) -> tuple[int, int]:
+        """Bytes of sound as they were counted, and as they are held when nothing is recorded or waits for the disk.
+
+        From then on the count is right: else a mistake in it would some day leave no take its sound.
+        """
+        with self._lock:
+            counted = self._held
+            if self._open or self._pending:
+                return counted, counted
+            self._held = 0
+        if counted:
+            log.error("%d bytes of sound were counted and none are held; the count is put right", counted)
+        return counted, 0
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            batch = [self._jobs.get()]
+            while len(batch) < BATCH and not self._jobs.empty():
+                batch.append(self._jobs.get())
+            stopping = None in batch
+            jobs = [job for job in batch if job is not None]
+            failures = self.watch.status.failures
+            for job in jobs:
+                self._write(job)
+            with self.watch.guarded("old takes could not be removed"):
+                self._takes.purge()
+                self._takes.keep_newest(self.retention.takes, self.retention.bytes)
+            if self.watch.status.failures == failures:
+                self.watch.went_well()
+            for job in jobs:
+                with self._lock:
+                    self._pending.pop(job.take.id, None)
+                job.done.set_result(None)
+            self.check()
+
+    def _write(self, job: _Job) -> None:
+        outcome: Outcome = "lost"
+        with self.watch.guarded("a take could not be kept"):
+            header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""
+            sound = b"".join([header, *job.sound])
+            try:
+                self._takes.add(job.take, sound)
+            except LibraryFull:  # what was deleted has made room by now
+                self._takes.add(job.take, sound)
+            outcome = "kept" if sound or not job.take.frames else "soundless"
+        self._count(outcome)
+        job.sound.clear()
+        self.hold(-job.size)
+
+
+class Recording:
+    """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
+
+    def __init__(self, recorder: Recorder, describe: Describe) -> None:
+        self._recorder = recorder
+        self._describe = describe
+        self._sound: list[bytes] = []
+        self._size = 0
+        self._is_whole = True
+
+    def write(self, pcm: np.ndarray) -> None:
+        """Add (samples,) float32."""
+        piece = pcm16(pcm) if self._is_whole else b""
+        if not piece:
+            return
+        if self._recorder.hold(len(piece)):
+            self._sound.append(piece)
+            self._size += len(piece)
+        else:  # half of a take would sound like a fault of the model: rather none of it
+            self._drop()
+            self._is_whole = False
+
+    def close(self, take: Take, sample_rate: int) -> None:
+        """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz."""
+        try:
+            stored = self._describe(take)
+            if self._sound:
+                seconds = self._size / 2 / sample_rate
+                stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
+        except BaseException:
+            self.drop()
+            raise
+        self._recorder.put(stored, self._sound, self._size)
+        self._recorder.forget(self)
+
+    def drop(self) -> None:
+        """Keep nothing of it."""
+        self._drop()
+        self._recorder.forget(self)
+
+    def _drop(self) -> None:
+        self._recorder.hold(-self._size)
+        self._sound.clear()
+        self._size = 0

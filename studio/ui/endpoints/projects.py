@@ -1,0 +1,143 @@
+"""The endpoints of gradio_client for projects, /batch_submit and /batch_status; names and arguments are frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from anyio import to_thread
+
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.errors import InvalidRequest, StudioError
+from studio.library.projects.records import Project, ProjectSettings
+from studio.library.projects.repository import MAX_PAUSE
+from studio.projects.documents import Document, Passage, kind_of, read_document
+from studio.projects.service import ProjectDesk
+from studio.speech.request import PAGE
+from studio.ui.handout import sent_file
+
+USUAL = ProjectSettings()
+
+
+class BatchDoors:
+    """What the endpoints do; a caller's projects are those that it has over HTTP."""
+
+    def __init__(self, desk: ProjectDesk) -> None:
+        self._desk = desk
+
+    async def submit(
+        self,
+        texts: list[str] | None = None,
+        document: str | None = None,
+        voice: str = "",
+        title: str = "",
+        pause: float = USUAL.pause,
+        speed: float = 1.0,
+        request: gr.Request | None = None,
+    ) -> dict[str, object]:
+        """Have a list of texts, or a document, spoken in the background; gives the project with its id."""
+        try:
+            read, kind = await to_thread.run_sync(_read, texts, document)
+            pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
+            settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
+            project = await to_thread.run_sync(
+                lambda: self._desk.create(_caller(request), read, kind, title, settings, start=True)
+            )
+        except StudioError as error:
+            raise _refusal(error) from error
+        return self._told(project)
+
+    async def status(self, project_id: str = "", request: gr.Request | None = None) -> dict[str, object]:
+        """How a project stands, part by part; the sound is at GET /v1/projects/{id}/audio."""
+        try:
+            project = await to_thread.run_sync(self._desk.library.projects.get, project_id, _sees(request))
+            parts = await to_thread.run_sync(self._desk.library.projects.parts, project_id, _sees(request))
+        except StudioError as error:
+            raise _refusal(error) from error
+        told = [
+            {
+                "number": part.position,
+                "state": part.state,
+                "error": part.error,
+                "seconds": part.take.seconds if part.take else None,
+            }
+            for part in parts
+        ]
+        return self._told(project) | {"items": told}
+
+    def _told(self, project: Project) -> dict[str, object]:
+        return {
+            "id": project.id,
+            "title": project.title,
+            "state": project.state,
+            "parts": {"total": sum(project.parts.values())} | project.parts,
+            "seconds": project.seconds,
+            "audio": f"/v1/projects/{project.id}/audio",
+        }
+
+
+def add_batch_doors(desk: ProjectDesk) -> None:
+    """Add the endpoints to the Blocks being built; their components are never shown."""
+    doors = BatchDoors(desk)
+    with gr.Column(visible=False):
+        inputs = [
+            gr.JSON([], label="texts"),
+            sent_file("document"),
+            gr.Textbox("", label="voice"),
+            gr.Textbox("", label="title"),
+            gr.Number(USUAL.pause, label="pause"),
+            gr.Number(1.0, label="speed"),
+        ]
+        project_id, facts = gr.Textbox("", label="project_id"), gr.JSON(label="project")
+        trigger = gr.Button()
+    trigger.click(
+        doors.submit,
+        inputs,
+        facts,
+        api_name="batch_submit",
+        api_description="Have texts, or a document (.txt, .md, .epub, .srt, .csv), spoken in the background.",
+    )
+    trigger.click(
+        doors.status,
+        project_id,
+        facts,
+        api_name="batch_status",
+        api_description="How a project of /batch_submit stands.",
+    )
+
+
+def _read(texts: object, document: str | None) -> tuple[Document, str]:
+    if document is not None:
+        if texts:
+            raise InvalidRequest("give either texts or a document, not both", "texts")
+        return read_document(Path(document).read_bytes(), kind := kind_of(document)), kind
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
+        raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
+    return Document(tuple(Passage(text) for text in texts), prose=False), "items"
+
+
+def _within(value: float, low: float, high: float, name: str) -> float:
+    if not low <= value <= high:
+        raise InvalidRequest(f"{name} must be from {low:g} to {high:g}", name)
+    return value
+
+
+def _caller(request: gr.Request | None) -> str:
+    """Who asks, as the layer before page and API has named it."""
+    return str(_state(request).get("caller", PAGE))
+
+
+def _sees(request: gr.Request | None) -> str | None:
+    """Whose projects are meant; None is everybody's."""
+    sees: str | None = _state(request).get("sees")
+    return sees
+
+
+def _state(request: gr.Request | None) -> dict[str, Any]:
+    scope = getattr(getattr(request, "request", None), "scope", {})
+    return dict(scope.get("state", {}))
+
+
+def _refusal(error: Exception) -> gr.Error:
+    return gr.Error(str(error), title="The studio could not do this", print_exception=False)

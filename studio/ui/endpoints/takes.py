@@ -1,0 +1,102 @@
+"""The named endpoints of the history for gradio_client: a list of takes, and one take with its sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gradio as gr
+
+from studio.errors import StudioError
+from studio.library import StoredTake, TakeFilter
+from studio.takes.export import STORED, encoded
+from studio.takes.history import History
+from studio.ui.handout import Handout
+
+MAX_LIST = 200
+PIECE = 1 << 20
+"""Bytes copied at a time."""
+
+
+class TakeDoors:
+    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+
+    def __init__(self, history: History, handout: Handout) -> None:
+        self._history = history
+        self._handout = handout
+
+    async def history_list(
+        self,
+        request: gr.Request,
+        query: str = "",
+        voice: str = "",
+        starred: bool = False,
+        limit: float = 50,
+        after: str = "",
+    ) -> dict[str, object]:
+        """Takes, newest first, as GET /v1/takes lists them; starred: those alone."""
+        if not 1 <= limit <= MAX_LIST:
+            raise _refusal(f"limit must be from 1 to {MAX_LIST}")
+        wanted = TakeFilter(query, voice or None, starred or None, caller=request.state.sees)
+        try:
+            page = await self._history.page(await self._history.by_id(wanted), int(limit), after or None)
+        except StudioError as error:
+            raise _refusal(str(error)) from error
+        return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
+
+    async def take_get(self, request: gr.Request, take_id: str = "") -> tuple[str | None, dict[str, object]]:
+        """A take's WAV file, if it has one, and all that is known of it."""
+        sees = request.state.sees
+        try:
+            facts = await self._history.get(take_id.strip(), sees)
+            if not facts["audio"]:
+                return None, facts
+            take, path = await self._history.sound(take_id.strip(), sees)
+            # Its name has none of the take's words: others can list the folder of a temporary file.
+            return await self._handout.write(f"{take.id}.{STORED}", _sound(take, path)), facts
+        except (StudioError, FileNotFoundError) as error:
+            raise _refusal(str(error)) from error
+
+
+def add_take_doors(history: History, handout: Handout) -> None:
+    """Add the endpoints to the Blocks being built; their components are never shown."""
+    doors = TakeDoors(history, handout)
+    with gr.Column(visible=False):
+        question = [
+            gr.Textbox("", label="query"),
+            gr.Textbox("", label="voice"),
+            gr.Checkbox(False, label="starred"),
+            gr.Number(50, label="limit", precision=0),
+            gr.Textbox("", label="after"),
+        ]
+        take_id = gr.Textbox("", label="take_id")
+        file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
+        trigger = gr.Button()
+    trigger.click(
+        doors.history_list,
+        question,
+        facts,
+        api_name="history_list",
+        api_description="Takes, newest first: by a part of the text, a voice, or starred ones alone; paged by `after`.",
+    )
+    trigger.click(
+        doors.take_get,
+        take_id,
+        [file, facts],
+        api_name="take_get",
+        api_description="One take by its id: its sound as a WAV file, and its text, parameters and figures.",
+    )
+
+
+def _sound(take: StoredTake, path: Path) -> Iterator[bytes]:
+    """The bytes of the WAV file."""
+    if take.media_type != "audio/wav":
+        yield from encoded(path, take.media_type, STORED)
+        return
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _refusal(words: str) -> gr.Error:
+    return gr.Error(words, title="The studio could not give this", print_exception=False)

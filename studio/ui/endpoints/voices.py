@@ -1,0 +1,242 @@
+"""The named endpoints for gradio_client about voices, over the library of page and API; frozen as those of speech."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import gradio as gr
+from anyio import to_thread
+from gradio.components import Component
+
+from engine import EngineError
+from studio.audio.encode import pcm16, wav_header
+from studio.errors import InvalidRequest, NotFound, StudioError
+from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
+from studio.library.checks import MAX_TEXT, clean_language
+from studio.speech.service import SpeechService
+from studio.ui.handout import Handout, sent_file
+from studio.voices.advisor import cut_json
+from studio.voices.as_json import voice_json
+from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.voices.pack import export_voice, import_pack
+from studio.voices.transcript import compare
+
+WHOLE = 0.0
+"""As the end of a cut: the clip's end."""
+MIXED = -1
+"""As its channel: all of them as one."""
+
+Json = dict[str, Any]
+Does = TypeVar("Does", bound=Callable[..., Any])
+
+
+class VoiceDoors:
+    """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
+
+    def __init__(self, service: SpeechService, handout: Handout) -> None:
+        self._service = service
+        self._handout = handout
+        self._library = service.voices.library
+
+    def voice_get(self, voice: str = "default") -> Json:
+        """A voice in full, by id, slug or name, "@" and a revision after it if wanted."""
+        return voice_json(self._library.voices.get(self._meant(voice)))
+
+    async def voice_create(
+        self,
+        name: str = "",
+        audio: str | None = None,
+        text: str = "",
+        start: float = 0.0,
+        end: float = WHOLE,
+        gain_db: float = 0.0,
+        channel: float = MIXED,
+        description: str = "",
+        tags: str = "",
+        language: str = "",
+        licence: str = "",
+        consent: str = "",
+    ) -> Json:
+        """Make a voice of a clip and the words in it; the words of a consent are recorded with it."""
+        intake = await _take_in(audio, text, _cut(start, end, gain_db, channel))
+        draft = VoiceDraft(
+            name=name,
+            description=description,
+            tags=tuple(tags.split(",")),
+            language=language,
+            licence=licence,
+            consent=NewConsent(name, language, consent) if consent.strip() else None,
+        )
+        sample = intake.sample(text)
+        return voice_json(await self._service.save_voice(lambda: self._library.voices.create(draft, [sample])))
+
+    def voice_update(
+        self,
+        voice: str = "",
+        name: str | None = None,
+        description: str | None = None,
+        tags: str | None = None,
+        language: str | None = None,
+        licence: str | None = None,
+        favourite: bool | None = None,
+        defaults: Json | None = None,
+    ) -> Json:
+        """Change what is said of a voice; None leaves it as it is. defaults: such as {"temperature": 0.7}."""
+        found = self._library.voices.get(voice)
+        changes = VoiceChanges(
+            name=name,
+            description=description,
+            tags=None if tags is None else tuple(tags.split(",")),
+            language=language,
+            licence=licence,
+            favourite=favourite,
+            defaults=defaults,
+        )
+        return voice_json(self._library.voices.edit(found.id, changes))
+
+    def voice_delete(self, voice: str = "") -> Json:
+        """Delete a voice; for undo_seconds it can be brought back by its id over HTTP."""
+        found = self._library.voices.delete(voice)
+        return {"id": found.id, "deleted": True, "undo_seconds": self._library.voices.undo_seconds}
+
+    async def voice_export(self, voice: str = "") -> str:
+        """A voice as one .fishvoice file."""
+        found = await to_thread.run_sync(self._library.voices.get, voice)
+        pack = await to_thread.run_sync(export_voice, self._library, found.address)
+        return await self._handout.write(f"{found.slug}.fishvoice", [pack])
+
+    async def voice_import(self, pack: str | None = None, name: str = "") -> Json:
+        """Put a .fishvoice file into the library, under another name if one is given."""
+        if pack is None:
+            raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
+        data = await to_thread.run_sync(Path(pack).read_bytes)
+        return voice_json(
+            await self._service.save_voice(lambda: import_pack(self._library, data, name.strip() or None))
+        )
+
+    async def voice_preview(self, voice: str = "default", sample: float = 0) -> str:
+        """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
+        slug, wav = await to_thread.run_sync(self._preview, voice, sample)
+        return await self._handout.write(f"{slug}.wav", [wav])
+
+    def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
+        found = self._library.voices.get(self._meant(voice))
+        if not 0 <= int(sample) < len(found.samples):
+            raise NotFound(f"the voice {found.name!r} has no sample number {int(sample)}", "sample")
+        chosen = found.samples[int(sample)]
+        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        return found.slug, wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
+
+    async def analyze_reference(
+        self,
+        audio: str | None = None,
+        text: str = "",
+        start: float = 0.0,
+        end: float = WHOLE,
+        gain_db: float = 0.0,
+        channel: float = MIXED,
+    ) -> Json:
+        """Judge a clip before it is saved: score, findings with fixes, figures, and the cut that was judged."""
+        intake = await _take_in(audio, text, _cut(start, end, gain_db, channel))
+        return {"seconds": intake.clip.seconds, "cut": cut_json(intake.cut)} | intake.advice.as_json()
+
+    async def transcribe(self, audio: str | None = None, language: str = "", text: str = "") -> Json:
+        """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
+        intake = await _take_in(audio, text, Cut())
+        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(language))
+        marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT]) if text.strip() else ()
+        return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
+
+    def _meant(self, voice: str) -> str:
+        """OpenAI's names and "default" mean one of ours."""
+        found = self._service.voices.find(voice)
+        if found is None:
+            raise NotFound(f"{voice!r} is drawn anew for every take: it has nothing to show", "voice")
+        return f"{found.id}@{found.revision}"
+
+
+def add_voice_doors(service: SpeechService, handout: Handout) -> None:
+    """Add the endpoints to the Blocks being built; their components are never shown."""
+    doors = VoiceDoors(service, handout)
+    with gr.Column(visible=False):
+        told, sound, pack = gr.JSON(), gr.Audio(type="filepath"), gr.File(type="filepath")
+        trigger = gr.Button()
+
+        def text(label: str, value: str = "") -> gr.Textbox:
+            return gr.Textbox(value, label=label)
+
+        def number(label: str, value: float = 0) -> gr.Number:
+            return gr.Number(value, label=label)
+
+        def audio() -> gr.Audio:
+            return gr.Audio(label="audio", type="filepath")
+
+        cut: list[Component] = [number("start"), number("end"), number("gain_db"), number("channel", MIXED)]
+        said: list[Component] = [text(name) for name in ("description", "tags", "language", "licence")]
+        changes: list[Component] = [
+            gr.Textbox(None, label=name) for name in ("name", "description", "tags", "language", "licence")
+        ]
+        changes += [gr.Dropdown([True, False], value=None, label="favourite"), gr.JSON(None, label="defaults")]
+        inputs: dict[Callable[..., Any], tuple[list[Component], Component]] = {
+            doors.voice_get: ([text("voice", "default")], told),
+            doors.voice_create: ([text("name"), audio(), text("text"), *cut, *said, text("consent")], told),
+            doors.voice_update: ([text("voice"), *changes], told),
+            doors.voice_delete: ([text("voice")], told),
+            doors.voice_export: ([text("voice")], pack),
+            doors.voice_import: ([sent_file("pack"), text("name")], told),
+            doors.voice_preview: ([text("voice", "default"), number("sample")], sound),
+            doors.analyze_reference: ([audio(), text("text"), *cut], told),
+            doors.transcribe: ([audio(), text("language"), text("text")], told),
+        }
+    for does, (components, output) in inputs.items():
+        trigger.click(
+            _refusing(does),
+            components,
+            output,
+            api_name=does.__name__,
+            api_description=does.__doc__,
+            concurrency_limit=None,  # the library and the engine keep their own order
+        )
+
+
+def _cut(start: float, end: float, gain_db: float, channel: float) -> Cut:
+    return Cut(start, end or None, gain_db, None if channel < 0 else int(channel))
+
+
+async def _take_in(audio: str | None, text: str, cut: Cut) -> Intake:
+    """A clip as it is cut, or as is suggested when nothing is said and it is too long."""
+    if audio is None:
+        raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
+    data = await to_thread.run_sync(Path(audio).read_bytes)
+    if not cut.start and cut.end is None:
+        span = await to_thread.run_sync(suggest_span, data, "audio")
+        cut = replace(cut, start=span.start, end=span.end)
+    return await to_thread.run_sync(take_in, data, text, cut, "audio")
+
+
+def _refusing(does: Does) -> Does:
+    """The same, with refusals told in words."""
+
+    def told(error: StudioError | EngineError) -> gr.Error:
+        return gr.Error(str(error), title="The studio could not do this", print_exception=False)
+
+    @wraps(does)
+    async def later(*values: Any) -> Any:
+        try:
+            return await does(*values)
+        except (StudioError, EngineError) as error:
+            raise told(error) from error
+
+    @wraps(does)
+    def at_once(*values: Any) -> Any:
+        try:
+            return does(*values)
+        except (StudioError, EngineError) as error:
+            raise told(error) from error
+
+    return cast(Does, later if inspect.iscoroutinefunction(does) else at_once)

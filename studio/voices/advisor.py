@@ -1,0 +1,212 @@
+"""The advisor: what is good and bad about a reference clip, in plain words, with a fix where there is one."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from studio.audio.read import Clip
+from studio.library.records import Cut
+from studio.voices.measure import Figures, decibel, measure
+
+Severity = Literal["bad", "poor", "hint"]
+
+PENALTIES: dict[Severity, int] = {"bad": 35, "poor": 15, "hint": 5}
+TAIL = 0.4
+"""Seconds of silence to keep around speech: less and words bleed into what is spoken, more teaches pauses."""
+SPEECH_DB = -22.0
+"""The level that a gain fix aims at."""
+
+_WIDE_FROM = "\u2e80"
+"""From here on letters without case are ideographs, kana and hangul, each about as long as 2.5 others."""
+SLOW, FAST = 5.0, 27.0
+"""Letters a second that a person speaks; outside of these the words are hardly those of the clip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know of a clip."""
+
+    code: str
+    severity: Severity
+    message: str
+    fix: str | None = None
+    """What the fix would do, in words, if there is one."""
+    cut: Cut | None = None
+    """How to use the clip so that this is mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A score from 0 to 100, the reasons for it, what was measured, and the cut with every fix in it."""
+
+    score: int
+    findings: tuple[Finding, ...]
+    figures: dict[str, float]
+    fixed: Cut
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "score": self.score,
+            "findings": [
+                {
+                    "code": finding.code,
+                    "severity": finding.severity,
+                    "message": finding.message,
+                    "fix": finding.fix,
+                    "cut": None if finding.cut is None else cut_json(finding.cut),
+                }
+                for finding in self.findings
+            ],
+            "figures": self.figures,
+            "fixed": cut_json(self.fixed),
+        }
+
+
+def advise(clip: Clip, text: str, cut: Cut) -> Advice:
+    """Judge a clip as cut, and the words that are said to be in it (blank: unknown)."""
+    figures = measure(clip.pcm, clip.sample_rate)
+    findings = tuple(_findings(clip, figures, text, cut))
+    fixed = cut
+    for finding in findings:
+        if finding.cut is not None:
+            fixed = _merge(fixed, finding.cut, cut)
+    score = max(0, 100 - sum(PENALTIES[finding.severity] for finding in findings))
+    return Advice(score, findings, figures.as_dict() | _rate_figure(text, figures), fixed)
+
+
+def cut_json(cut: Cut) -> dict[str, float | None]:
+    return {"start": cut.start, "end": cut.end, "gain_db": cut.gain_db, "channel": cut.channel}
+
+
+def letters_per_second(text: str, seconds: float) -> float:
+    """Letters and digits a second; an ideograph, kana or hangul counts as 2.5."""
+    weight = 0.0
+    for sign in text:
+        if unicodedata.category(sign)[0] in "LN":
+            weight += 2.5 if sign >= _WIDE_FROM and unicodedata.category(sign) == "Lo" else 1
+    return weight / max(seconds, 0.1)
+
+
+def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Finding]:
+    yield from _length(figures)
+    yield from _channels(clip, cut)
+    yield from _level(figures, cut)
+    yield from _noise(figures)
+    yield from _ends(figures, cut, clip)
+    yield from _words(figures, text)
+
+
+def _length(figures: Figures) -> Iterator[Finding]:
+    speech = figures.seconds - figures.head - figures.tail
+    if speech < 3:
+        yield Finding("short", "poor", f"Only {speech:.1f} s of speech; 5 to 20 s make a better likeness.")
+    elif speech < 5:
+        yield Finding("short", "hint", f"{speech:.1f} s of speech are enough; 5 to 20 s are better.")
+
+
+def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
+    levels = clip.channel_levels
+    if cut.channel is not None or len(levels) < 2:
+        return
+    best = max(range(len(levels)), key=levels.__getitem__)
+    mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / 10 ** (cut.gain_db / 20)
+    if mixed < 0.6 * levels[best]:
+        message = "The channels weaken each other when mixed to one."
+        yield Finding("channels", "poor", message, f"use channel {best + 1} alone", replace(cut, channel=best))
+
+
+def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
+    if figures.clipped > 2e-4:
+        severity: Severity = "bad" if figures.clipped > 2e-3 else "poor"
+        yield Finding(
+            "clipping", severity, f"{figures.clipped:.2%} of it is clipped: record again with a lower input level."
+        )
+    gain = min(SPEECH_DB - figures.speech_db, -1.0 - figures.peak_db)
+    if figures.speech_db < -34 and gain > 1:
+        raised = replace(cut, gain_db=round(cut.gain_db + gain, 1))
+        yield Finding(
+            "quiet", "poor", f"Speech is quiet: {figures.speech_db:.0f} dB.", f"raise by {gain:.0f} dB", raised
+        )
+    elif figures.speech_db > -10:
+        lower = SPEECH_DB - figures.speech_db
+        lowered = replace(cut, gain_db=round(cut.gain_db + lower, 1))
+        message = f"Speech is very loud: {figures.speech_db:.0f} dB."
+        yield Finding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered)
+
+
+def _noise(figures: Figures) -> Iterator[Finding]:
+    if figures.snr_db < 15:
+        message = f"Noise is only {figures.snr_db:.0f} dB below the voice; record in a quieter place."
+        yield Finding("noise", "bad" if figures.snr_db < 8 else "poor", message)
+    elif figures.snr_db < 25:
+        yield Finding("noise", "hint", f"Some noise can be heard, {figures.snr_db:.0f} dB below the voice.")
+    if figures.hum:
+        yield Finding(
+            "hum", "poor", f"The mains hums at {figures.hum} Hz; move the microphone away from power supplies."
+        )
+    if figures.bandwidth < 5000:
+        message = f"It sounds like a telephone: nothing above {figures.bandwidth / 1000:.1f} kHz."
+        yield Finding("bandwidth", "poor", message)
+    elif figures.bandwidth < 7000:
+        yield Finding("bandwidth", "hint", f"It is a little dull: nothing above {figures.bandwidth / 1000:.1f} kHz.")
+
+
+def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
+    trims = []
+    if figures.head > 1:
+        trims.append(replace(cut, start=round(cut.start + figures.head - TAIL / 2, 3)))
+        message = f"{figures.head:.1f} s of silence at the beginning."
+        yield Finding("head_silence", "hint", message, "trim the beginning", trims[-1])
+    if figures.tail > 1:
+        end = round(cut.start + clip.seconds - figures.tail + TAIL, 3)
+        message = f"{figures.tail:.1f} s of silence at the end."
+        yield Finding("tail_silence", "hint", message, "trim the end", replace(cut, end=end))
+    if figures.head == 0 and _cut_off(clip, first=True):
+        yield Finding("cut_start", "poor", "It begins in the middle of a sound: the first word is cut off.")
+    if figures.tail < 0.05 and _cut_off(clip, first=False):
+        yield Finding("cut_end", "poor", "It ends in the middle of a sound: the last word is cut off.")
+
+
+def _words(figures: Figures, text: str) -> Iterator[Finding]:
+    if not text.strip():
+        return
+    rate = _rate_figure(text, figures)["letters_per_second"]
+    if rate > FAST:
+        message = (
+            f"The transcript is too long for the clip: {rate:.0f} letters a second. Is there more in it than is said?"
+        )
+        yield Finding("transcript_long", "bad", message)
+    elif rate < SLOW:
+        message = f"The transcript is too short for the clip: {rate:.1f} letters a second. Are words missing?"
+        yield Finding("transcript_short", "bad", message)
+    last = text.rstrip()[-1]
+    if unicodedata.category(last)[0] in "LN":
+        yield Finding("punctuation", "hint", "The transcript ends without a full stop; what follows may run on.")
+
+
+def _rate_figure(text: str, figures: Figures) -> dict[str, float]:
+    if not text.strip():
+        return {}
+    speech = figures.seconds - figures.head - figures.tail
+    return {"letters_per_second": round(letters_per_second(text, speech), 2)}
+
+
+def _cut_off(clip: Clip, first: bool) -> bool:
+    """Whether the very edge is about as loud as speech is on the whole."""
+    edge = max(clip.sample_rate // 200, 1)  # 5 ms
+    pcm = clip.pcm[:edge] if first else clip.pcm[-edge:]
+    whole = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5
+    return decibel(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > decibel(whole) - 15
+
+
+def _merge(fixed: Cut, wanted: Cut, before: Cut) -> Cut:
+    """``fixed`` with what ``wanted`` changed of ``before``."""
+    changes = {
+        name: getattr(wanted, name)
+        for name in ("start", "end", "gain_db", "channel")
+        if getattr(wanted, name) != getattr(before, name)
+    }
+    return replace(fixed, **changes)

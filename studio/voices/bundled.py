@@ -1,0 +1,83 @@
+"""The voices that come with the studio: a folder of NAME.wav and NAME.txt, put into the library once each.
+
+aliases.json there says which of them the default voice and OpenAI's names mean: {"nova": ["greta", "clara"], …}.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from functools import partial
+from pathlib import Path
+
+from studio.errors import InvalidRequest, NameTaken, NotFound
+from studio.library import Library, NewSample, Sample, VoiceDraft
+from studio.settings import SettingsError
+from studio.voices.intake import take_in
+
+log = logging.getLogger(__name__)
+
+EVENT = "voice.bundled"
+ALIASES = "aliases.json"
+
+
+def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Slugs of the folder's voices that each alias prefers, the first of them first; nothing where it does not say.
+
+    Raises SettingsError for a file that says it wrong.
+    """
+    file = folder / ALIASES
+    if not file.is_file():
+        return {}
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        for names in told.values():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"{names!r} is no list of names")
+        return {alias: tuple(names) for alias, names in told.items()}
+    except (ValueError, AttributeError) as error:
+        raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error
+
+
+def import_bundled(library: Library, folder: Path) -> None:
+    """Put in those voices of the folder that have never been there; a new recording is the next revision. Blocking.
+
+    One that somebody has deleted stays deleted, one that somebody has recorded anew stays as it is, and one that shares
+    its name with a voice of the library's owner is left out. A clip without words, or words without a clip, is none.
+    """
+    entries = library.audit.entries(event=EVENT)
+    known = {entry.details.get("source") for entry in entries}
+    brought = {entry.details["name"]: entry.subject for entry in entries}
+    for clip in sorted(folder.glob("*.wav")):
+        words = clip.with_suffix(".txt")
+        if not words.is_file():
+            continue
+        text, data = words.read_text("utf-8").strip(), clip.read_bytes()
+        source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
+        if source in known:
+            continue
+        name = clip.stem.replace("_", " ").replace("-", " ").title()
+        try:
+            samples = [take_in(data, text).sample(text)]
+            if name not in brought:
+                library.voices.create(VoiceDraft(name, bundled=True), samples, EVENT, source)
+            elif _is_as_brought(library, brought[name]):
+                library.voices.revise(brought[name], partial(_instead, samples), event=EVENT, source=source)
+        except NameTaken:
+            continue
+        except InvalidRequest as refusal:
+            log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
+
+
+def _instead(new: list[NewSample], present: tuple[Sample, ...]) -> list[NewSample]:
+    return new
+
+
+def _is_as_brought(library: Library, voice_id: str) -> bool:
+    """Whether a bundled voice is still there and nobody has recorded it anew."""
+    try:
+        revision = library.voices.get(voice_id).revision
+    except NotFound:
+        return False
+    return revision == len(library.audit.entries(subject=voice_id, event=EVENT))

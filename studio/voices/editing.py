@@ -1,0 +1,121 @@
+"""Edits of a voice's samples, for page, API and command line: each makes a new revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from studio.errors import Changed, InvalidRequest, NotFound
+from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
+from studio.voices.intake import take_in
+
+
+@dataclass(frozen=True, slots=True)
+class SampleChanges:
+    """What to change of a sample; None leaves it as it is."""
+
+    text: str | None = None
+    cut: Cut | None = None
+    speaker: int | None = None
+
+
+def find_sample(voice: Voice, sample_id: str) -> Sample:
+    """Raises NotFound."""
+    for sample in voice.samples:
+        if sample.id == sample_id:
+            return sample
+    raise NotFound(f"the voice {voice.name!r} has no sample {sample_id[:80]!r}", "sample", "sample_not_found")
+
+
+def add_sample(library: Library, reference: str, new: NewSample, version: int | None = None) -> Voice:
+    """Blocking. Raises NotFound, Changed, InvalidRequest."""
+    return library.voices.revise(reference, lambda samples: [*samples, new], version)
+
+
+def edit_sample(
+    library: Library, reference: str, sample_id: str, changes: SampleChanges, version: int | None = None
+) -> Voice:
+    """Blocking; a new cut is judged anew. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
+    before = find_sample(library.voices.get(reference), sample_id)
+    text = before.text if changes.text is None else changes.text.strip()
+    cut = changes.cut or before.cut
+    judged = take_in(library.files.read(before.clip), text, cut, "cut").sample(text)
+    after = replace(
+        before,
+        text=text,
+        cut=cut,
+        speaker=before.speaker if changes.speaker is None else changes.speaker,
+        seconds=judged.seconds,
+        clip_seconds=max(judged.clip_seconds, before.clip_seconds),
+        score=judged.score,
+        quality=judged.quality,
+    )
+
+    def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
+        if before not in samples:
+            raise Changed("the sample was changed in the meantime; read it again", "sample")
+        return [after if sample == before else sample for sample in samples]
+
+    return library.voices.revise(reference, change, version)
+
+
+def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], version: int | None = None) -> Voice:
+    """Use these samples from now on, in this order; those that only older revisions have come back as they were last.
+
+    Blocking. Raises NotFound, Changed, InvalidRequest.
+    """
+    voice = library.voices.get(reference)
+    known: dict[str, Sample] = {}
+    for revision in library.voices.revisions(voice.id):
+        known = {sample.id: sample for sample in revision.samples} | known
+    missing = [sample_id for sample_id in sample_ids if sample_id not in known]
+    if missing or len(set(sample_ids)) < len(sample_ids):
+        told = f"the voice {voice.name!r} never had {missing[0][:80]!r}" if missing else "a sample is named twice"
+        raise InvalidRequest(told, "samples")
+
+    def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
+        present = {sample.id: sample for sample in samples}
+        return [present.get(sample_id, known[sample_id]) for sample_id in sample_ids]
+
+    return library.voices.revise(voice.id, change, version)
+
+
+def go_back(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
+    """Make a new revision with the samples of an old one. Blocking. Raises NotFound, Changed."""
+    voice = library.voices.get(reference)
+    old = library.voices.get(f"{voice.id}@{revision}")
+    return library.voices.revise(voice.id, lambda samples: old.samples, version)
+
+
+def duplicate(library: Library, reference: str, name: str) -> Voice:
+    """A voice of its own with the same recordings and settings. Blocking. Raises NotFound and what `create` does."""
+    voice = library.voices.get(reference)
+    draft = VoiceDraft(
+        name=name,
+        description=voice.description,
+        tags=voice.tags,
+        language=voice.language,
+        licence=voice.licence,
+        consent_id=voice.consent_id,
+        defaults=voice.defaults,
+    )
+    return library.voices.create(draft, [_again(library, sample) for sample in voice.samples], source=voice.address)
+
+
+def _again(library: Library, sample: Sample) -> NewSample:
+    same = {each.name for each in fields(NewSample)} - {"data"}
+    return NewSample(data=library.files.read(sample.clip), **{name: getattr(sample, name) for name in same})
+
+
+def remove_sample(library: Library, reference: str, sample_id: str, version: int | None = None) -> Voice:
+    """Blocking. Raises NotFound, Changed, and InvalidRequest for the last sample."""
+
+    def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
+        rest = [sample for sample in samples if sample.id != sample_id]
+        if len(rest) == len(samples):
+            raise NotFound(f"the voice has no sample {sample_id[:80]!r}", "sample", "sample_not_found")
+        if not rest:
+            raise InvalidRequest("a voice needs at least one sample; delete the voice instead", "sample")
+        return rest
+
+    return library.voices.revise(reference, change, version)

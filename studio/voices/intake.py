@@ -1,0 +1,88 @@
+"""The intake of reference clips: a stranger's bytes become a cut, judged sound, or a refusal that says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from studio.audio.read import MAX_SECONDS, MEDIA_TYPES, MIN_SECONDS, STEP, Clip, container_of, read_clip, read_levels
+from studio.errors import InvalidClip
+from studio.library.records import Cut, NewSample
+from studio.voices.advisor import Advice, advise
+
+MAX_GAIN_DB = 40.0
+_SUGGESTED = 15.0
+"""Seconds of a longer file that are suggested."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Intake:
+    """An accepted clip: its file, untouched; the sound of its cut; what the advisor says of that."""
+
+    data: bytes = field(repr=False)
+    media_type: str
+    cut: Cut
+    clip: Clip
+    advice: Advice
+
+    def sample(self, text: str, speaker: int = 0) -> NewSample:
+        """The sample to put into the library, with the words spoken in the cut."""
+        return NewSample(
+            data=self.data,
+            media_type=self.media_type,
+            clip_seconds=round(self.cut.start + self.clip.seconds, 4),
+            text=text.strip(),
+            cut=self.cut,
+            seconds=round(self.clip.seconds, 4),
+            score=self.advice.score,
+            quality=self.advice.figures,
+            speaker=speaker,
+        )
+
+
+def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | None = None) -> Intake:
+    """Read, check and judge a clip. Blocking: a tenth of a second for a long one.
+
+    Raises InvalidClip for what is no audio, broken, silent, not finite, or not 1 to 30 s long as cut.
+    """
+    cut = cut or Cut()
+    clip = sound_of(data, cut, param)
+    return Intake(data, MEDIA_TYPES[container_of(data, param)], cut, clip, advise(clip, text, cut))
+
+
+def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
+    """What a cut of a clip sounds like, as it is encoded and previewed. Blocking. Raises InvalidClip."""
+    if not -MAX_GAIN_DB <= cut.gain_db <= MAX_GAIN_DB:
+        raise InvalidClip(f"the gain must be from {-MAX_GAIN_DB:g} to {MAX_GAIN_DB:g} dB", param)
+    clip = read_clip(data, param, cut.start, cut.end, cut.channel)
+    if not cut.gain_db:
+        return clip
+    louder = np.clip(clip.pcm * np.float32(10 ** (cut.gain_db / 20)), -1, 1)
+    return Clip(louder, clip.sample_rate, clip.channel_levels)
+
+
+def suggest_span(data: bytes, param: str | None = None) -> Cut:
+    """Where to cut a file that is too long: a span that begins and ends in pauses and has the most speech. Blocking.
+
+    A file of up to 30 s is left as it is. Raises InvalidClip.
+    """
+    levels = read_levels(data, param)
+    seconds = len(levels) * STEP
+    if seconds < MIN_SECONDS:
+        raise InvalidClip(f"the clip lasts {seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
+    if seconds <= MAX_SECONDS:
+        return Cut()
+    levels = np.nan_to_num(levels)
+    window = round(0.2 / STEP)
+    smooth = np.convolve(levels, np.ones(window) / window, mode="same")
+    quiet = smooth < np.percentile(smooth, 95) * 0.1
+    pauses = np.flatnonzero(quiet[1:-1] & ~quiet[2:]) + 1  # the last quiet step before each stretch of speech
+    wanted = round(_SUGGESTED / STEP)
+    spoken = np.concatenate([[0], np.cumsum(~quiet)])
+    best = (-1, 0, wanted)
+    for start in [0, *pauses.tolist()]:
+        ends = pauses[(pauses > start + wanted // 2) & (pauses <= start + wanted)]
+        end = int(ends[-1]) if len(ends) else min(start + wanted, len(levels))
+        best = max(best, (int(spoken[end] - spoken[start]), -start, end))
+    return Cut(start=round(-best[1] * STEP, 3), end=round(best[2] * STEP, 3))

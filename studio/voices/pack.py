@@ -1,0 +1,265 @@
+"""Voice packs: a voice as one .fishvoice file, the same bytes for the same voice, safe to open from a stranger.
+
+A zip with manifest.json, clips/ and consent/. Everything but the manifest is named in it with its SHA-256;
+what is not named, too large or not as it says is refused before anything of it is used. No pickle, no paths.
+
+Packs of earlier versions have codes too. They are not used: what speaks must be the clip that one can listen to and
+that somebody agreed to, and nobody can hear from codes whether they are its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
+from studio.errors import InvalidPack, InvalidRequest
+from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
+from studio.library.checks import (
+    MAX_DESCRIPTION,
+    MAX_SAMPLES,
+    check_samples,
+    clean_defaults,
+    clean_language,
+    clean_tags,
+    clean_text,
+)
+from studio.library.voices.names import clean_name
+from studio.unzip import InvalidArchive, opened, read_entry
+from studio.voices.intake import take_in
+
+FORMAT = "fishvoice/1"
+MEDIA_TYPE = "application/vnd.fishvoice+zip"
+MAX_MANIFEST = 256 * 1024
+MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
+"""Bytes of a pack, and of everything in it together: what a voice may have at most, so that every voice of a library
+can be exported and comes back. A clip and a consent's recording have MAX_BYTES at most."""
+MAX_ENTRIES = 64
+"""Of a pack with codes; without, a voice of MAX_SAMPLES has two more entries than samples."""
+MAX_CODES = 256 * 1024
+"""Bytes of one sample's codes, in packs that have them."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack that was read and checked; nothing of it is in the library yet."""
+
+    draft: VoiceDraft
+    samples: tuple[NewSample, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """What there is to know before an import."""
+        consent = self.draft.consent
+        return {
+            "name": self.draft.name,
+            "description": self.draft.description,
+            "tags": list(self.draft.tags),
+            "language": self.draft.language,
+            "licence": self.draft.licence,
+            "defaults": self.draft.defaults,
+            "created_at": int(self.draft.created or 0),
+            "consent": None
+            if consent is None
+            else {
+                "name": consent.name,
+                "language": consent.language,
+                "statement": consent.statement,
+                "created_at": int(consent.created or 0),
+                "recording": consent.recording is not None,
+            },
+            "samples": [
+                {
+                    "text": new.text,
+                    "speaker": new.speaker,
+                    "seconds": new.seconds,
+                    "score": new.score,
+                    "sha256": new.clip,
+                }
+                for new in self.samples
+            ],
+        }
+
+
+def export_voice(library: Library, reference: str) -> bytes:
+    """The pack of a voice in a revision. Blocking. Raises NotFound, StudioError for a damaged library."""
+    voice = library.voices.get(reference)
+    entries: dict[str, bytes] = {}
+    manifest = _described(voice) | {
+        "samples": [_pack_sample(library, voice, position, entries) for position in range(len(voice.samples))],
+        "consent": _pack_consent(library, voice, entries),
+    }
+    text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in [("manifest.json", text), *sorted(entries.items())]:
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            archive.writestr(info, data)
+    library.voices.note_export(voice)
+    return buffer.getvalue()
+
+
+def read_pack(data: bytes) -> Pack:
+    """Check a stranger's pack and take its clips in. Blocking. Raises InvalidPack."""
+    if len(data) > MAX_PACK:
+        raise InvalidPack(f"the pack has {len(data)} bytes; at most {MAX_PACK} are allowed", "file")
+    entries = _entries(data)
+    manifest = _manifest(entries.pop("manifest.json", b""))
+    try:
+        return _pack(manifest, entries)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InvalidPack(f"the pack's manifest lacks something or has it wrong: {error}", "file") from error
+    except InvalidPack:
+        raise
+    except InvalidRequest as error:
+        raise InvalidPack(f"the pack has something that cannot be used: {error}", "file") from error
+
+
+def import_pack(library: Library, data: bytes, name: str | None = None) -> Voice:
+    """Put a pack into the library, as ``name`` if given. Blocking. Raises InvalidPack, InvalidRequest, NameTaken."""
+    pack = read_pack(data)
+    draft = replace(pack.draft, name=name) if name else pack.draft
+    source = hashlib.sha256(data).hexdigest()
+    return library.voices.create(draft, pack.samples, "voice.import", source=source)
+
+
+def _described(voice: Voice) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "name": voice.name,
+        "description": voice.description,
+        "tags": list(voice.tags),
+        "language": voice.language,
+        "licence": voice.licence,
+        "defaults": voice.defaults,
+        "created": voice.created,
+    }
+
+
+def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[str, bytes]) -> dict[str, Any]:
+    sample = voice.samples[position]
+    clip = f"clips/{position}.{sample.media_type.rpartition('/')[2].removeprefix('x-')}"
+    entries[clip] = library.files.read(sample.clip)
+    return {
+        "clip": _named(clip, entries),
+        "text": sample.text,
+        "speaker": sample.speaker,
+        "cut": [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel],
+        "codes": [],  # earlier versions want to read some, even if there are none
+    }
+
+
+def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> dict[str, Any] | None:
+    if voice.consent_id is None:
+        return None
+    consent = library.consents.get(voice.consent_id)
+    file = None
+    if consent.recording:
+        entries["consent/recording"] = library.files.read(consent.recording)
+        file = _named("consent/recording", entries)
+    return {
+        "name": consent.name,
+        "language": consent.language,
+        "statement": consent.statement,
+        "created": consent.created,
+        "recording": file,
+    }
+
+
+def _named(name: str, entries: dict[str, bytes]) -> dict[str, Any]:
+    data = entries[name]
+    return {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _entries(data: bytes) -> dict[str, bytes]:
+    """What is in the zip, unpacked up to the limits."""
+    try:
+        with opened(data, MAX_ENTRIES) as archive:
+            infos = archive.infolist()
+            if len({info.filename for info in infos}) < len(infos):
+                raise InvalidPack("the pack has two entries with one name", "file")
+            left, entries = MAX_PACK, {}
+            for info in infos:
+                entries[info.filename] = read_entry(archive, info, left)
+                left -= len(entries[info.filename])
+            return entries
+    except InvalidArchive as error:
+        raise InvalidPack(f"this is no voice pack that can be read: {error}", "file") from error
+
+
+def _manifest(text: bytes) -> dict[str, Any]:
+    if not text or len(text) > MAX_MANIFEST:
+        raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
+    try:
+        manifest = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidPack("the pack's manifest.json is no valid JSON", "file") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
+    return manifest
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _pack(manifest: dict[str, Any], entries: dict[str, bytes]) -> Pack:
+    claimed: set[str] = set()
+    samples = []
+    for told in manifest["samples"]:
+        data = _claim(told["clip"], entries, claimed, MAX_BYTES)
+        cut = Cut(*told["cut"])
+        samples.append(take_in(data, told["text"], cut).sample(told["text"], int(told["speaker"])))
+        for codes in told.get("codes", ()):
+            _claim(codes["file"], entries, claimed, MAX_CODES)
+    check_samples(samples)
+    consent = _read_consent(manifest["consent"], entries, claimed)
+    if claimed != set(entries):
+        raise InvalidPack("the pack has entries that its manifest does not name", "file")
+    draft = VoiceDraft(
+        name=clean_name(manifest["name"]),
+        description=clean_text("description", manifest["description"], MAX_DESCRIPTION),
+        tags=clean_tags(manifest["tags"]),
+        language=clean_language(manifest["language"]),
+        licence=clean_text("licence", manifest["licence"], MAX_DESCRIPTION),
+        consent=consent,
+        defaults=clean_defaults(manifest["defaults"]),
+        created=_time(manifest["created"]),
+    )
+    return Pack(draft, tuple(samples))
+
+
+def _read_consent(told: dict[str, Any] | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
+    if told is None:
+        return None
+    recording = None if told["recording"] is None else _claim(told["recording"], entries, claimed, MAX_BYTES)
+    return NewConsent(
+        name=clean_text("name", told["name"], 200),
+        language=clean_language(told["language"]),
+        statement=clean_text("statement", told["statement"], MAX_DESCRIPTION),
+        recording=recording,
+        media_type="" if recording is None else MEDIA_TYPES[container_of(recording)],
+        created=_time(told["created"]),
+    )
+
+
+def _time(told: Any) -> float:
+    if not 0 < float(told) < 1e11:
+        raise ValueError("a time is none")
+    return float(told)
+
+
+def _claim(told: dict[str, Any], entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
+    name = told["name"]
+    if name not in entries or name in claimed:
+        raise InvalidPack(f"the pack's entry {str(name)[:80]!r} is missing, or named twice", "file")
+    data = entries[name]
+    if len(data) > limit or len(data) != told["size"] or hashlib.sha256(data).hexdigest() != told["sha256"]:
+        raise InvalidPack(f"the pack's entry {name[:80]!r} is too large or not what the manifest says", "file")
+    claimed.add(name)
+    return data

@@ -1,0 +1,183 @@
+"""The library's voices as requests name them, and their references, ready for the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from anyio import to_thread
+
+from engine import Engine, InvalidReference, Reference
+from studio.errors import InvalidClip, NotFound, UnknownVoice
+from studio.library import Library, Sample, Voice
+from studio.library.records import Scalar
+from studio.voices.intake import sound_of
+
+OPENAI_VOICES = (
+    "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
+    "marin", "nova", "onyx", "sage", "shimmer", "verse",
+)  # fmt: skip
+"""OpenAI's built-in names, which many clients send whatever the server: each means one of ours,
+unless a voice of the library has that name."""
+
+Preferred = Mapping[str, Sequence[str]]
+"""An alias, and slugs of voices."""
+
+Progress = Callable[[float], None]
+"""Hears how much of a voice is encoded, 0 to 1."""
+
+DEFAULT = "default"
+RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVoice:
+    """A voice in a picker."""
+
+    id: str
+    """What a request names it by: its slug."""
+    name: str
+    text: str = ""
+    """The words spoken in its first sample."""
+    language: str = ""
+    bundled: bool = False
+    favourite: bool = False
+    defaults: dict[str, Scalar] = field(default_factory=dict)
+    """What it presets of the sampling."""
+    created: float = 0.0
+    """Unix time; 0 for the random one, which is made anew for every take."""
+
+
+RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
+
+
+class VoiceShelf:
+    """Finds voices in a library, and encodes what was never encoded. Used from one event loop."""
+
+    def __init__(self, library: Library, preferred: Preferred | None = None) -> None:
+        """``preferred``: which bundled voices the default and OpenAI's names mean, the first that is there."""
+        self.library = library
+        self._preferred = preferred or {}
+        self._encoding: dict[tuple[str, str], asyncio.Task[np.ndarray]] = {}
+
+    @property
+    def listed(self) -> tuple[ListedVoice, ...]:
+        """What a picker shows: favourites, then all others in the order of their names, then the random one."""
+        voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
+        return (*(_listed(voice) for voice in voices), RANDOM_VOICE)
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Name to voice id, for every other name that is understood."""
+        bundled = self._bundled()
+        free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
+        return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
+
+    def _bundled(self) -> list[str]:
+        return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
+
+    def _meant(self, alias: str, bundled: list[str]) -> str:
+        """Which bundled voice an alias stands for. Only aliases of a voice that goes mean another one then.
+
+        Without a preference the default is the first, and each of OpenAI's names has an order of its own.
+        """
+        for name in self._preferred.get(alias, ()):
+            if name in bundled:
+                return name
+        if alias == DEFAULT:
+            return bundled[0]
+        return max(bundled, key=lambda name: hashlib.sha256(f"{alias} {name}".encode()).digest())
+
+    def _instead(self, wanted: str) -> str:
+        """What there is: names like the wanted one, or else the first of all."""
+        names = [voice.id for voice in self.listed]
+        if near := difflib.get_close_matches(wanted, names, 3):
+            return f"did you mean {' or '.join(near)}?"
+        return f"there are {', '.join(names[:20])}"
+
+    def knows(self, name: str) -> bool:
+        """Whether `find` finds it. Blocking."""
+        try:
+            self.find(name)
+        except UnknownVoice:
+            return False
+        return True
+
+    def find(self, name: str | None) -> Voice | None:
+        """The voice of an id, slug, name or alias, "@" and a revision after it if wanted; None for the random one.
+
+        None and blank mean the default voice. Blocking. Raises UnknownVoice.
+        """
+        wanted = (name or "").strip() or DEFAULT
+        try:
+            return self.library.voices.get(wanted)
+        except NotFound as error:
+            alias = wanted.casefold()
+            if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
+                raise UnknownVoice(f"{error}; {self._instead(alias)}", "voice") from None
+            meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
+        return None if meant == RANDOM else self.library.voices.get(meant)
+
+    async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
+        """The voice's samples as the engine takes them: codes and words, and who speaks.
+
+        Codes come from the library; what it lacks for this codec is encoded and kept.
+        Raises InvalidClip, EngineStopped.
+        """
+        codec = engine.info.codec_fingerprint
+        kept = await to_thread.run_sync(self._kept, voice, codec)
+        references = []
+        for position, (sample, codes) in enumerate(zip(voice.samples, kept, strict=True)):
+            if codes is None:
+                codes = await self._encoded(engine, sample, codec)
+            # The engine numbers speakers by position where the words do not say otherwise.
+            spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
+            references.append(Reference(codes, spoken))
+            if progress is not None:
+                progress((position + 1) / len(voice.samples))
+        return tuple(references)
+
+    def first_choices(self) -> Iterable[Voice]:
+        """The voices most likely wanted, favourites first. Blocking."""
+        voices = self.library.voices
+        return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
+
+    def _kept(self, voice: Voice, codec: str) -> list[np.ndarray | None]:
+        return [self.library.codes.get(sample.cut_key, codec) for sample in voice.samples]
+
+    async def _encoded(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+        """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
+        key = (sample.cut_key, codec)
+        task = self._encoding.get(key)
+        if task is None:
+            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, codec))
+            task.add_done_callback(lambda done: self._encoding.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _encode(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+        data = await to_thread.run_sync(self.library.files.read, sample.clip)
+        clip = await to_thread.run_sync(sound_of, data, sample.cut, "voice")
+        try:
+            reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
+        except InvalidReference as error:
+            raise InvalidClip(str(error), "voice") from error
+        await to_thread.run_sync(self.library.codes.put, sample.cut_key, codec, reference.codes)
+        return reference.codes
+
+
+def _listed(voice: Voice) -> ListedVoice:
+    text = voice.samples[0].text if voice.samples else ""
+    return ListedVoice(
+        id=voice.slug,
+        name=voice.name,
+        text=text,
+        language=voice.language,
+        bundled=voice.bundled,
+        favourite=voice.favourite,
+        defaults=voice.defaults,
+        created=voice.created,
+    )
