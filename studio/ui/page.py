@@ -29,7 +29,14 @@ LARGEST_UPLOAD = "25mb"
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
-STYLES = ("studio", "cast", "takes", "dock", "code", *AREAS)
+STYLES = (
+    "main",
+    "speak/cast",
+    "takes/take-list",
+    "player/player-bar",
+    "api/code-dialog",
+    *(f"{area}/{area}" for area in AREAS),
+)
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -46,7 +53,7 @@ Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number |
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the page sends with Speak, in the order that fields.js reads."""
+    """What the page sends with Speak, in the order that speak/fields.js reads."""
 
     text: gr.Textbox
     source: gr.Radio
@@ -104,7 +111,7 @@ def page_of(app: FastAPI, speech: SpeechService, settings: Settings, desk: Proje
 def build_page(speech: SpeechService, desk: ProjectDesk, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
-        _html(_part("header"))
+        _html(_part("shell/header"))
         if is_temporary:
             _html(words.TEMPORARY)
         with gr.Column(elem_id="area-studio", elem_classes="area"):
@@ -119,22 +126,22 @@ def build_page(speech: SpeechService, desk: ProjectDesk, handout: Handout, is_te
                         elem_id="script",
                         autofocus=True,
                     )
-                    _html(_part("script"))
-                    _html(_part("cast"))
+                    _html(_part("speak/script-tools"))
+                    _html(_part("speak/cast"))
                     with gr.Row(elem_id="actions"):
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")
                         stop = gr.Button("Stop", variant="stop", elem_id="stop")
                         four = gr.Button("4 takes", elem_id="speak-four")
                         _html(words.HINTS)
-                    _html(_part("card"))
+                    _html(_part("speak/error-card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
                     source, voice, clip, clip_text, compare = _voice_fields(speech)
                     sampling = _sampling_fields()
-            _html(_part("takes"))
+            _html(_part("takes/take-list"))
         for area in AREAS:
-            _html(_part(area))
-        _html(_part("dock"))
-        _html(_part("code"))
+            _html(_part(f"{area}/{area}"))
+        _html(_part("player/player-bar"))
+        _html(_part("api/code-dialog"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
@@ -173,7 +180,7 @@ def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
-        _html(_part("own-clip"))
+        _html(_part("speak/own-clip"))
     compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
     return source, voice, clip, clip_text, compare
 
@@ -200,7 +207,7 @@ def _slider(label_and_info: tuple[str, str], low: float, high: float, value: flo
 
 
 def _wire(fields: Fields, speak: dict[int, gr.Button], compare: gr.Button, stop: gr.Button, refill: gr.Button) -> None:
-    """Presses go to studio.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
+    """Presses go to main.js in the browser; none makes a round trip through Gradio. speak: by number of takes."""
     for count, button in speak.items():
         button.click(
             None,
@@ -247,5 +254,5 @@ def _head(settings: Settings) -> str:
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
         f"{''.join(styles)}{RAW_MICROPHONE}"
-        f'<script type="module" src="{root}/page/studio.js"></script>'
+        f'<script type="module" src="{root}/page/main.js"></script>'
     )

@@ -107,7 +107,7 @@ def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> 
     screen.takes.get_by_role("button", name="Star take 1").click()
     urls = screen.page.evaluate(
         """async () => {
-            const { Take } = await import('/page/take.js');
+            const { Take } = await import('/page/takes/take.js');
             const first = window.studio.current;
             const dropped = [];
             for (let number = 2; number <= 40; number += 1) {

@@ -1,0 +1,69 @@
+// The area that tells how other programs use the studio, and tries it.
+
+import { address, askForSpeech, needsKey, Refusal } from "../client/http.js";
+
+const WITH_KEYS = "Needed, as Authorization: Bearer. Keys are what the studio was started with as API_KEYS.";
+const WITHOUT_KEYS = "None is needed: whoever reaches this address may speak. Start the studio with API_KEYS=… to ask for one.";
+
+/** Fires "present" {kind}: the Studio area's speech shall be shown as a program, or as that kind of settings. */
+export class Api extends EventTarget {
+  #testing = null; // the AbortController of a test under way
+
+  /** request: gives the Studio's present request. */
+  constructor(element, request) {
+    super();
+    this.request = request;
+    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part("base").textContent = address("/v1");
+    this.part("endpoint").textContent = address("/v1/audio/speech");
+    this.part("keys").textContent = needsKey ? WITH_KEYS : WITHOUT_KEYS;
+    this.part("docs").href = address("/docs");
+    this.part("openapi").href = address("/openapi.json");
+    this.part("present").addEventListener("click", () => this.#present());
+    this.part("test").addEventListener("click", () => this.#test());
+    for (const button of element.querySelectorAll("[data-kind]")) button.addEventListener("click", () => this.#present(button.dataset.kind));
+  }
+
+  #present(kind) {
+    this.dispatchEvent(new CustomEvent("present", { detail: { kind } }));
+  }
+
+  /** A real request, as a program would send it; a second press ends it. */
+  async #test() {
+    if (this.#testing) return this.#testing.abort();
+    const control = (this.#testing = new AbortController());
+    this.part("test").textContent = "Stop the test";
+    try {
+      await this.#measure(control.signal);
+    } catch (problem) {
+      if (problem.name === "AbortError") this.#tell("Stopped.");
+      else if (problem instanceof Refusal) this.#tell(`${problem.status || "No answer"}: ${problem.why}`);
+      else throw problem;
+    } finally {
+      this.#testing = null;
+      this.part("test").textContent = "Test this";
+    }
+  }
+
+  async #measure(signal) {
+    const request = await this.request();
+    this.#tell("Asking …");
+    const start = performance.now();
+    const response = await askForSpeech(request, signal);
+    const facts = [`${response.status} ${response.headers.get("content-type")}`];
+    let bytes = 0;
+    for (const reader = response.body.getReader(); ; ) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (!bytes) facts.push(`first byte after ${Math.round(performance.now() - start)} ms`);
+      bytes += value.length;
+      this.#tell([...facts, `${bytes.toLocaleString("en")} bytes …`].join(" · "));
+    }
+    const seconds = (performance.now() - start) / 1000;
+    this.#tell([...facts, `${bytes.toLocaleString("en")} bytes in ${seconds.toFixed(1)} s`, response.headers.get("x-request-id")].join(" · "));
+  }
+
+  #tell(words) {
+    this.part("told").textContent = words;
+  }
+}

@@ -1,0 +1,67 @@
+// The dialog that shows a request as a program and copies it.
+
+import { address, needsKey } from "../client/http.js";
+import { SNIPPETS } from "./snippets.js";
+
+export class CodeDialog {
+  #request = null;
+  #kind = Object.keys(SNIPPETS)[0];
+
+  constructor(element) {
+    this.element = element;
+    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.tabs = Object.keys(SNIPPETS).map((kind) => this.#tab(kind));
+    this.part("tabs").append(...this.tabs);
+    this.part("tabs").addEventListener("keydown", (event) => this.#arrow(event));
+    this.part("copy").addEventListener("click", () => this.#copy());
+    element.addEventListener("click", ({ target }) => target === element && element.close());
+  }
+
+  /** Show what a request would be in a program; note is one more sentence, or nothing; kind: the tab, else the last one. */
+  open(title, request, note = "", kind = this.#kind) {
+    this.#request = request;
+    this.part("title").textContent = title;
+    this.part("note").textContent = request.ref_audio === undefined ? note : `${note} Put your recording beside the program as clip.wav.`;
+    this.#show(kind);
+    this.element.showModal();
+  }
+
+  #tab(kind) {
+    const tab = Object.assign(document.createElement("button"), { type: "button", textContent: kind });
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", "code-panel");
+    tab.addEventListener("click", () => this.#show(kind));
+    return tab;
+  }
+
+  #show(kind) {
+    this.#kind = kind;
+    for (const tab of this.tabs) {
+      const chosen = tab.textContent === kind;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+    }
+    this.part("text").textContent = SNIPPETS[kind](this.#request, address(""), needsKey);
+    this.part("copy").textContent = "Copy";
+  }
+
+  #arrow({ key }) {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (!by) return;
+    const at = this.tabs.findIndex((tab) => tab.textContent === this.#kind);
+    const next = this.tabs.at((at + by) % this.tabs.length);
+    this.#show(next.textContent);
+    next.focus();
+  }
+
+  async #copy() {
+    try {
+      await navigator.clipboard.writeText(this.part("text").textContent);
+      this.part("copy").textContent = "Copied";
+    } catch (problem) {
+      if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
+      getSelection().selectAllChildren(this.part("text")); // without https a page may not copy: leave it selected
+      this.part("copy").textContent = "Press Ctrl C";
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The page's way to the takes that the server keeps: find, star, delete, bring back, and where their sound is. It shows nothing.
+
+import { address } from "./http.js";
+import { ask } from "./voices.js";
+
+function json(method, body) {
+  return { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+}
+
+/** question: {q, voice, starred, since, until, ids, limit, after}, what is empty left out. Gives {data, last_id, has_more, retention}. */
+export function findTakes(question) {
+  const asked = Object.entries(question).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
+  return ask(`/v1/takes?${new URLSearchParams(asked)}`);
+}
+
+/** All that is known of one: text, parameters, and the request that says it again. */
+export function wholeTake(id) {
+  return ask(`/v1/takes/${id}`);
+}
+
+export function starTake(id, starred) {
+  return ask(`/v1/takes/${id}`, json("PATCH", { starred }));
+}
+
+export function deleteTake(id) {
+  return ask(`/v1/takes/${id}`, { method: "DELETE" });
+}
+
+export function deleteTakes(ids) {
+  return ask(`/v1/takes?${new URLSearchParams({ ids: ids.join(","), confirm: "true" })}`, { method: "DELETE" });
+}
+
+export function restoreTakes(ids) {
+  return ask("/v1/takes/restore", json("POST", { ids }));
+}
+
+export const soundAddress = (id, format = "wav") => address(`/v1/takes/${id}/audio?format=${format}`);
+export const zipAddress = (ids, format) => address(`/v1/takes/export?${new URLSearchParams({ ids: ids.join(","), format })}`);

@@ -1,0 +1,134 @@
+// The page's way to the voice library: clips judged and written down, voices found, made and changed. It shows nothing.
+
+import { address, lostConnection, refusalOf } from "./http.js";
+
+/** The answer of a route of the library. Raises Refusal. */
+async function fetched(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(address(path), { cache: "no-store", ...options });
+  } catch (problem) {
+    if (problem instanceof TypeError) throw lostConnection();
+    throw problem;
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+/** The JSON of such an answer. Raises Refusal. */
+export async function ask(path, options) {
+  return (await fetched(path, options)).json();
+}
+
+/** A JSON request; with an etag it is refused when somebody else was faster. */
+function json(method, body, etag = null) {
+  const headers = { "Content-Type": "application/json", ...(etag ? { "If-Match": etag } : {}) };
+  return { method, headers, body: JSON.stringify(body) };
+}
+
+function form(fields) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof Blob) body.append(name, value, "clip");
+    else if (value !== null && value !== undefined && value !== "") body.append(name, value);
+  }
+  return { method: "POST", body };
+}
+
+const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
+
+/** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null}. */
+const sampleForm = ({ clip, words, cut }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, ...more });
+
+/** {score, seconds, findings, figures, cut, fixed}, and marks where heard, a recogniser's words, is given. */
+export function advise(sample, heard = "") {
+  return ask("/v1/voices/advise", sampleForm(sample, { heard }));
+}
+
+/** What a recogniser hears: {text, language, words, marks}. */
+export function transcribe(sample, language) {
+  return ask("/v1/voices/transcribe", sampleForm(sample, { language }));
+}
+
+/** Put a voice into the library; facts: {name, description, tags, language, licence, consent}. */
+export function createVoice(sample, facts) {
+  return ask("/v1/audio/voices", sampleForm(sample, facts));
+}
+
+export function addSample(reference, sample) {
+  return ask(`${about(reference)}/samples`, sampleForm(sample));
+}
+
+/** facts: {name, language, statement, recording: Blob}. */
+export function recordConsent(facts) {
+  return ask("/v1/audio/voice_consents", form(facts));
+}
+
+export function withdrawConsent(id) {
+  return ask(`/v1/audio/voice_consents/${id}`, { method: "DELETE" });
+}
+
+/** One page of voices: {data, tags, has_more, last_id}; wanted: {q, tags, favourite, order, after}. */
+export function findVoices({ q = "", tags = [], favourite, order = "name", after, limit = 100 }) {
+  const query = new URLSearchParams({ q, order, limit });
+  for (const tag of tags) query.append("tag", tag);
+  if (favourite) query.append("favourite", "true");
+  if (after) query.append("after", after);
+  return ask(`/v1/voices?${query}`);
+}
+
+/** A voice with its `etag`, for changes that must not write over somebody else's. */
+export async function getVoice(reference) {
+  const response = await fetched(about(reference));
+  return { ...(await response.json()), etag: response.headers.get("etag") };
+}
+
+export async function revisionsOf(reference) {
+  return (await ask(`${about(reference)}/revisions`)).data;
+}
+
+/** changes: any of name, slug, description, tags, language, favourite, licence, defaults. */
+export function changeVoice(reference, changes, etag) {
+  return ask(about(reference), json("PATCH", changes, etag));
+}
+
+/** changes: any of text, cut, speaker. */
+export function changeSample(reference, sample, changes, etag) {
+  return ask(`${about(reference)}/samples/${sample}`, json("PATCH", changes, etag));
+}
+
+export function chooseSamples(reference, samples, etag) {
+  return ask(`${about(reference)}/samples`, json("PUT", { samples }, etag));
+}
+
+export function goBack(reference, revision, etag) {
+  return ask(`${about(reference)}/revisions/${revision}/restore`, json("POST", {}, etag));
+}
+
+export function duplicate(reference, name) {
+  return ask(`${about(reference)}/duplicate`, json("POST", { name }));
+}
+
+export function deleteVoice(id) {
+  return ask(about(id), { method: "DELETE" });
+}
+
+export function restoreVoice(id) {
+  return ask(`${about(id)}/restore`, { method: "POST" });
+}
+
+/** file: a .fishvoice pack. */
+export function importVoice(file) {
+  const body = new FormData();
+  body.append("file", file);
+  return ask("/v1/voices/import", { method: "POST", body });
+}
+
+/** A recording as it was uploaded. */
+export async function recordingOf(reference, sample) {
+  return (await fetched(`${about(reference)}/samples/${sample}/audio`)).blob();
+}
+
+/** Where sample number `sample` (from 0) of a voice is heard as the model hears it. */
+export const previewAddress = (reference, sample = 0) => address(`${about(reference)}/preview?sample=${sample}`);
+export const exportAddress = (id) => address(`${about(id)}/export`);

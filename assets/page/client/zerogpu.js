@@ -1,0 +1,109 @@
+// Speech through Gradio's own API, for hosts that lend a GPU to Gradio's requests alone. It shows nothing.
+
+import { address, lostConnection, Refusal } from "./http.js";
+import { wavFile } from "../lib/wav.js";
+
+const CALL = "/gradio_api/call/synthesize_stream";
+const HOST = "https://huggingface.co";
+
+/** As askForSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort(). */
+export async function speakThroughGradio(request, signal) {
+  try {
+    const items = calls(await join(request, signal), signal);
+    const { value: first } = await items.next();
+    const headers = { "content-type": "audio/wav", "x-request-id": first.request_id, "x-seed": String(first.seed) };
+    return new Response(wav(first, items), { headers });
+  } catch (problem) {
+    if (problem instanceof TypeError) throw lostConnection();
+    throw problem;
+  }
+}
+
+/** Put the request in Gradio's line; the event's id. */
+async function join(request, signal) {
+  const { input, voice = "default", ref_audio, ref_text = "", seed = -1, temperature, top_p, top_k, max_new_tokens = 0, speed = 1 } = request;
+  const clip = ref_audio ? await upload(ref_audio, signal) : null;
+  const data = [input, voice, clip, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, true];
+  const headers = { "Content-Type": "application/json", ...(await visitorHeaders()) };
+  const response = await fetch(address(CALL), { method: "POST", headers, body: JSON.stringify({ data }), signal });
+  if (!response.ok) throw refusal(`Gradio answered ${response.status}.`);
+  return (await response.json()).event_id;
+}
+
+async function upload(dataUrl, signal) {
+  const form = new FormData();
+  form.append("files", await (await fetch(dataUrl)).blob(), "clip.wav");
+  const response = await fetch(address("/gradio_api/upload"), { method: "POST", body: form, signal });
+  if (!response.ok) throw refusal(`Your clip could not be sent: Gradio answered ${response.status}.`);
+  return { path: (await response.json())[0], meta: { _type: "gradio.FileData" } };
+}
+
+/** On a Space, the page around this one knows whose share of the GPU's time this is. */
+function visitorHeaders() {
+  if (window.parent === window || !location.hostname.endsWith(".hf.space") || !window.supports_zerogpu_headers) return {};
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = ({ data }) => {
+      channel.port1.close();
+      resolve(data ?? {});
+    };
+    window.parent.postMessage("zerogpu-headers", HOST, [channel.port2]);
+  });
+}
+
+/** The items of one event, each once. */
+async function* calls(id, signal) {
+  const response = await fetch(address(`${CALL}/${id}`), { signal });
+  let seen = -1;
+  for await (const { event, data } of serverEvents(response)) {
+    if (event === "error") throw refusal(data?.error ?? data ?? "The host gave no reason.");
+    const item = data?.[0];
+    if (!item || item.number <= seen) continue; // the last one comes twice
+    seen = item.number;
+    yield item;
+    if (item.done) return;
+  }
+  throw lostConnection();
+}
+
+async function* serverEvents(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    let text = "";
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      const parts = (text + value).split("\n\n");
+      text = parts.pop();
+      for (const part of parts) {
+        const fields = Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s)));
+        if (fields.event) yield { event: fields.event, data: JSON.parse(fields.data ?? "null") };
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // of one that has failed, it says the same again
+  }
+}
+
+function wav(first, items) {
+  return new ReadableStream({
+    async start(stream) {
+      stream.enqueue(new Uint8Array(await wavFile([], first.sample_rate).arrayBuffer()));
+      stream.enqueue(bytesOf(first.pcm));
+    },
+    async pull(stream) {
+      try {
+        const { done, value } = await items.next();
+        if (done || value.done) stream.close();
+        else stream.enqueue(bytesOf(value.pcm));
+      } catch (problem) {
+        stream.error(problem);
+      }
+    },
+    cancel: () => items.return(),
+  });
+}
+
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+
+function refusal(why) {
+  return new Refusal({ what: "The studio could not speak this.", why: String(why), advice: "Change the request, or try again later." });
+}

@@ -1,0 +1,92 @@
+// One candidate of a comparison as it is seen: its letter, name, state, votes and what can be done with it.
+
+import { clock } from "../player/player-bar.js";
+import { element, labelled } from "../lib/elements.js";
+
+const SCORES = [1, 2, 3, 4, 5];
+
+/** Fires "play", "vote", "best" and "use". `vote` is {label, score, best}. */
+export class Cell extends EventTarget {
+  score = null;
+  isBest = false;
+
+  constructor(take, label) {
+    super();
+    Object.assign(this, { take, label });
+    this.name = element("strong", { className: "cell-name" });
+    this.state = element("span", { className: "cell-state quiet", textContent: "In line" });
+    this.play = element("button", { type: "button", className: "cell-play", textContent: take.number, disabled: true, onclick: () => this.#tell("play") });
+    this.best = element("button", { type: "button", className: "cell-best", textContent: "Best", disabled: true, onclick: () => this.#tell("best") });
+    this.best.setAttribute("aria-label", `${take.number} is the best`);
+    this.scores = this.#scores();
+    this.use = element("button", { type: "button", textContent: "Use in Studio", onclick: () => this.#tell("use") });
+    this.save = element("a", { textContent: "Save" });
+    const words = element("div", { className: "cell-words" }, [this.name, this.state]);
+    this.after = element("div", { className: "cell-after" }, [this.use, this.save]);
+    this.element = element("li", {}, [labelled(this.play, `Play ${take.number}`), words, this.scores, this.best, this.after]);
+    this.element.dataset.cell = take.number;
+    this.show();
+  }
+
+  get vote() {
+    return { label: this.label, score: this.score, best: this.isBest };
+  }
+
+  say(words, isGrave = false) {
+    this.state.textContent = words;
+    this.state.classList.toggle("grave", isGrave);
+  }
+
+  /** There is sound, more than before. */
+  grow() {
+    this.play.disabled = false;
+    this.say(`Speaking … ${clock(this.take.seconds)}`);
+  }
+
+  /** There is a file; from now on it can be voted on. */
+  finish() {
+    this.play.disabled = this.best.disabled = this.scores.disabled = false;
+    const more = this.take.ending === "stop" ? "" : this.take.ending === "length" ? " · cut" : " · stopped";
+    this.say(`${clock(this.take.seconds)}${more}`);
+    this.show();
+  }
+
+  setBest(isBest) {
+    this.isBest = isBest;
+    this.best.setAttribute("aria-pressed", String(isBest));
+  }
+
+  /** Bring the parts that tell who this is up to date. */
+  show() {
+    const { take } = this;
+    this.name.textContent = take.isBlind ? "Not told yet" : this.label;
+    this.after.hidden = take.isBlind || !take.file;
+    this.use.setAttribute("aria-label", `Use ${take.number} in the Studio`);
+    this.save.setAttribute("aria-label", `Save ${take.number} as WAV`);
+    if (take.file) Object.assign(this.save, { href: take.url, download: take.fileName });
+    this.setBest(this.isBest);
+  }
+
+  /** No more votes: they are counted. */
+  close() {
+    this.scores.disabled = this.best.disabled = true;
+  }
+
+  #scores() {
+    const group = element("fieldset", { className: "cell-scores", disabled: true }, [element("legend", { className: "unseen", textContent: `Vote for ${this.take.number}` })]);
+    for (const score of SCORES) {
+      const input = element("input", { type: "radio", name: `vote-${this.take.number}`, value: score, onchange: () => this.#vote(score) });
+      group.append(element("label", {}, [input, element("span", { textContent: score })]));
+    }
+    return group;
+  }
+
+  #vote(score) {
+    this.score = score;
+    this.#tell("vote");
+  }
+
+  #tell(type) {
+    this.dispatchEvent(new CustomEvent(type));
+  }
+}

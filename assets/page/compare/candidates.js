@@ -1,0 +1,198 @@
+// What is compared: up to eight voices with one text, or one voice with up to eight settings. It speaks nothing.
+
+import { Refusal, voices } from "../client/http.js";
+import { element, labelled } from "../lib/elements.js";
+import { keep, kept } from "../lib/storage.js";
+
+const MOST = 8;
+const STORE = "voice-studio-compare-1";
+const OWN_CLIP = "clip"; // as a candidate beside the voices' ids
+
+/** Column of the table: the page's field, its heading, lowest, highest and step of its number. */
+const COLUMNS = [
+  ["temperature", "Temperature", 0, 1.5, 0.05],
+  ["topP", "Top-p", 0.05, 1, 0.05],
+  ["topK", "Top-k", 1, 200, 1],
+  ["speed", "Speed", 0.5, 2, 0.05],
+  ["seed", "Seed", 0, 4294967295, 1],
+];
+const SHORT = { temperature: "temp", topP: "top-p", topK: "top-k", speed: "speed", seed: "seed" };
+
+/** Buttons that fill the table: name to rows; what a row does not say is the Studio's. */
+const FILLINGS = {
+  Deliveries: [
+    { temperature: 0.6, topP: 0.8, topK: 20 },
+    { temperature: 0.8, topP: 0.9, topK: 30 },
+    { temperature: 1.0, topP: 0.95, topK: 60 },
+  ],
+  Temperatures: [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
+  Seeds: [1, 2, 3, 4].map((seed) => ({ seed })),
+  Speeds: [0.85, 1, 1.15].map((speed) => ({ speed })),
+};
+
+export function unfit(why, advice) {
+  return new Refusal({ what: "There is nothing to compare yet.", why, advice });
+}
+
+export class Candidates {
+  #voices = [];
+  #chosen; // ids, in the order in which they were chosen
+  #rows;
+  #kind;
+  #studio; // the Studio's fields, for what is not said here
+
+  constructor(root) {
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    const draft = kept(STORE, {});
+    [this.#kind, this.#chosen, this.#rows] = [draft.kind ?? "voices", draft.chosen ?? [], draft.rows ?? []];
+    this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#show(target.dataset.kind));
+    this.part("search").addEventListener("input", () => this.#drawVoices());
+    this.part("add").addEventListener("click", () => this.#setRows([...this.#rows, this.#fullRow(this.#rows.at(-1) ?? {})]));
+    this.part("columns").append(...[...COLUMNS.map(([, title]) => title), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
+    this.part("fillings").append(
+      ...Object.entries(FILLINGS).map(([name, rows]) =>
+        element("button", { type: "button", className: "chip", textContent: name, onclick: () => this.#setRows(rows.map((row) => this.#fullRow(row))) }),
+      ),
+    );
+  }
+
+  /** Offer the library's voices as they are now; `studio` are the Studio's fields. */
+  async open(studio) {
+    this.#studio = studio;
+    this.#voices = (await voices()).map(({ id, name, bundled }) => ({ id, name, bundled }));
+    if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: "Your clip" });
+    const known = new Set(this.#voices.map(({ id }) => id));
+    this.#chosen = this.#chosen.filter((id) => known.has(id));
+    if (!this.#rows.length) this.#rows = FILLINGS.Deliveries.map((row) => this.#fullRow(row));
+    this.part("voice").replaceChildren(...this.#voices.map(({ id, name }) => element("option", { value: id, textContent: name })));
+    this.part("voice").value = studio.source === "clip" && studio.clip ? OWN_CLIP : studio.voice;
+    this.#show(this.#kind);
+    this.#drawRows();
+  }
+
+  /** Voices shall be compared, the Studio's first; those chosen before stay, and if there are none the library's first join. */
+  takeVoices() {
+    const first = this.#studio.source === "clip" && this.#studio.clip ? OWN_CLIP : this.#studio.voice;
+    const others = this.#chosen.length > 1 ? this.#chosen : this.#voices.map(({ id }) => id);
+    this.#chosen = [first, ...others.filter((id) => id !== first)].slice(0, MOST);
+    this.#show("voices");
+  }
+
+  get kind() {
+    return this.#kind;
+  }
+
+  /** [{label, fields}] with the Studio's fields and what each candidate changes in them; raises Refusal when it cannot be. */
+  list(text) {
+    const given = this.#kind === "voices" ? this.#chosenVoices() : this.#chosenSettings();
+    if (given.length < 2) throw unfit("A comparison needs at least two candidates.", `Choose two to ${MOST} ${this.#kind}.`);
+    return given.map(({ label, changes }) => ({ label, fields: { ...this.#studio, text, ...changes } }));
+  }
+
+  #chosenVoices() {
+    return this.#chosen.map((id) => ({ label: this.#nameOf(id), changes: voiceFields(id) }));
+  }
+
+  #chosenSettings() {
+    const voice = this.part("voice").value;
+    for (const input of this.part("rows").querySelectorAll("input")) {
+      const { badInput, rangeOverflow, rangeUnderflow } = input.validity;
+      const isMissing = input.value === "" && input.dataset.field !== "seed";
+      if (badInput || rangeOverflow || rangeUnderflow || isMissing) {
+        input.focus();
+        throw unfit(`${input.getAttribute("aria-label")} must be a number from ${input.min} to ${input.max}.`, "Correct it, then press Speak all.");
+      }
+    }
+    return this.#rows.map((row) => {
+      const words = COLUMNS.filter(([field]) => row[field] !== null).map(([field]) => `${SHORT[field]} ${row[field]}`);
+      const { seed, ...drawing } = row;
+      const changes = { ...voiceFields(voice), ...drawing, ...(seed === null ? {} : { seed, keepSeed: true }) };
+      return { label: `${this.#nameOf(voice)}, ${words.join(" · ")}`, changes };
+    });
+  }
+
+  #nameOf(id) {
+    return this.#voices.find((voice) => voice.id === id)?.name ?? id;
+  }
+
+  /** A row with a number in every column; a seed only where it is said, for all others share one. */
+  #fullRow(row) {
+    const { temperature, topP, topK, speed } = this.#studio;
+    return { temperature, topP, topK, speed, seed: null, ...row };
+  }
+
+  #show(kind) {
+    this.#kind = kind;
+    for (const button of this.part("kinds").children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
+    this.part("voices").hidden = kind !== "voices";
+    this.part("settings").hidden = kind !== "settings";
+    this.#drawVoices();
+    this.#keep();
+  }
+
+  #keep() {
+    keep(STORE, { kind: this.#kind, chosen: this.#chosen, rows: this.#rows });
+  }
+
+  #choose(id) {
+    this.#chosen = this.#chosen.includes(id) ? this.#chosen.filter((each) => each !== id) : [...this.#chosen, id];
+    for (const chip of this.part("chips").children) this.#mark(chip);
+    this.#count();
+    this.#keep();
+  }
+
+  #mark(chip) {
+    const isChosen = this.#chosen.includes(chip.dataset.voice);
+    chip.setAttribute("aria-pressed", String(isChosen));
+    chip.disabled = !isChosen && this.#chosen.length >= MOST;
+  }
+
+  #count() {
+    this.part("count").textContent = `${this.#chosen.length} of at most ${MOST} chosen. Delivery, speed and cut are the Studio's.`;
+  }
+
+  #drawVoices() {
+    const sought = this.part("search").value.trim().toLowerCase();
+    const shown = this.#voices.filter(({ id, name }) => name.toLowerCase().includes(sought) || this.#chosen.includes(id));
+    this.part("chips").replaceChildren(
+      ...shown.map(({ id, name }) => {
+        const chip = element("button", { type: "button", className: "chip", textContent: name, onclick: () => this.#choose(id) });
+        chip.dataset.voice = id;
+        this.#mark(chip);
+        return chip;
+      }),
+    );
+    this.#count();
+  }
+
+  #setRows(rows) {
+    this.#rows = rows.slice(0, MOST);
+    this.#drawRows();
+    this.#keep();
+  }
+
+  #drawRows() {
+    this.part("rows").replaceChildren(...this.#rows.map((row, i) => this.#row(row, i)));
+    this.part("add").disabled = this.#rows.length >= MOST;
+  }
+
+  #row(row, i) {
+    const cells = COLUMNS.map(([field, title, min, max, step]) => {
+      const input = element("input", { type: "number", min, max, step, value: row[field] ?? "" });
+      input.setAttribute("aria-label", `${title} of row ${i + 1}`);
+      if (field === "seed") input.placeholder = "shared";
+      input.dataset.field = field;
+      input.addEventListener("input", () => {
+        row[field] = input.value === "" ? null : input.valueAsNumber;
+        this.#keep();
+      });
+      return element("td", {}, [input]);
+    });
+    const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#setRows(this.#rows.filter((each) => each !== row)) });
+    return element("tr", {}, [...cells, element("td", {}, [labelled(less, `Remove row ${i + 1}`)])]);
+  }
+}
+
+function voiceFields(id) {
+  return id === OWN_CLIP ? { source: "clip" } : { source: "bundled", voice: id };
+}

@@ -1,0 +1,55 @@
+// The votes of comparisons: rounds kept in this browser, and the table that they add up to.
+
+import { element } from "../lib/elements.js";
+import { keep, kept } from "../lib/storage.js";
+
+const STORE = "voice-studio-votes-1";
+const ROUNDS = 200; // kept, the newest
+
+/** rounds: [{id, votes: [{label, score, best}]}], score 1 to 5 or null. Gives [{label, mean, best, votes, rounds}], the leader first. */
+export function tally(rounds) {
+  const found = new Map();
+  for (const { label, score, best } of rounds.flatMap((round) => round.votes)) {
+    const entry = found.get(label) ?? { label, sum: 0, best: 0, votes: 0, rounds: 0 };
+    entry.rounds += 1;
+    entry.best += best ? 1 : 0;
+    if (score !== null) Object.assign(entry, { sum: entry.sum + score, votes: entry.votes + 1 });
+    found.set(label, entry);
+  }
+  return [...found.values()]
+    .map(({ sum, ...entry }) => ({ ...entry, mean: entry.votes ? sum / entry.votes : null }))
+    .sort((a, b) => b.best - a.best || (b.mean ?? 0) - (a.mean ?? 0));
+}
+
+export class Ballots {
+  #rounds = kept(STORE, []);
+
+  constructor(root) {
+    this.root = root;
+    this.rows = root.querySelector("[data-part=tally]");
+    root.querySelector("[data-part=forget]").addEventListener("click", () => this.#set([]));
+    this.#draw();
+  }
+
+  /** Count a round, or count it anew. One without any vote is none. */
+  put(round) {
+    const others = this.#rounds.filter(({ id }) => id !== round.id);
+    const isVoted = round.votes.some(({ score, best }) => score !== null || best);
+    this.#set(isVoted ? [...others, round].slice(-ROUNDS) : others);
+  }
+
+  #set(rounds) {
+    this.#rounds = rounds;
+    keep(STORE, rounds);
+    this.#draw();
+  }
+
+  #draw() {
+    this.root.hidden = this.#rounds.length === 0;
+    this.rows.replaceChildren(
+      ...tally(this.#rounds).map(({ label, mean, best, votes, rounds }) =>
+        element("tr", {}, [label, mean?.toFixed(1) ?? "", best, votes, rounds].map((text) => element("td", { textContent: text }))),
+      ),
+    );
+  }
+}

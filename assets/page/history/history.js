@@ -1,0 +1,228 @@
+// The area of all takes that the server keeps: find, hear, star, use again, compare, save, delete and bring back.
+
+import { Refusal, voices } from "../client/http.js";
+import { HistoryRow } from "./history-row.js";
+import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../client/takes.js";
+import { Pair } from "../takes/ab-comparison.js";
+import { element } from "../lib/elements.js";
+import { Take } from "../takes/take.js";
+import { repeatsExactly } from "./verify.js";
+
+const PAGE = 25;
+const SETTLED = 250; // ms without typing before it is looked for
+const FORMATS = { wav: "WAV", flac: "FLAC", mp3: "MP3", opus: "Opus", aac: "AAC" };
+
+/** The first moment of a day of this browser's calendar, in Unix time; null for none. */
+function dayStart(day, later = 0) {
+  if (!day) return null;
+  const [year, month, date] = day.split("-").map(Number);
+  return new Date(year, month - 1, date + later).getTime() / 1000;
+}
+
+function plural(count, words = "take") {
+  return `${count} ${words}${count === 1 ? "" : "s"}`;
+}
+
+/** Fires "play", "switch", "reuse", "again" and "code", each with {take}. */
+export class History extends EventTarget {
+  #rows = [];
+  #chosen = new Set();
+  #deleted = [];
+  #last = null; // the id that the next page comes after
+  #turn = 0;
+  #timer = 0;
+  #current = null;
+
+  constructor(root) {
+    super();
+    this.root = root;
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part("format").append(...Object.entries(FORMATS).map(([value, textContent]) => element("option", { value, textContent })));
+    this.pair = new Pair(this.part("compare"));
+    this.pair.addEventListener("switch", ({ detail }) => this.#hear("switch", detail.take));
+    this.pair.addEventListener("change", () => this.#showChosen());
+    const on = (name, type, does) => this.part(name).addEventListener(type, () => this.#do(does));
+    this.part("question").addEventListener("submit", (event) => event.preventDefault());
+    this.part("query").addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#do(() => this.#find()), SETTLED);
+    });
+    for (const name of ["voice", "since", "until", "starred"]) on(name, "change", () => this.#find());
+    on("format", "change", () => this.#showChosen());
+    on("more", "click", () => this.#find(this.#last));
+    on("undo", "click", () => this.#undo());
+    on("delete", "click", () => this.#delete([...this.#chosen]));
+    on("all", "click", () => this.#choose(this.#rows.map(({ take }) => take.id)));
+    on("none", "click", () => this.#choose([]));
+  }
+
+  open() {
+    this.#do(async () => {
+      await this.#offerVoices();
+      await this.#find();
+    });
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+  }
+
+  /** Mark the take that the player holds. */
+  select(take) {
+    this.#current = take;
+    for (const row of this.#rows) row.element.toggleAttribute("aria-current", row.take.id === take?.id);
+    this.pair.mark(take);
+  }
+
+  /** Go to the other one of two compared takes. */
+  other(take) {
+    this.pair.other(this.#rows.map((row) => row.take).find(({ id }) => id === take?.id));
+  }
+
+  get #question() {
+    return {
+      q: this.part("query").value.trim(),
+      voice: this.part("voice").value,
+      starred: this.part("starred").checked,
+      since: dayStart(this.part("since").value),
+      until: dayStart(this.part("until").value, 1),
+    };
+  }
+
+  #say(words, deleted = []) {
+    this.#deleted = deleted;
+    this.part("said").textContent = words;
+    this.part("undo").hidden = !deleted.length;
+  }
+
+  async #do(work) {
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    }
+  }
+
+  async #offerVoices() {
+    const chosen = this.part("voice").value;
+    const choices = [["", "Every voice"], ...(await voices()).map(({ id, name }) => [id, name]), ["clip", "A clip of one’s own"]];
+    this.part("voice").replaceChildren(...choices.map(([value, textContent]) => element("option", { value, textContent })));
+    this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
+  }
+
+  /** Show the first page of what is asked for, or the one after a take. */
+  async #find(after = null) {
+    clearTimeout(this.#timer); // what was being typed is in this question
+    const turn = (this.#turn += 1);
+    this.part("list").setAttribute("aria-busy", "true");
+    if (!after) this.#say("Looking …");
+    const question = this.#question;
+    let answer;
+    try {
+      answer = await findTakes({ ...question, limit: PAGE, after });
+    } finally {
+      if (turn === this.#turn) this.part("list").setAttribute("aria-busy", "false");
+    }
+    if (turn !== this.#turn) return;
+    if (!after) this.#clear();
+    this.#add(answer.data.filter(({ stored }) => stored));
+    this.#last = answer.last_id;
+    this.part("more").hidden = !answer.has_more;
+    this.#tellRetention(answer.retention);
+    const isAsked = Object.values(question).some(Boolean);
+    if (!after) this.#say(this.#rows.length ? "" : isAsked ? "No take is like that." : answer.retention ? "Takes you make appear here." : "");
+  }
+
+  #clear() {
+    for (const { take } of this.#rows) if (take !== this.#current) take.drop();
+    this.#rows = [];
+    this.part("list").replaceChildren();
+    for (const take of [...this.pair.takes]) this.pair.drop(take);
+    this.#choose([]);
+  }
+
+  #add(records) {
+    const added = records.map((record) => new HistoryRow(Take.of(record), this.#deeds));
+    this.#rows.push(...added);
+    this.part("list").append(...added.map((row) => row.element));
+    this.select(this.#current);
+    this.#showChosen();
+  }
+
+  /** What a row's presses do. */
+  get #deeds() {
+    return {
+      play: (take) => this.#hear("play", take),
+      reuse: (take) => this.#tell("reuse", take),
+      again: (take) => this.#tell("again", take),
+      code: (take) => this.#tell("code", take),
+      compare: (take) => this.pair.toggle(take),
+      verify: (take) => this.#do(() => this.#verify(take)),
+      star: (take) => this.#do(() => this.#star(take)),
+      delete: (take) => this.#do(() => this.#delete([take.id])),
+      choose: (take, isChosen) => this.#choose(isChosen ? [...this.#chosen, take.id] : [...this.#chosen].filter((id) => id !== take.id)),
+    };
+  }
+
+  #tell(type, take) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
+  }
+
+  #hear(type, take) {
+    this.#do(async () => {
+      await take.load();
+      this.#tell(type, take);
+    });
+  }
+
+  #tellRetention(kept) {
+    const size = kept && (kept.bytes >= 2 ** 30 ? `${+(kept.bytes / 2 ** 30).toFixed(1)} GB` : `${Math.round(kept.bytes / 2 ** 20)} MB`);
+    this.part("retention").textContent = kept
+      ? `The newest ${kept.takes.toLocaleString("en")} takes stay, as far as they fit into ${size}, and all that are starred.`
+      : "This studio keeps no takes: KEEP_TAKES is 0.";
+  }
+
+  #choose(ids) {
+    this.#chosen = new Set(ids);
+    this.#showChosen();
+  }
+
+  #showChosen() {
+    const [ids, format] = [[...this.#chosen], this.part("format").value];
+    this.part("chosen").hidden = !ids.length;
+    this.part("count").textContent = `${plural(ids.length)} chosen`;
+    if (ids.length) this.part("zip").href = zipAddress(ids, format);
+    for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.pair.has(row.take), format });
+  }
+
+  async #star(take) {
+    await starTake(take.id, !take.isStarred);
+    take.isStarred = !take.isStarred;
+    this.#showChosen();
+  }
+
+  async #delete(ids) {
+    const gone = (await deleteTakes(ids)).ids;
+    for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
+      this.pair.drop(row.take);
+      row.element.remove();
+    }
+    this.#rows = this.#rows.filter(({ take }) => !gone.includes(take.id));
+    this.#choose([]);
+    this.#say(`${plural(gone.length)} deleted.`, gone);
+    if (gone.length) this.part("undo").focus();
+  }
+
+  async #undo() {
+    const { ids } = await restoreTakes(this.#deleted);
+    await this.#find();
+    this.#say(`${plural(ids.length)} brought back.`);
+  }
+
+  async #verify(take) {
+    this.#say("Speaking it again, to compare every sample …");
+    const same = await repeatsExactly(take);
+    this.#say(same ? "The same: spoken again, every sample is as it was." : "Not the same: the model, its device or its precision is another one now.");
+  }
+}

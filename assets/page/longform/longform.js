@@ -1,0 +1,186 @@
+// The area of long form: documents become projects, the list of them, and one of them opened.
+
+import { speakers, voiceNamed } from "../speak/cast.js";
+import { Refusal, voices } from "../client/http.js";
+import { duration, element, labelled } from "../lib/elements.js";
+import { Project } from "./project.js";
+import { listProjects, makeProject } from "../client/projects.js";
+
+const REFRESH = 2000; // ms, while the list is shown
+const TEXTS = /\.(txt|text|md|markdown|srt)$/i; // read here too, for the names in them
+const MOST_NAMES = 24;
+const OPENED = "voice-studio-project-1";
+
+const WORDS = { new: "Not spoken", running: "Speaking", paused: "Paused", done: "Done", incomplete: "Incomplete" };
+
+/** A dot and a word for a state. */
+export function stateWord(state, words) {
+  const word = element("span", { className: "long-word", textContent: words });
+  word.dataset.state = state;
+  return word;
+}
+
+/** Fires "heard" when sound of a project begins to play. */
+export class LongForm extends EventTarget {
+  #isOpen = false;
+  #timer = 0;
+  #project = null;
+  #voices = [];
+  #source = null; // a document that waits for its cast
+
+  constructor(root) {
+    super();
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = this.part("paste").value;
+      if (text.trim()) this.#take(text);
+      else this.#say("Paste a text first.");
+    });
+    this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
+    this.part("make").addEventListener("click", () => this.#make(this.#source, this.#cast));
+    this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
+    this.#takeDrops(this.part("drop"));
+    this.part("back").addEventListener("click", () => this.#show(null));
+    this.part("player").addEventListener("play", () => this.dispatchEvent(new CustomEvent("heard")));
+  }
+
+  async open() {
+    this.#isOpen = true;
+    const listed = (this.#voices = await voices());
+    this.#offer(listed);
+    this.#show(localStorage.getItem(OPENED), listed);
+  }
+
+  close() {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+    this.#project?.close();
+    this.#project = null;
+  }
+
+  #say(words) {
+    this.part("said").textContent = words;
+  }
+
+  #offer(listed) {
+    const select = this.part("voice");
+    const chosen = select.value;
+    select.replaceChildren(...listed.map(({ id, name }) => element("option", { value: id, textContent: name })));
+    if (listed.some(({ id }) => id === chosen)) select.value = chosen;
+  }
+
+  #takeDrops(zone) {
+    const over = (event, isOver) => {
+      event.preventDefault();
+      zone.toggleAttribute("data-over", isOver);
+    };
+    zone.addEventListener("dragover", (event) => over(event, true));
+    zone.addEventListener("dragleave", (event) => over(event, false));
+    zone.addEventListener("drop", (event) => {
+      over(event, false);
+      const [file] = event.dataTransfer.files;
+      if (file) this.#take(file);
+    });
+  }
+
+  /** A document is there: ask who speaks where names begin lines, else make a project of it at once. */
+  async #take(source) {
+    const isText = typeof source === "string" || TEXTS.test(source.name);
+    const text = typeof source === "string" ? source : isText ? await source.text() : "";
+    this.#voices = await voices(); // the area may have been opened only just now
+    const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
+    if (!names.length) return this.#make(source, {});
+    this.#say("");
+    return this.#askForCast(source, names.slice(0, MOST_NAMES));
+  }
+
+  #askForCast(source, names) {
+    this.#source = source;
+    this.part("cast").hidden = !source;
+    this.part("file").value = "";
+    const option = (value, textContent) => element("option", { value, textContent });
+    this.part("names").replaceChildren(
+      ...names.map((name) => {
+        const options = [option("", "As written"), ...this.#voices.map((voice) => option(voice.id, voice.name))];
+        const select = labelled(element("select", { name }, options), `Voice of ${name}`);
+        return element("label", {}, [element("span", { textContent: name }), select]);
+      }),
+    );
+    if (source) this.part("names").querySelector("select").focus();
+  }
+
+  get #cast() {
+    const chosen = [...this.part("names").querySelectorAll("select")].filter((select) => select.value);
+    return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
+  }
+
+  async #make(source, cast) {
+    this.#say("Reading the document …");
+    try {
+      const project = await makeProject(source, this.part("voice").value, cast);
+      this.#say("");
+      this.#askForCast(null, []);
+      this.part("form").reset();
+      await this.#show(project.id);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    } finally {
+      this.part("file").value = "";
+    }
+  }
+
+  /** Show one project, or the list where there is none. */
+  async #show(id, listed = null) {
+    clearTimeout(this.#timer);
+    this.#project?.close();
+    this.#project = null;
+    if (id) localStorage.setItem(OPENED, id);
+    else localStorage.removeItem(OPENED);
+    if (!id) {
+      this.#reveal("shelf");
+      return this.#list();
+    }
+    const project = new Project(this.part, id, listed ?? (await voices()));
+    if (!this.#isOpen) return project.close();
+    this.#project = project;
+    project.addEventListener("gone", ({ detail }) => {
+      if (this.#project !== project) return;
+      this.#show(null);
+      this.#say(detail.words);
+    });
+    await project.look(); // before it is seen: a press on what the last one said would be lost
+    if (this.#project === project) this.#reveal("project");
+  }
+
+  #reveal(name) {
+    for (const each of ["shelf", "project"]) this.part(each).hidden = each !== name;
+  }
+
+  async #list() {
+    clearTimeout(this.#timer);
+    try {
+      const { data } = await listProjects();
+      if (!this.#isOpen || this.#project) return;
+      this.part("projects").replaceChildren(...data.map((project) => this.#row(project)));
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#list(), REFRESH);
+  }
+
+  #row(project) {
+    const { parts, seconds, eta_s: eta } = project;
+    const facts = [`${parts.done} of ${parts.total} parts`, seconds ? duration(seconds) : "", eta === null ? "" : `${duration(eta)} left`];
+    const button = element("button", { type: "button", onclick: () => this.#show(project.id) }, [
+      element("strong", { textContent: project.title }),
+      stateWord(project.state, WORDS[project.state]),
+      element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
+    ]);
+    button.dataset.key = project.id;
+    return element("li", {}, [button]);
+  }
+}

@@ -1,0 +1,88 @@
+// One part of a project as a row: its state in colour and word, its text and voice to change, its takes, play and again.
+
+import { element, icon, labelled } from "../lib/elements.js";
+
+const WORDS = { new: "Not spoken", queued: "In line", speaking: "Speaking", done: "Done", stale: "Changed", failed: "Failed" };
+const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
+const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
+
+/** Fires "play", "again" and "change" with what is to be changed. */
+export class PartRow extends EventTarget {
+  part = null;
+
+  constructor(voices) {
+    super();
+    this.voices = voices;
+    const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
+    this.box = element("input", { type: "checkbox" });
+    this.state = element("span", { className: "long-word" });
+    this.chapter = element("strong");
+    this.text = element("textarea", { rows: 2, spellcheck: false, onchange: () => tell("change", { text: this.text.value }) });
+    this.error = element("p", { className: "long-error" });
+    this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
+    this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
+    this.length = element("span");
+    this.play = element("button", { type: "button", onclick: () => tell("play") }, [icon(PLAY)]);
+    this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
+    const cell = (className, children) => element("td", { className }, children);
+    this.element = element("tr", {}, [
+      cell("", [this.box]),
+      cell("", [this.state]),
+      cell("long-text", [this.chapter, this.text, this.error]),
+      cell("long-voice-cell", [this.voice]),
+      cell("long-take", [this.length, this.take]),
+      element("td", {}, [element("div", { className: "long-do" }, [this.play, this.again])]),
+    ]);
+  }
+
+  get isSelected() {
+    return this.box.checked;
+  }
+
+  set isSelected(isSelected) {
+    this.box.checked = isSelected;
+  }
+
+  /** Show a part as it stands now; what somebody is changing is left alone. */
+  show(part) {
+    const before = this.part;
+    if (before && JSON.stringify(before) === JSON.stringify(part)) return;
+    this.part = part;
+    const name = `part ${part.position + 1}`;
+    this.box.setAttribute("aria-label", `Select ${name}`);
+    this.state.dataset.state = part.state;
+    this.state.textContent = WORDS[part.state];
+    this.text.toggleAttribute("data-heading", part.chapter === part.text);
+    this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
+    this.chapter.hidden = !this.chapter.textContent;
+    this.text.setAttribute("aria-label", `Text of ${name}`);
+    if (document.activeElement !== this.text) this.text.value = part.text;
+    this.error.textContent = part.state === "failed" ? part.error : "";
+    this.error.hidden = part.state !== "failed";
+    labelled(this.play, `Play ${name}`).disabled = !part.chosen;
+    labelled(this.again, part.takes.length ? `Speak ${name} again, with another seed` : `Speak ${name}`);
+    this.again.disabled = part.state === "queued" || part.state === "speaking";
+    if (document.activeElement !== this.voice) this.#offerVoices(name);
+    if (document.activeElement !== this.take) this.#offerTakes(name);
+  }
+
+  #offerVoices(name) {
+    const wanted = (this.part.voice ?? "").toLowerCase();
+    const found = this.voices.find((voice) => voice.id === wanted || voice.name.toLowerCase() === wanted);
+    const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
+    if (wanted && !found) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
+    labelled(this.voice, `Voice of ${name}`).replaceChildren(element("option", { value: "", textContent: "As the project" }), ...options);
+    this.voice.value = found?.id ?? this.part.voice ?? "";
+  }
+
+  #offerTakes(name) {
+    const { takes, chosen, seconds } = this.part;
+    const options = takes.map((take, i) =>
+      element("option", { value: take.id, textContent: `Take ${takes.length - i}, ${take.seconds.toFixed(1)} s`, title: `Seed ${take.seed}` }),
+    );
+    labelled(this.take, `Take of ${name}`).replaceChildren(...options);
+    this.take.value = chosen ?? "";
+    this.take.hidden = takes.length < 2;
+    this.length.textContent = seconds === null || takes.length > 1 ? "" : `${seconds.toFixed(1)} s`;
+  }
+}

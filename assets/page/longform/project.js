@@ -1,0 +1,225 @@
+// One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
+
+import { Refusal } from "../client/http.js";
+import { duration, element, setChildren } from "../lib/elements.js";
+import { PartRow } from "./part-row.js";
+import {
+  changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
+  takeAddress, wholeAddress,
+} from "../client/projects.js";
+
+const PAGE = 50; // parts shown at a time
+const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
+const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", "M4B with chapters"]];
+
+/** Fires "gone" with {words} when there is no such project any more. */
+export class Project extends EventTarget {
+  #rows = new Map(); // by part id
+  #page = 0;
+  #timer = 0;
+  #turn = 0;
+  #timeline = null; // of what plays, when it is the whole
+  #leave = new AbortController();
+  #project = null;
+
+  constructor(part, id, voices) {
+    super();
+    Object.assign(this, { part, id, voices });
+    this.part("rows").replaceChildren();
+    this.part("told").textContent = "";
+    this.#offerVoices();
+    this.#listen();
+  }
+
+  close() {
+    this.#leave.abort();
+    clearTimeout(this.#timer);
+    this.part("player").pause();
+    this.part("player").removeAttribute("src");
+  }
+
+  /** Read the project anew, and again and again. */
+  async look() {
+    clearTimeout(this.#timer);
+    const turn = (this.#turn += 1);
+    try {
+      const [project, parts] = await Promise.all([readProject(this.id), readParts(this.id, this.#page * PAGE, PAGE)]);
+      if (turn !== this.#turn || this.#leave.signal.aborted) return;
+      this.#project = project;
+      this.#showProject(project);
+      this.#showParts(parts);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (this.#leave.signal.aborted) return;
+      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: "" } }));
+      this.part("told").textContent = problem.why;
+    }
+    const wait = this.#project?.state === "running" ? BUSY : IDLE;
+    if (!this.#leave.signal.aborted) this.#timer = setTimeout(() => this.look(), wait);
+  }
+
+  #listen() {
+    const { signal } = this.#leave;
+    const on = (name, type, work) => this.part(name).addEventListener(type, (event) => this.#do(() => work(event)), { signal });
+    on("speak", "click", () => speakParts(this.id, "missing"));
+    on("all", "click", () => speakParts(this.id, "all"));
+    on("selected", "click", () => this.#speakSelected());
+    on("pause", "click", () => orderProject(this.id, this.#project.state === "paused" ? "resume" : "pause"));
+    on("cancel", "click", () => orderProject(this.id, "cancel"));
+    on("delete", "click", () => this.#delete());
+    on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
+    on("project-voice", "change", ({ target }) => changeProject(this.id, { voice: target.value }));
+    on("gap", "change", ({ target }) => changeProject(this.id, { pause: Number(target.value) }));
+    on("chapter-gap", "change", ({ target }) => changeProject(this.id, { chapter_pause: Number(target.value) }));
+    on("earlier", "click", () => this.#turnTo(this.#page - 1));
+    on("later", "click", () => this.#turnTo(this.#page + 1));
+    on("play-all", "click", () => this.#playAll());
+    this.part("every").addEventListener("change", ({ target }) => this.#select(target.checked), { signal });
+    this.part("player").addEventListener("timeupdate", () => this.#follow(), { signal });
+    this.part("player").addEventListener("ended", () => this.#mark(null), { signal });
+    this.part("rows").addEventListener("change", () => this.#countSelected(), { signal });
+  }
+
+  /** Do something and show what became of it, or why not. */
+  async #do(work) {
+    try {
+      this.part("told").textContent = "";
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.part("told").textContent = problem.why;
+    }
+    await this.look();
+  }
+
+  #offerVoices() {
+    const options = this.voices.map(({ id, name }) => element("option", { value: id, textContent: name }));
+    this.part("project-voice").replaceChildren(element("option", { value: "", textContent: "Default voice" }), ...options);
+  }
+
+  #showProject({ title, state, parts, seconds, eta_s: eta, settings }) {
+    const fill = (name, value) => {
+      if (document.activeElement !== this.part(name)) this.part(name).value = value;
+    };
+    fill("title", title);
+    fill("project-voice", settings.voice ?? "");
+    fill("gap", settings.pause);
+    fill("chapter-gap", settings.chapter_pause);
+    const words = [`${parts.done} of ${parts.total} parts spoken`];
+    if (seconds) words.push(duration(seconds));
+    if (state === "running") words.push(eta === null ? "speaking" : `about ${duration(eta)} left`);
+    if (state === "paused") words.push("paused");
+    for (const [name, what] of [["failed", "failed"], ["stale", "changed since"]]) if (parts[name]) words.push(`${parts[name]} ${what}`);
+    const told = words.join(" · ");
+    if (this.part("state").textContent !== told) this.part("state").textContent = told;
+    this.part("progress").value = parts.done / parts.total;
+    const isUnderWay = state === "running" || state === "paused";
+    const missing = parts.new + parts.stale + parts.failed;
+    this.part("speak").hidden = !missing;
+    this.part("speak").textContent = parts.done ? "Speak what is missing" : "Speak all parts";
+    this.part("all").hidden = !parts.done || isUnderWay;
+    this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
+    this.part("pause").textContent = state === "paused" ? "Resume" : "Pause";
+    this.part("whole").hidden = !parts.done;
+    this.part("left-out").textContent = parts.done < parts.total ? `${parts.total - parts.done} parts are still left out.` : "";
+    if (!this.part("exports").children.length || this.part("exports").dataset.of !== this.id) this.#offerFiles();
+  }
+
+  #offerFiles() {
+    const link = (href, words) => element("a", { href, download: "", textContent: words });
+    this.part("exports").dataset.of = this.id;
+    this.part("exports").replaceChildren(
+      ...FILES.map(([format, words]) => link(wholeAddress(this.id, format), words)),
+      link(fileAddress(this.id, "subtitles"), "Subtitles"),
+      link(fileAddress(this.id, "zip"), "Zip of the parts"),
+    );
+  }
+
+  #showParts({ data, total }) {
+    const shown = new Map(data.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
+    for (const part of data) shown.get(part.id).show(part);
+    setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
+    this.#rows = shown;
+    this.part("pager").hidden = total <= PAGE;
+    this.part("range").textContent = `${this.#page * PAGE + 1} to ${this.#page * PAGE + data.length} of ${total}`;
+    this.part("earlier").disabled = this.#page === 0;
+    this.part("later").disabled = (this.#page + 1) * PAGE >= total;
+    this.#countSelected();
+  }
+
+  #row() {
+    const row = new PartRow(this.voices);
+    const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.part, detail)));
+    on("change", (part, changes) => changePart(this.id, part.id, changes));
+    on("again", (part) => speakParts(this.id, [part.id]));
+    row.addEventListener("play", () => this.#playPart(row.part));
+    return row;
+  }
+
+  #turnTo(page) {
+    this.#page = Math.max(0, page);
+    this.#rows.clear();
+    this.part("every").checked = false;
+  }
+
+  #select(isSelected) {
+    for (const row of this.#rows.values()) row.isSelected = isSelected;
+    this.#countSelected();
+  }
+
+  #countSelected() {
+    const count = [...this.#rows.values()].filter((row) => row.isSelected).length;
+    this.part("selected").hidden = !count;
+    this.part("selected").textContent = `Speak ${count} selected`;
+  }
+
+  async #speakSelected() {
+    const chosen = [...this.#rows.values()].filter((row) => row.isSelected);
+    await speakParts(this.id, chosen.map((row) => row.part.id));
+    this.part("every").checked = false;
+    this.#select(false);
+  }
+
+  async #delete() {
+    if (!confirm(`Delete “${this.#project.title}” with all its sound? This cannot be undone.`)) return;
+    await deleteProject(this.id);
+    this.dispatchEvent(new CustomEvent("gone", { detail: { words: `${this.#project.title} is deleted.` } }));
+  }
+
+  #playPart(part) {
+    this.#timeline = null;
+    this.#play(takeAddress(this.id, part.chosen));
+    this.#mark(part.id);
+  }
+
+  async #playAll() {
+    this.#timeline = await readTimeline(this.id);
+    this.#play(wholeAddress(this.id, "wav"));
+  }
+
+  #play(src) {
+    const player = this.part("player");
+    player.src = src;
+    player.play().catch((problem) => {
+      if (problem.name !== "AbortError") this.part("told").textContent = `It cannot be played: ${problem.message}`;
+    });
+  }
+
+  /** Mark the part that is heard, and go to its page. */
+  #follow() {
+    if (!this.#timeline) return;
+    const now = this.part("player").currentTime;
+    const heard = this.#timeline.parts.findLast((each) => each.start_s <= now);
+    if (!heard) return;
+    const page = Math.floor(heard.position / PAGE);
+    if (page !== this.#page && !this.part("player").paused) {
+      this.#turnTo(page);
+      this.look();
+    }
+    this.#mark(heard.part);
+  }
+
+  #mark(id) {
+    for (const [each, row] of this.#rows) row.element.toggleAttribute("aria-current", each === id);
+  }
+}

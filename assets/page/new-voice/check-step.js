@@ -1,0 +1,90 @@
+// Step 2 of a new voice: the advisor's word, and which part of the clip is used, how loud, and which of its channels.
+
+import { showAdvice, showNoAdvice } from "../voices/advice.js";
+import { decodeClip } from "./decoded-clip.js";
+import { CutMarks } from "./clip-trimmer.js";
+import { Refusal } from "../client/http.js";
+import { advise } from "../client/voices.js";
+
+const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
+
+export class CheckStep {
+  #turn = 0;
+  #judged = ""; // the words that the advice is about
+
+  constructor(part, draft) {
+    Object.assign(this, { part, draft });
+    this.marks = new CutMarks(part("marks"));
+    this.marks.addEventListener("change", ({ detail }) => this.#judge({ ...draft.cut, ...detail }));
+    part("hear-before").addEventListener("click", () => this.hear({ ...draft.cut, gain_db: 0, channel: null }));
+    part("hear-after").addEventListener("click", () => this.hear(draft.cut));
+    part("undo-cut").addEventListener("click", () => this.#judge(null));
+    draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#begin());
+  }
+
+  open() {
+    if (this.draft.advice && this.draft.words.trim() !== this.#judged) this.#judge(this.draft.cut);
+  }
+
+  close() {
+    this.draft.sound?.stop();
+  }
+
+  get isDone() {
+    return this.draft.advice !== null;
+  }
+
+  /** Play a cut of the clip, or stop what plays. */
+  hear(cut) {
+    const { sound } = this.draft;
+    if (sound?.isPlaying) sound.stop();
+    else sound?.play(cut);
+  }
+
+  /** A new clip: judged and decoded at once, so that the step is ready when it is shown. */
+  async #begin() {
+    const { clip } = this.draft;
+    if (!clip) return;
+    const advice = this.#judge(null);
+    const sound = await decodeClip(clip);
+    if (this.draft.clip !== clip) return sound?.close();
+    this.draft.set({ sound });
+    sound?.addEventListener("position", ({ detail }) => this.marks.show({ position: detail.seconds }));
+    await advice;
+    this.#show();
+  }
+
+  /** Ask the advisor about a cut; null lets it choose, which it does for a clip that is too long. */
+  async #judge(cut) {
+    const turn = (this.#turn += 1);
+    const { clip } = this.draft;
+    const words = this.draft.words.trim();
+    this.draft.set({ cut, advice: null });
+    if (cut) this.#show();
+    else this.part("advice").replaceChildren("Reading the clip …");
+    try {
+      const advice = await advise({ clip, words, cut }, this.draft.heard);
+      if (turn !== this.#turn || clip !== this.draft.clip) return;
+      this.#judged = words;
+      this.draft.set({ cut: advice.cut, advice });
+      showAdvice(this.part("advice"), advice, (mended) => this.#judge(mended));
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (turn === this.#turn) showNoAdvice(this.part("advice"), problem.why);
+    }
+    this.#show();
+  }
+
+  #show() {
+    const { sound, advice } = this.draft;
+    const cut = this.draft.cut ?? WHOLE;
+    const seconds = sound?.seconds ?? (advice ? cut.start + advice.seconds : 0);
+    this.marks.show({ bars: sound?.bars ?? [], seconds, start: cut.start, end: Math.min(cut.end ?? seconds, seconds) });
+    for (const name of ["hear-before", "hear-after"]) this.part(name).disabled = !sound;
+    const gain = cut.gain_db ? `${cut.gain_db > 0 ? "+" : "−"}${Math.abs(cut.gain_db)} dB` : "";
+    const channel = cut.channel === null ? "" : `channel ${cut.channel + 1} alone`;
+    const unheard = sound || !advice ? "" : "This browser cannot play this kind of file; the studio can.";
+    this.part("treatment").textContent = [gain, channel, unheard].filter(Boolean).join(", ");
+    this.part("undo-cut").hidden = !cut.start && cut.end === null && !gain && !channel;
+  }
+}

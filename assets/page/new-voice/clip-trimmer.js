@@ -1,0 +1,137 @@
+// A clip's drawn outline with two marks, where the used part begins and ends; dragged, moved by keys, or typed.
+
+import { element } from "../lib/elements.js";
+
+const [SHORTEST, LONGEST] = [1, 30]; // seconds that may be used
+const STEPS = { ArrowLeft: -0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowUp: 0.05, PageDown: -1, PageUp: 1 };
+
+/** Fires "change" with {start, end} in seconds after a mark was moved. */
+export class CutMarks extends EventTarget {
+  #isDragged = false;
+  #view = { bars: [], seconds: 0, start: 0, end: 0, position: null };
+
+  constructor(root) {
+    super();
+    this.root = root;
+    this.canvas = element("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.marks = { start: this.#mark("start", "Beginning of the part that is used"), end: this.#mark("end", "End of the part that is used") };
+    this.fields = { start: this.#field("start", "From"), end: this.#field("end", "to") };
+    this.wave = element("div", { className: "cut-wave" }, [this.canvas, this.marks.start, this.marks.end]);
+    const fields = element("p", { className: "cut-fields" }, [this.fields.start.parentNode, this.fields.end.parentNode, element("span", { textContent: "seconds" })]);
+    root.append(this.wave, fields);
+    new ResizeObserver(() => this.#draw()).observe(this.canvas);
+    new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+  }
+
+  /** Any of bars (peaks of the whole, none if it cannot be drawn), seconds (of the whole), start, end, position (null: not playing). */
+  show({ start: from, end: to, ...view }) {
+    Object.assign(this.#view, view);
+    if (!this.#isDragged) Object.assign(this.#view, { start: from ?? this.#view.start, end: to ?? this.#view.end });
+    this.#place();
+  }
+
+  #place() {
+    const { seconds, start, end, bars } = this.#view;
+    this.wave.hidden = bars.length === 0;
+    for (const [name, value] of [["start", start], ["end", end]]) {
+      const mark = this.marks[name];
+      mark.style.left = `${seconds ? (100 * value) / seconds : 0}%`;
+      mark.setAttribute("aria-valuemin", 0);
+      mark.setAttribute("aria-valuemax", seconds.toFixed(2));
+      mark.setAttribute("aria-valuenow", value.toFixed(2));
+      mark.setAttribute("aria-valuetext", `${value.toFixed(2)} seconds`);
+      if (document.activeElement !== this.fields[name]) this.fields[name].value = value.toFixed(2);
+    }
+    this.#draw();
+  }
+
+  #mark(name, label) {
+    const mark = element("span", { className: `cut-mark cut-${name}`, tabIndex: 0 });
+    mark.setAttribute("role", "slider");
+    mark.setAttribute("aria-label", label);
+    mark.addEventListener("pointerdown", (event) => {
+      mark.setPointerCapture(event.pointerId);
+      this.#isDragged = true; // no late answer may move the mark back
+      event.preventDefault();
+      mark.focus();
+    });
+    mark.addEventListener("pointermove", (event) => {
+      if (!mark.hasPointerCapture(event.pointerId)) return;
+      const { left, width } = this.wave.getBoundingClientRect();
+      this.#move(name, ((event.clientX - left) / width) * this.#view.seconds, false);
+    });
+    mark.addEventListener("lostpointercapture", () => {
+      this.#isDragged = false;
+      this.#tell();
+    });
+    mark.addEventListener("keydown", (event) => this.#key(event, name));
+    return mark;
+  }
+
+  #field(name, words) {
+    const field = element("input", { type: "number", step: 0.05, min: 0 });
+    element("label", {}, [words, " ", field]);
+    field.addEventListener("change", () => {
+      if (Number.isFinite(field.valueAsNumber)) this.#move(name, field.valueAsNumber);
+      field.value = this.#view[name].toFixed(2);
+    });
+    return field;
+  }
+
+  #key(event, name) {
+    const { seconds } = this.#view;
+    const to = { Home: 0, End: seconds }[event.key] ?? (event.key in STEPS ? this.#view[name] + STEPS[event.key] : null);
+    if (to === null) return;
+    event.preventDefault();
+    this.#move(name, to);
+  }
+
+  /** Within the clip, and so that what is used is neither too short nor too long: the other mark is pushed along. */
+  #move(name, to, isDone = true) {
+    let { start, end } = this.#view;
+    const { seconds } = this.#view;
+    const least = Math.min(SHORTEST, seconds);
+    if (name === "start") {
+      start = Math.min(Math.max(to, 0), seconds - least);
+      end = Math.min(Math.max(end, start + least), start + LONGEST);
+    } else {
+      end = Math.min(Math.max(to, least), seconds);
+      start = Math.max(Math.min(start, end - least), end - LONGEST);
+    }
+    Object.assign(this.#view, { start: Math.round(start * 1000) / 1000, end: Math.round(end * 1000) / 1000 });
+    this.#place();
+    if (isDone) this.#tell();
+  }
+
+  #tell() {
+    const { start, end } = this.#view;
+    this.dispatchEvent(new CustomEvent("change", { detail: { start, end } }));
+  }
+
+  #draw() {
+    const { canvas } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width) return;
+    const scale = window.devicePixelRatio || 1;
+    Object.assign(canvas, { width: width * scale, height: height * scale });
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    const style = getComputedStyle(this.root);
+    const { bars, seconds, start, end, position } = this.#view;
+    const step = 4;
+    const count = Math.floor(width / step);
+    for (let i = 0; i < count; i += 1) {
+      const at = (i / count) * seconds;
+      const from = Math.floor((i * bars.length) / count);
+      const loudest = Math.max(0, ...bars.slice(from, Math.max(from + 1, Math.floor(((i + 1) * bars.length) / count))));
+      const tall = Math.max(2, Math.sqrt(loudest) * (height - 4));
+      const isUsed = at >= start && at <= end;
+      const name = !isUsed ? "--wave-empty" : position !== null && at < position ? "--wave-heard" : "--wave";
+      pen.fillStyle = style.getPropertyValue(name);
+      pen.beginPath();
+      pen.roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
+      pen.fill();
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// The microphone, without the filters of a browser: lossless pieces of sound and their level. It shows nothing.
+
+import { Refusal } from "../client/http.js";
+import { wavFile } from "../lib/wav.js";
+
+// Echo and noise filters bend a voice; an automatic level hides how loud it is.
+const RAW = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
+const UPLOAD = "Upload a recording instead.";
+
+function silent(why, advice = UPLOAD) {
+  return new Refusal({ what: "There is no microphone.", why, advice });
+}
+
+/** Why the microphone cannot even be asked for; null when it can. */
+export function whyNoMicrophone() {
+  if (window.isSecureContext && navigator.mediaDevices) return null;
+  return silent(`Browsers lend a microphone only to pages on https or localhost, and this one is at ${location.origin}.`);
+}
+
+async function ask() {
+  const refusal = whyNoMicrophone();
+  if (refusal) throw refusal;
+  try {
+    return await navigator.mediaDevices.getUserMedia({ audio: RAW });
+  } catch (problem) {
+    if (problem.name === "NotAllowedError") {
+      throw silent("This page may not use the microphone.", `Allow it beside the browser's address bar, then press Record again. Or: ${UPLOAD.toLowerCase()}`);
+    }
+    if (problem.name === "NotFoundError") throw silent("No microphone is connected.");
+    throw silent(`The microphone does not start: ${problem.message}`);
+  }
+}
+
+function decibel(amplitude) {
+  return 20 * Math.log10(Math.max(amplitude, 1e-5));
+}
+
+/** Fires "level" with {peak, rms} in decibels below full scale, some twenty times a second. */
+export class Microphone extends EventTarget {
+  isPaused = false;
+  #stream = null;
+  #context = null;
+  #pieces = [];
+  #samples = 0;
+
+  /** Begin a recording. Raises Refusal when there is no microphone, or it may not be used. */
+  async start() {
+    this.#pieces = [];
+    this.#samples = 0;
+    this.isPaused = false;
+    this.#stream = await ask();
+    this.#context = new AudioContext();
+    await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url));
+    const node = new AudioWorkletNode(this.#context, "recorder", { numberOfInputs: 1, channelCount: 1, channelCountMode: "explicit" });
+    node.port.onmessage = ({ data }) => this.#take(data);
+    // Its output is silence; only what leads to the loudspeaker is sure to run.
+    this.#context.createMediaStreamSource(this.#stream).connect(node).connect(this.#context.destination);
+  }
+
+  get seconds() {
+    return this.#context ? this.#samples / this.#context.sampleRate : 0;
+  }
+
+  #take(floats) {
+    let [peak, power] = [0, 0];
+    for (const value of floats) {
+      peak = Math.max(peak, Math.abs(value));
+      power += value * value;
+    }
+    if (!this.isPaused) {
+      this.#pieces.push(Int16Array.from(floats, (value) => Math.round(Math.max(-1, Math.min(1, value)) * 32767)));
+      this.#samples += floats.length;
+    }
+    this.dispatchEvent(new CustomEvent("level", { detail: { peak: decibel(peak), rms: decibel(Math.sqrt(power / floats.length)) } }));
+  }
+
+  /** End the recording and let the microphone go; the recording as a WAV blob, null if nothing was heard. */
+  stop() {
+    if (!this.#context) return null;
+    const { sampleRate } = this.#context;
+    for (const track of this.#stream.getTracks()) track.stop();
+    this.#context.close();
+    this.#context = this.#stream = null;
+    return this.#pieces.length ? wavFile(this.#pieces, sampleRate) : null;
+  }
+}

@@ -1,0 +1,114 @@
+// Step 4 of a new voice: what it is called, what it may be used for and who agreed; then it is saved.
+
+import { Refusal } from "../client/http.js";
+import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
+import { element } from "../lib/elements.js";
+import { READINGS } from "../voices/reading-texts.js";
+import { Recording } from "./recorder.js";
+
+const CONSENT = "The person who made this voice said: it is mine, or its owner has agreed that I use it.";
+const FIELDS = ["name", "language", "description", "tags", "licence"];
+const LONGEST_CONSENT = 30; // seconds
+
+export class NamingStep {
+  #consent = null; // the recording
+  #url = null;
+
+  constructor(part, draft) {
+    Object.assign(this, { part, draft });
+    part("languages").append(...Object.entries(READINGS).map(([value, { name }]) => element("option", { value, label: name })));
+    part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      part("next").click();
+    });
+    this.recording = new Recording(part("consent-recording"), { hint: () => "Read the sentence, then stop.", longest: LONGEST_CONSENT });
+    this.recording.addEventListener("recorded", ({ detail }) => this.#keepConsent(detail.blob));
+    part("consent-drop").addEventListener("click", () => this.#keepConsent(null));
+    for (const name of ["name", "consent-name"]) part(name).addEventListener("input", () => this.#state());
+    draft.addEventListener("change", ({ detail }) => {
+      if (detail.names.includes("language")) part("language").value = draft.language;
+    });
+  }
+
+  open() {
+    const { voice } = this.draft;
+    this.part("facts").hidden = voice !== null;
+    this.part("naming-title").textContent = voice ? `Add this clip to ${voice.name}` : "Name and consent";
+    this.#say(voice ? "It becomes part of the voice's next revision; older revisions stay as they are." : "");
+    this.#state();
+  }
+
+  close() {
+    this.recording.hold();
+    this.part("consent-playback").pause();
+  }
+
+  clear() {
+    this.part("form").reset();
+    this.#keepConsent(null);
+    this.#say("");
+  }
+
+  #state() {
+    const who = this.part("consent-name").value.trim() || "NAME";
+    const name = this.part("name").value.trim() || "this voice";
+    this.part("statement").textContent = `I, ${who}, agree that my voice is used to make speech in this studio, as ${name}.`;
+  }
+
+  #keepConsent(blob) {
+    URL.revokeObjectURL(this.#url);
+    this.#consent = blob;
+    this.#url = blob && URL.createObjectURL(blob);
+    this.part("consent-captured").hidden = !blob;
+    if (blob) this.part("consent-playback").src = this.#url;
+  }
+
+  /** Save what the draft has; the voice as {slug, name, language}, null when something is missing, which is then said. */
+  async save() {
+    if (this.recording.isRecording) this.recording.finish();
+    const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
+    const { voice, sample } = this.draft;
+    if (!voice && !facts.name) return this.#ask("name", "Give the voice a name.");
+    if (!voice && !this.part("consent").checked) return this.#ask("consent", "Say that the voice is yours, or that its owner has agreed.");
+    this.#say("Learning the voice …");
+    try {
+      const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
+      this.#say("");
+      return saved;
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+      return null;
+    }
+  }
+
+  async #create(sample, facts) {
+    const consent = this.#consent && (await recordConsent(this.#consentFacts(facts)));
+    try {
+      const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : CONSENT });
+      return { id, slug: id, name, language: facts.language };
+    } catch (problem) {
+      if (consent) await withdrawConsent(consent.id); // it was for this voice
+      throw problem;
+    }
+  }
+
+  #consentFacts({ name, language }) {
+    return {
+      name: this.part("consent-name").value.trim() || name,
+      language: language || "und",
+      statement: this.part("statement").textContent,
+      recording: this.#consent,
+    };
+  }
+
+  #ask(field, words) {
+    this.#say(words);
+    this.part(field).focus();
+    return null;
+  }
+
+  #say(words) {
+    this.part("naming-said").textContent = words;
+  }
+}

@@ -1,0 +1,160 @@
+// The area where a voice is made, step by step: forth when a step is done, back at any time, and nothing is lost by it.
+
+import { introduce } from "../voices/introduction.js";
+import { CaptureStep } from "./record-step.js";
+import { CheckStep } from "./check-step.js";
+import { Refusal } from "../client/http.js";
+import { Draft } from "./draft.js";
+import { NamingStep } from "./naming-step.js";
+import { WordsStep } from "./transcript-step.js";
+
+const ORDER = ["capture", "check", "words", "naming"];
+
+/** Fires "saved" with {voice} (its slug) once it is in the library, and "studio" when the Studio shall be shown. */
+export class NewVoice extends EventTarget {
+  #shown = "capture";
+  #saved = null;
+  #speaking = null; // the AbortController of the introduction
+  #url = null;
+
+  constructor(element, health) {
+    super();
+    const part = (this.part = (name) => element.querySelector(`[data-part=${name}]`));
+    this.panels = Object.fromEntries([...element.querySelectorAll("[data-panel]")].map((panel) => [panel.dataset.panel, panel]));
+    this.buttons = Object.fromEntries([...element.querySelectorAll("[data-step]")].map((button) => [button.dataset.step, button]));
+    const draft = (this.draft = new Draft());
+    const check = new CheckStep(part, draft);
+    this.steps = {
+      capture: new CaptureStep(part, draft),
+      check,
+      words: new WordsStep(part, draft, () => check.hear(draft.cut)),
+      naming: new NamingStep(part, draft),
+    };
+    for (const [name, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.#go(name));
+    part("back").addEventListener("click", () => this.#go(ORDER[ORDER.indexOf(this.#shown) - 1]));
+    part("next").addEventListener("click", () => this.#next());
+    part("discard").addEventListener("click", () => this.#startOver());
+    part("to-studio").addEventListener("click", () => this.dispatchEvent(new CustomEvent("studio")));
+    part("hear-again").addEventListener("click", () => this.#introduce());
+    part("add-clip").addEventListener("click", () => this.addTo(this.#saved));
+    part("another").addEventListener("click", () => this.#startOver());
+    draft.addEventListener("change", () => this.#mark());
+    window.addEventListener("beforeunload", (event) => this.#isUnsaved && event.preventDefault());
+    this.steps.capture.recording.addEventListener("begun", () => this.#mark());
+    health.addEventListener("change", ({ detail }) => (this.steps.words.recogniser = detail.health.transcriber ?? null));
+    this.#mark();
+  }
+
+  open() {
+    this.steps[this.#shown]?.open?.();
+  }
+
+  close() {
+    this.steps[this.#shown]?.close?.();
+    this.#speaking?.abort();
+    this.part("introduction").pause();
+  }
+
+  get #isUnsaved() {
+    return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording);
+  }
+
+  /** Whether what is under way here may be given up for something else. */
+  #mayLeave() {
+    return !this.#isUnsaved || window.confirm("A voice is under way here and not saved yet. Give it up for this clip?");
+  }
+
+  /** Go on with a clip that is there already. */
+  keep(clip, words) {
+    if (!this.#mayLeave()) return;
+    this.#startOver();
+    this.draft.set({ clip, source: "Your own clip", words });
+    this.#go("check");
+  }
+
+  /** Capture one more clip for a voice: {id, name, slug, language}. */
+  addTo(voice) {
+    if (!this.#mayLeave()) return;
+    this.#startOver();
+    this.draft.set({ voice, language: voice.language ?? "" });
+    this.part("title").textContent = `Another clip of ${voice.name}`;
+  }
+
+  #startOver() {
+    this.#speaking?.abort();
+    this.steps.capture.recording.finish();
+    this.draft.set({ clip: null, source: "", words: "", language: "", voice: null });
+    this.steps.naming.clear();
+    this.part("title").textContent = "New voice";
+    this.#show("capture");
+  }
+
+  /** The first step that is not done: no later one can be shown. */
+  get #reached() {
+    const open = ORDER.findIndex((name) => !this.steps[name].isDone);
+    return open < 0 ? ORDER.length - 1 : open;
+  }
+
+  #go(name) {
+    if (ORDER.indexOf(name) <= this.#reached) this.#show(name);
+  }
+
+  #show(name) {
+    this.steps[this.#shown]?.close?.();
+    this.#shown = name;
+    for (const [each, panel] of Object.entries(this.panels)) panel.hidden = each !== name;
+    this.part("nav").hidden = name === "saved";
+    this.steps[name]?.open?.();
+    this.#mark();
+    this.panels[name].querySelector("h3").focus({ preventScroll: true });
+    this.part("title").scrollIntoView({ block: "nearest" });
+  }
+
+  #mark() {
+    const at = this.#shown === "saved" ? ORDER.length : ORDER.indexOf(this.#shown);
+    for (const [i, name] of ORDER.entries()) {
+      const button = this.buttons[name];
+      button.disabled = this.#shown === "saved" || i > this.#reached;
+      button.dataset.done = i < at ? "yes" : "no";
+      if (i === at) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    }
+    this.part("back").hidden = at === 0;
+    this.part("discard").hidden = !this.draft.clip && !this.draft.voice;
+    this.part("next").textContent = this.#shown !== "naming" ? "Next" : this.draft.voice ? "Add the clip" : "Save the voice";
+    this.part("next").disabled = this.#shown !== "naming" && !this.steps[this.#shown]?.isDone;
+  }
+
+  async #next() {
+    if (this.#shown !== "naming") return this.#go(ORDER[ORDER.indexOf(this.#shown) + 1]);
+    this.part("next").disabled = true;
+    const voice = await this.steps.naming.save();
+    this.part("next").disabled = false;
+    if (!voice) return;
+    const isNew = this.draft.voice === null;
+    this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
+    this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one clip more`;
+    this.#show("saved");
+    this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
+    this.#introduce();
+  }
+
+  async #introduce() {
+    this.#speaking?.abort();
+    const control = (this.#speaking = new AbortController());
+    const [sound, say] = [this.part("introduction"), (words) => (this.part("saved-said").textContent = words)];
+    say("It is chosen in the Studio. It says a sentence now …");
+    try {
+      const file = await introduce(this.#saved.slug, this.#saved.language, control.signal);
+      URL.revokeObjectURL(this.#url);
+      sound.src = this.#url = URL.createObjectURL(file);
+      sound.hidden = false;
+      say("It is chosen in the Studio.");
+      await sound.play();
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (!(problem instanceof Refusal)) throw problem;
+      say(`It is chosen in the Studio, but cannot be heard now. ${problem.why}`);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+// Step 1 of a new voice: read a text into the microphone, or bring a file.
+
+import { clock } from "../player/player-bar.js";
+import { whyNoMicrophone } from "./microphone.js";
+import { element } from "../lib/elements.js";
+import { READINGS } from "../voices/reading-texts.js";
+import { Recording } from "./recorder.js";
+
+const LONGEST = 60; // seconds of a recording; 30 of them can be used
+const LARGEST = 10 * 2 ** 20; // bytes that the server takes
+
+function hint(seconds) {
+  if (seconds < 10) return "Read on: 10 to 30 seconds are best.";
+  if (seconds < 30) return "Long enough; stop when you have read it all.";
+  return "At most 30 seconds are used: you choose which in the next step.";
+}
+
+export class CaptureStep {
+  #text = 0;
+  #url = null;
+
+  constructor(part, draft) {
+    Object.assign(this, { part, draft });
+    this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
+    this.recording.addEventListener("begun", () => this.#say(""));
+    this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
+    const language = part("reading-language");
+    language.append(...Object.entries(READINGS).map(([code, { name }]) => element("option", { value: code, textContent: name, lang: code })));
+    const own = navigator.language.split("-")[0];
+    language.value = own in READINGS ? own : "en";
+    language.addEventListener("change", () => this.#read(0));
+    part("other-text").addEventListener("click", () => this.#read(this.#text + 1));
+    this.#read(0);
+    part("file").addEventListener("change", ({ target }) => {
+      if (target.files[0]) this.#bring(target.files[0]);
+      target.value = "";
+    });
+    this.#takeDrops(part("drop"));
+    const refusal = whyNoMicrophone();
+    if (refusal) {
+      this.recording.record.disabled = true;
+      this.recording.words.textContent = `${refusal.why} ${refusal.advice}`;
+    }
+    draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#show());
+  }
+
+  close() {
+    this.recording.hold();
+    this.part("playback").pause();
+  }
+
+  get isDone() {
+    return this.draft.clip !== null && !this.recording.isRecording;
+  }
+
+  #read(number) {
+    const language = this.part("reading-language").value;
+    const { texts } = READINGS[language];
+    this.#text = number % texts.length;
+    this.part("reading").textContent = texts[this.#text];
+    this.part("reading").lang = language;
+  }
+
+  #recorded({ blob, seconds }) {
+    this.draft.set({ clip: blob, source: `Recorded, ${clock(seconds)}`, words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.#say(seconds < 3 ? "That was very short: record again, 10 to 30 seconds." : "");
+  }
+
+  #bring(file) {
+    if (file.size > LARGEST) {
+      return this.#say(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST / 2 ** 20} MB can be read. Shorten it, or save it as FLAC or MP3.`);
+    }
+    this.#say("");
+    this.draft.set({ clip: file, source: file.name, words: "", language: "" });
+  }
+
+  #takeDrops(target) {
+    for (const type of ["dragenter", "dragover"]) {
+      target.addEventListener(type, (event) => {
+        event.preventDefault();
+        target.dataset.over = "yes";
+      });
+    }
+    for (const type of ["dragleave", "drop"]) target.addEventListener(type, () => delete target.dataset.over);
+    target.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (event.dataTransfer.files[0]) this.#bring(event.dataTransfer.files[0]);
+    });
+  }
+
+  #show() {
+    const { clip, source } = this.draft;
+    URL.revokeObjectURL(this.#url);
+    this.#url = clip && URL.createObjectURL(clip);
+    this.part("captured").hidden = !clip;
+    if (!clip) return this.part("playback").removeAttribute("src");
+    this.part("clip-words").textContent = source;
+    this.part("playback").src = this.#url;
+  }
+
+  #say(words) {
+    this.part("capture-said").textContent = words;
+  }
+}

@@ -1,0 +1,115 @@
+// The desk for one recording: record, pause, stop, a clock and a live level with words for it.
+
+import { clock } from "../player/player-bar.js";
+import { Refusal } from "../client/http.js";
+import { Microphone } from "./microphone.js";
+import { element } from "../lib/elements.js";
+
+const [LOUD, QUIET] = [-1.5, -38]; // dB: a peak above the first is too loud, speech below the second too quiet
+const MEMORY = 1500; // ms that a verdict looks back: speech has pauses
+const LOWEST = -60; // dB at the meter's empty end
+
+/** How loud it is, in words, from the recent loudest peak and RMS in dB. */
+export function verdict(peak, rms) {
+  if (peak > LOUD) return ["loud", "Too loud: move away or turn the input down"];
+  if (rms < QUIET) return ["quiet", "Too quiet: come closer or turn the input up"];
+  return ["good", "Good level"];
+}
+
+/** Fires "begun" and "recorded" with {blob, seconds}. hint(seconds): what to say of the length. */
+export class Recording extends EventTarget {
+  #microphone = null;
+  #recent = [];
+
+  /** longest in seconds: the recording ends there by itself. */
+  constructor(root, { hint, longest }) {
+    super();
+    Object.assign(this, { root, hint, longest });
+    const button = (textContent, className, onclick) => element("button", { type: "button", textContent, className, onclick });
+    this.record = button("Record", "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
+    this.pause = button("Pause", "plain", () => this.#pause());
+    this.time = element("output", { className: "recording-time", textContent: clock(0) });
+    this.meter = element("span", { className: "meter" }, [element("span")]);
+    this.meter.setAttribute("role", "meter");
+    this.meter.setAttribute("aria-label", "Level of the microphone, in decibels");
+    this.meter.setAttribute("aria-valuemin", LOWEST);
+    this.meter.setAttribute("aria-valuemax", 0);
+    this.words = element("p", { className: "quiet recording-words" });
+    this.words.setAttribute("role", "status");
+    root.classList.add("recording");
+    root.append(element("div", { className: "recording-bar" }, [this.record, this.pause, this.time, this.meter]), this.words);
+    this.#show("idle");
+  }
+
+  get isRecording() {
+    return this.#microphone !== null;
+  }
+
+  async #begin() {
+    this.record.disabled = true;
+    this.#say("Asking for the microphone …");
+    const microphone = new Microphone();
+    try {
+      await microphone.start();
+    } catch (problem) {
+      microphone.stop();
+      if (!(problem instanceof Refusal)) throw problem;
+      return this.#say(`${problem.why} ${problem.advice}`);
+    } finally {
+      this.record.disabled = false;
+    }
+    this.#microphone = microphone;
+    this.#recent = [];
+    microphone.addEventListener("level", ({ detail }) => this.#level(detail));
+    this.#show("recording");
+    this.dispatchEvent(new CustomEvent("begun"));
+  }
+
+  /** Hold the recording, as when another area is shown; what was said stays. */
+  hold() {
+    if (this.#microphone && !this.#microphone.isPaused) this.#pause();
+  }
+
+  finish() {
+    if (!this.#microphone) return;
+    const { seconds } = this.#microphone;
+    const blob = this.#microphone.stop();
+    this.#microphone = null;
+    this.#show("idle");
+    this.#say("");
+    if (blob) this.dispatchEvent(new CustomEvent("recorded", { detail: { blob, seconds } }));
+  }
+
+  #pause() {
+    this.#microphone.isPaused = !this.#microphone.isPaused;
+    this.#show(this.#microphone.isPaused ? "paused" : "recording");
+  }
+
+  #show(state) {
+    this.root.dataset.state = state;
+    this.record.textContent = state === "idle" ? "Record" : "Stop recording";
+    this.pause.hidden = state === "idle";
+    this.pause.textContent = state === "paused" ? "Continue" : "Pause";
+    this.meter.hidden = this.time.hidden = state === "idle";
+  }
+
+  #level({ peak, rms }) {
+    if (!this.#microphone) return;
+    const now = performance.now();
+    this.#recent = [...this.#recent.filter(({ at }) => now - at < MEMORY), { at: now, peak, rms }];
+    const loudest = (name) => Math.max(...this.#recent.map((each) => each[name]));
+    const [grade, words] = verdict(loudest("peak"), loudest("rms"));
+    this.meter.dataset.grade = grade;
+    this.meter.setAttribute("aria-valuenow", Math.round(Math.max(rms, LOWEST)));
+    this.meter.setAttribute("aria-valuetext", words);
+    this.meter.firstChild.style.transform = `scaleX(${Math.min(1, Math.max(0, 1 - peak / LOWEST))})`;
+    const { seconds, isPaused } = this.#microphone;
+    this.time.textContent = clock(seconds);
+    this.#say(isPaused ? "Paused. Continue where you were, or stop." : `${words}. ${this.hint(seconds)}`);
+    if (seconds >= this.longest) this.finish();
+  }
+
+  #say(words) {
+    if (this.words.textContent !== words) this.words.textContent = words;
+  }
+}

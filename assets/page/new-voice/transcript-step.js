@@ -1,0 +1,121 @@
+// Step 3 of a new voice: the words of the clip, written, heard by a recogniser where there is one, and compared.
+
+import { Refusal } from "../client/http.js";
+import { advise, transcribe } from "../client/voices.js";
+import { element } from "../lib/elements.js";
+
+const SETTLED = 500; // ms without typing before the words are judged
+const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings that are about the words
+
+/** The written words, those marked that the recogniser heard otherwise. */
+export function markedWords(marks) {
+  return marks.flatMap(({ text, heard }) => {
+    if (heard === null) return [text];
+    const written = text ? [element("del", { textContent: text })] : [];
+    const other = heard ? [element("ins", { textContent: heard })] : [];
+    return [element("mark", {}, [...written, written.length && other.length ? " " : "", ...other]), " "];
+  });
+}
+
+export class WordsStep {
+  #timer = 0;
+  #turn = 0;
+  #recogniser = null;
+
+  /** hear: plays the clip as it will be used. */
+  constructor(part, draft, hear) {
+    Object.assign(this, { part, draft });
+    part("transcript").addEventListener("input", ({ target }) => {
+      draft.set({ words: target.value });
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#judge(), SETTLED);
+    });
+    part("hear-words").addEventListener("click", hear);
+    part("transcribe").addEventListener("click", () => this.#transcribe());
+    part("take-over").addEventListener("click", () => this.#write(draft.heard));
+    draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#compare(null));
+  }
+
+  open() {
+    this.part("transcript").value = this.draft.words;
+    this.part("hear-words").disabled = !this.draft.sound;
+    this.#judge();
+  }
+
+  close() {
+    this.draft.sound?.stop();
+  }
+
+  /** name of the server's recogniser, null for none. */
+  set recogniser(name) {
+    this.#recogniser = name;
+    this.part("transcribe").hidden = !name;
+    this.part("no-recogniser").hidden = Boolean(name);
+  }
+
+  get isDone() {
+    return this.draft.words.trim() !== "";
+  }
+
+  #write(words) {
+    this.part("transcript").value = words;
+    this.draft.set({ words });
+    this.#judge();
+  }
+
+  async #judge() {
+    clearTimeout(this.#timer);
+    const turn = (this.#turn += 1);
+    const { sample, heard } = this.draft;
+    if (!sample.words || !sample.clip) return this.#hint([]);
+    try {
+      const advice = await advise(sample, heard);
+      if (turn !== this.#turn) return;
+      this.#hint(advice.findings.filter(({ code }) => OF_WORDS.includes(code)));
+      this.#compare(advice.marks ?? null);
+      this.#say("");
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (turn === this.#turn) this.#say(problem.why);
+    }
+  }
+
+  async #transcribe() {
+    const { sample, language } = this.draft;
+    this.part("transcribe").disabled = true;
+    this.#say("Listening …");
+    try {
+      const { text } = await transcribe(sample, language);
+      if (sample.clip !== this.draft.clip) return;
+      this.draft.set({ heard: text });
+      this.#say(text ? "" : "Nothing was understood. Listen, and type what you hear.");
+      if (!this.draft.words.trim()) this.#write(text);
+      else this.#judge();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    } finally {
+      this.part("transcribe").disabled = false;
+    }
+  }
+
+  /** marks as the API has them, null where nothing was compared. */
+  #compare(marks) {
+    const differ = marks?.some(({ heard }) => heard !== null) ?? false;
+    this.part("compared").hidden = !marks;
+    this.part("take-over").hidden = !differ;
+    if (!marks) return;
+    this.part("compared-words").textContent = differ
+      ? "Crossed out is written but was not heard; underlined was heard instead. A recogniser can be wrong: listen, and correct what is not right."
+      : "What was heard is what is written.";
+    this.part("word-marks").replaceChildren(...(differ ? markedWords(marks) : []));
+  }
+
+  #hint(findings) {
+    this.part("word-hints").replaceChildren(...findings.map(({ message }) => element("li", { textContent: message })));
+  }
+
+  #say(words) {
+    this.part("words-said").textContent = words;
+  }
+}

@@ -1,0 +1,119 @@
+// The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
+
+// Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
+const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
+const FAST = 0.15; // seconds of work for one second of sound
+const USUAL_RATE = 44100;
+
+/**
+ * Fires "heard" with {firstSampleAt?, position, rendered, underruns, state, loudest}: positions in samples, times in
+ * milliseconds of performance.now(), loudest since the last report from 0 to 1.
+ */
+export class Player extends EventTarget {
+  #context = null;
+  #node = null;
+  #gain = null;
+  #volume = 1;
+  #preparing = null;
+  #take = 0;
+  #wait = USUAL_WAIT;
+  fixedWait = null; // seconds, in the place of what was learnt
+
+  /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
+  prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
+    if (this.#context?.sampleRate !== sampleRate || !this.#preparing) {
+      this.#context?.close();
+      this.#context = new AudioContext({ sampleRate, latencyHint: "interactive" });
+      this.#preparing = this.#build(this.#context);
+    }
+    return this.#preparing;
+  }
+
+  async #build(context) {
+    await context.audioWorklet.addModule(new URL("player-worklet.js", import.meta.url));
+    this.#gain = new GainNode(context, { gain: this.#volume });
+    this.#node = new AudioWorkletNode(context, "take-source", { numberOfInputs: 0, outputChannelCount: [1] });
+    this.#node.port.onmessage = ({ data }) => this.#hear(context, data);
+    this.#node.connect(this.#gain).connect(context.destination);
+  }
+
+  #hear(context, report) {
+    if (report.take !== this.#take) return;
+    const detail = { ...report };
+    if (report.firstSampleAt !== undefined) {
+      detail.firstSampleAt = performance.now() - (context.currentTime - report.firstSampleAt) * 1000;
+    }
+    this.dispatchEvent(new CustomEvent("heard", { detail }));
+  }
+
+  /** Browsers let sound start only after a press: call it from one. */
+  wake() {
+    if (this.#context?.state === "suspended") this.#context.resume();
+  }
+
+  /** Begin a take of its own and return its Sound; what played before falls silent. */
+  async open(sampleRate) {
+    this.#take += 1;
+    const take = this.#take;
+    await this.prepare(sampleRate);
+    this.wake();
+    const port = this.#node.port;
+    port.postMessage({ order: "open", take, prebuffer: Math.round((this.fixedWait ?? this.#wait) * sampleRate) });
+    return new Sound(port, take, sampleRate);
+  }
+
+  /** A take had so many gaps and this real-time factor (null: unknown): the next one waits longer, or less. */
+  learn(gaps, rtf) {
+    const least = rtf !== null && rtf < FAST ? SHORTEST_WAIT : USUAL_WAIT;
+    this.#wait = gaps ? Math.min(Math.max(this.#wait, USUAL_WAIT) * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.6, least);
+  }
+
+  set volume(value) {
+    this.#volume = value;
+    if (this.#gain) this.#gain.gain.value = value;
+  }
+
+  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
+  get outputLatency() {
+    return this.#context?.outputLatency ?? 0;
+  }
+}
+
+/** The hold on one take in the player; once another one is opened, it does nothing any more. */
+class Sound {
+  #port;
+  #take;
+  #sampleRate;
+
+  constructor(port, take, sampleRate) {
+    this.#port = port;
+    this.#take = take;
+    this.#sampleRate = sampleRate;
+  }
+
+  /** samples: Float32Array, handed over and not usable afterwards. */
+  append(samples) {
+    this.#order({ order: "append", samples }, [samples.buffer]);
+  }
+
+  /** No more samples will come. */
+  complete() {
+    this.#order({ order: "complete" });
+  }
+
+  play() {
+    this.#order({ order: "play" });
+  }
+
+  pause() {
+    this.#order({ order: "pause" });
+  }
+
+  seek(seconds) {
+    this.#order({ order: "seek", sample: Math.round(seconds * this.#sampleRate) });
+  }
+
+  #order(message, transfer = []) {
+    this.#port.postMessage({ ...message, take: this.#take }, transfer);
+  }
+}

@@ -1,0 +1,75 @@
+// The area of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
+
+import { cancelRequest, queue, recentTakes } from "../client/http.js";
+import { element, labelled, setChildren } from "../lib/elements.js";
+
+const REFRESH = 1000; // ms, while the area is shown
+const SHOWN = 20;
+const COLUMNS = 6; // and one more for the button
+
+const STATES = { waiting: "In line", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
+
+function cells(take) {
+  const first = take.first_audio_ms === null ? "" : `${Math.round(take.first_audio_ms)} ms`;
+  const state = take.finish_reason === "length" ? "Cut" : (STATES[take.state] ?? take.state);
+  return [state, take.voice, take.audio_s ? `${take.audio_s.toFixed(1)} s` : "", first, take.rtf?.toFixed(2) ?? "", String(take.seed)];
+}
+
+export class Queue {
+  #rows = new Map(); // by take id
+  #timer = 0;
+  #isOpen = false;
+
+  constructor(root) {
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+  }
+
+  open() {
+    this.#isOpen = true;
+    this.#refresh();
+  }
+
+  close() {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+  }
+
+  async #refresh() {
+    clearTimeout(this.#timer);
+    const answers = await Promise.all([queue(), recentTakes()]).catch(() => null);
+    clearTimeout(this.#timer); // of another look, which a press began meanwhile
+    if (!this.#isOpen) return;
+    this.#timer = setTimeout(() => this.#refresh(), REFRESH);
+    if (answers) this.#show(...answers);
+    else this.part("load").textContent = "The studio does not answer. What stands here may be old; it is asked again every second.";
+  }
+
+  #show(line, takes) {
+    this.part("load").textContent = line
+      ? `${line.running} of ${line.max_rows} places speak, ${line.waiting} in line.`
+      : "The engine is not ready.";
+    this.part("empty").hidden = takes.length > 0;
+    this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
+    setChildren(this.part("rows"), [...this.#rows.values()]);
+  }
+
+  /** The row of a take, the same one as long as it is listed: a press on its button must not miss it. */
+  #row(take) {
+    const row = this.#rows.get(take.id) ?? this.#newRow(take);
+    const isUnderWay = take.state === "waiting" || take.state === "speaking";
+    row.dataset.state = take.state;
+    row.title = take.error ?? take.id;
+    for (const [i, words] of cells(take).entries()) if (row.cells[i].textContent !== words) row.cells[i].textContent = words;
+    if (!isUnderWay) row.cells[COLUMNS].replaceChildren();
+    return row;
+  }
+
+  #newRow(take) {
+    const onclick = async () => {
+      await cancelRequest(take.id);
+      this.#refresh();
+    };
+    const end = labelled(element("button", { type: "button", textContent: "Stop", onclick }), `Stop the take of ${take.voice}, seed ${take.seed}`);
+    return element("tr", {}, [...Array.from({ length: COLUMNS }, () => element("td")), element("td", {}, [end])]);
+  }
+}

@@ -1,0 +1,42 @@
+// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume. It shows nothing.
+
+import { keep, kept } from "../lib/storage.js";
+
+const STORE = "voice-studio-preferences-1";
+const DEFAULTS = { theme: "system", voice: "", format: "mp3", wait: "auto", volume: 1 };
+
+/** Fires "change" with {values} after every change; read them as properties of `values`. */
+export class Preferences extends EventTarget {
+  values = { ...DEFAULTS, ...kept(STORE, {}) };
+
+  constructor() {
+    super();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#showTheme());
+    new MutationObserver(() => this.#showTheme()).observe(document.body, { attributeFilter: ["class"] }); // Gradio sets it too
+    this.#showTheme();
+  }
+
+  set(changes) {
+    this.values = { ...this.values, ...changes };
+    keep(STORE, this.values);
+    this.#showTheme();
+    this.dispatchEvent(new CustomEvent("change", { detail: { values: this.values } }));
+  }
+
+  reset() {
+    this.set(DEFAULTS);
+  }
+
+  /** Seconds of sound to have before it plays; null: as the player learns. */
+  get wait() {
+    return this.values.wait === "auto" ? null : Number(this.values.wait);
+  }
+
+  /** Gradio's class on the body says which theme is shown. */
+  #showTheme() {
+    const { theme } = this.values;
+    const isDark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+    if (document.body.classList.contains("dark") !== isDark) document.body.classList.toggle("dark");
+    document.documentElement.style.colorScheme = isDark ? "dark" : "light";
+  }
+}

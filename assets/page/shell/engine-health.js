@@ -1,0 +1,69 @@
+// The engine's health: asked again and again, shown in the header's pill, and waited for.
+
+import { health } from "../client/http.js";
+
+const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
+const S2_FRAME_RATE = 44100 / 2048; // frames a second
+
+function wordsFor({ status, doing, progress, error, engine, load }) {
+  const line = load?.waiting ? `, ${load.waiting} in line` : "";
+  const busy = load?.running ? ` · ${load.running} speaking${line}` : "";
+  const words = {
+    starting: `Warming up ${Math.round((progress ?? 0) * 100)} %${doing ? ` · ${doing}` : ""}`,
+    ready: `Ready · ${engine?.model} on ${engine?.device}${busy}`,
+    failed: `Not running: ${error ?? "see the terminal"}`,
+    unreachable: "The studio does not answer",
+  };
+  return words[status] ?? "Connecting …";
+}
+
+/** Fires "change" with {health} after every look. */
+export class Health extends EventTarget {
+  #last = { status: "connecting" };
+  #waiting = new Set();
+  #timer = 0;
+
+  isWatched = false; // somebody waits for the engine: look often
+
+  constructor(pill) {
+    super();
+    this.pill = pill;
+    this.words = pill.querySelector("[data-part=words]");
+    this.look();
+  }
+
+  get isStarting() {
+    return this.#last.status === "starting";
+  }
+
+  get frameRate() {
+    const { engine } = this.#last;
+    return engine ? engine.sample_rate / engine.frame_samples : S2_FRAME_RATE;
+  }
+
+  /** Ask now, and from then on again and again. */
+  async look() {
+    clearTimeout(this.#timer);
+    const now = await health();
+    this.#last = now;
+    this.pill.dataset.status = now.status;
+    const words = wordsFor(now);
+    if (this.words.textContent !== words) this.words.textContent = words;
+    if (!this.isStarting) {
+      for (const go of this.#waiting) go();
+      this.#waiting.clear();
+    }
+    this.dispatchEvent(new CustomEvent("change", { detail: { health: now } }));
+    clearTimeout(this.#timer);
+    const isBusy = this.isWatched || this.isStarting || now.load?.running;
+    this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);
+  }
+
+  /** Resolves when the engine is no longer starting; rejects with AbortError after signal.abort(). */
+  started(signal) {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(resolve);
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  }
+}

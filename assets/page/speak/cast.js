@@ -1,0 +1,155 @@
+// The cast of a dialogue: who speaks in the script, in which voice. Lines begin turns as the API reads them.
+
+import { isLent, Refusal, voices } from "../client/http.js";
+import { element, labelled } from "../lib/elements.js";
+import { plainVoice } from "../takes/take.js";
+
+const STORE = "voice-studio-cast-1";
+const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
+const WORDS_IN_A_NAME = 4;
+
+/** The name that begins a line, or undefined. */
+function nameIn(line) {
+  const name = NAME.exec(line)?.[1];
+  return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
+}
+
+/** Whether words stand before the first name: they are in the voice of whoever tells the story. */
+export function isTold(script) {
+  const lines = script.split("\n");
+  const first = lines.findIndex(nameIn);
+  return lines.slice(0, first < 0 ? lines.length : first).join("").trim() !== "";
+}
+
+/** The names in a script that begin so many lines at least, each once, as first written. */
+export function speakers(script, least = 1) {
+  const found = new Map();
+  for (const name of script.split("\n").map(nameIn)) {
+    if (!name) continue;
+    const counted = found.get(folded(name)) ?? { name, lines: 0 };
+    counted.lines += 1;
+    found.set(folded(name), counted);
+  }
+  return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
+}
+
+/** The id of the voice that has this very name, or undefined. */
+export function voiceNamed(name, voices) {
+  const key = folded(name);
+  return voices.find((voice) => voice.id === key || folded(voice.name) === key)?.id;
+}
+
+const folded = (name) => name.toLowerCase().split(/\s+/).join(" ");
+
+/** Fires "change" when the mode or a voice is another one. */
+export class Cast extends EventTarget {
+  #chosen = {}; // folded name: voice id
+  #isOn = false;
+  #voices = [];
+  #shown = "";
+  #text = "";
+
+  constructor(root, script) {
+    super();
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    root.hidden = isLent; // such a host speaks in one voice at a time
+    this.#text = script.value;
+    this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));
+    script.addEventListener("input", () => this.read(script.value));
+    this.#restore();
+  }
+
+  /** Read the voices again, as the library has them now. */
+  async refresh() {
+    this.#voices = await voices();
+    this.#shown = "";
+    this.show();
+  }
+
+  /** The script is another one. */
+  read(text) {
+    this.#text = text;
+    this.show();
+  }
+
+  /** The request, as a dialogue if that is what the page is set to. Raises Refusal for a name without a voice. */
+  dress(request) {
+    if (!this.#isOn) return request;
+    const names = speakers(request.input);
+    const missing = names.filter((name) => !this.#voiceOf(name));
+    if (missing.length) {
+      throw new Refusal({
+        what: `${missing.join(", ")} ${missing.length > 1 ? "have" : "has"} no voice.`,
+        why: "In a dialogue, a line that begins with a name and a colon is a turn of that speaker.",
+        advice: "Choose a voice below the script, write the line without the colon, or switch Dialogue off.",
+      });
+    }
+    return { ...request, cast: Object.fromEntries(names.map((name) => [name, this.#voiceOf(name)])) };
+  }
+
+  /** Take over the cast of an earlier take's request. */
+  take({ cast }) {
+    for (const [name, voice] of Object.entries(cast ?? {})) this.#chosen[folded(name)] = plainVoice(voice);
+    this.#turn(cast !== undefined);
+  }
+
+  /** What there is to say about the script's names. */
+  get note() {
+    const missing = this.#isOn ? speakers(this.#text).filter((name) => !this.#voiceOf(name)) : [];
+    return missing.length ? `${missing.join(", ")}: no voice yet, choose one.` : "";
+  }
+
+  show() {
+    const names = this.#isOn ? speakers(this.#text) : [];
+    const look = JSON.stringify([names, this.#chosen, this.#isOn]);
+    if (look === this.#shown) return;
+    this.#shown = look;
+    this.part("switch").setAttribute("aria-checked", String(this.#isOn));
+    this.part("roles").hidden = names.length === 0;
+    this.part("roles").replaceChildren(...names.map((name) => this.#role(name)));
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  #turn(isOn) {
+    this.#isOn = isOn;
+    this.#keep();
+    this.show();
+  }
+
+  #voiceOf(name) {
+    const key = folded(name);
+    const chosen = this.#voices.find(({ id }) => id === this.#chosen[key]);
+    return chosen?.id ?? voiceNamed(name, this.#voices);
+  }
+
+  #role(name) {
+    const voice = this.#voiceOf(name);
+    const options = this.#voices.map(({ id, name: words }) => element("option", { value: id, textContent: words, selected: id === voice }));
+    if (!voice) options.unshift(element("option", { value: "", textContent: "Choose a voice", selected: true }));
+    const select = labelled(element("select", {}, options), `Voice of ${name}`);
+    select.addEventListener("change", () => {
+      this.#chosen[folded(name)] = select.value;
+      this.#keep();
+      this.show();
+      [...this.part("roles").querySelectorAll("label")].find((each) => each.dataset.name === name)?.querySelector("select").focus();
+    });
+    const label = element("label", {}, [element("span", { textContent: name, title: name }), select]);
+    label.dataset.name = name;
+    label.toggleAttribute("data-missing", !voice);
+    return label;
+  }
+
+  #keep() {
+    localStorage.setItem(STORE, JSON.stringify({ isOn: this.#isOn, chosen: this.#chosen }));
+  }
+
+  #restore() {
+    try {
+      const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+      this.#chosen = { ...kept.chosen };
+      this.#isOn = kept.isOn === true && !isLent;
+    } catch (problem) {
+      if (!(problem instanceof SyntaxError)) throw problem;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// The card that says what failed, why, and what to do.
+
+import { Refusal } from "../client/http.js";
+
+/** Fires "told" with {what} when there is something to tell. */
+export class Card extends EventTarget {
+  #before = null; // what had the focus when there was nothing to tell
+
+  constructor(element) {
+    super();
+    this.element = element;
+    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part("close").addEventListener("click", () => {
+      this.hide();
+      this.#before?.focus();
+    });
+  }
+
+  hide() {
+    this.element.hidden = true;
+  }
+
+  /** An error that is not a Refusal is one of the page's own: it is told, and raised again. */
+  tell(problem) {
+    const known = problem instanceof Refusal;
+    const refusal = known ? problem : { what: "The page failed.", why: String(problem.message ?? problem), advice: "Load the page again." };
+    for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
+    if (this.element.hidden) this.#before = document.activeElement;
+    this.element.hidden = false;
+    this.element.scrollIntoView({ block: "nearest" });
+    this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
+    if (!known) throw problem;
+  }
+
+  async attempt(work) {
+    try {
+      await work();
+    } catch (problem) {
+      this.tell(problem);
+    }
+  }
+}

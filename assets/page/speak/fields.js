@@ -1,0 +1,102 @@
+// The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
+
+import { voices } from "../client/http.js";
+
+/** In the order in which studio/ui/page.py gives the values. */
+const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
+const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
+const STORE = "voice-studio-1";
+const SHOWN = 500; // ms after which Gradio shows for sure what it was given
+const SETTLED = 300; // ms without a change before the draft is written
+
+/** Fires "change" with {values, isFilled} whenever a field changes; isFilled: by the page itself. */
+export class Fields extends EventTarget {
+  values = {};
+  voices = []; // that the picker offers, as the API lists them
+  #changes = {};
+  #choices = null; // voices for the picker, when they are other ones
+  #writing = 0;
+  #filled = {}; // by name, {before, now} of what Gradio was given and may not show yet
+  #showing = 0;
+
+  named(values) {
+    return Object.fromEntries(NAMES.map((name, i) => [name, values[i]]));
+  }
+
+  /** Change some fields: presses #refill, upon which Gradio asks `refill` for the new values. */
+  fill(changes) {
+    this.#changes = { ...this.#changes, ...changes };
+    document.querySelector("#refill").click();
+  }
+
+  /** Called by Gradio with the present values; returns what they shall be. */
+  refill(...values) {
+    const [changes, choices] = [this.#changes, this.#choices];
+    this.#changes = {};
+    this.#choices = null;
+    const before = this.named(values);
+    this.#filled = Object.fromEntries(Object.entries(changes).map(([name, now]) => [name, { before: before[name], now }]));
+    clearTimeout(this.#showing);
+    this.#showing = setTimeout(() => (this.#filled = {}), SHOWN);
+    this.#tell({ ...before, ...changes }, true);
+    const wanted = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
+    const voice = NAMES.indexOf("voice");
+    if (choices) wanted[voice] = { __type__: "update", choices, value: wanted[voice] };
+    return wanted;
+  }
+
+  /** Called by Gradio with the present values after any change. */
+  changed(...values) {
+    this.#tell(this.#current(this.named(values)), false);
+    clearTimeout(this.#writing);
+    this.#writing = setTimeout(() => this.#keep(), SETTLED);
+  }
+
+  /** Gradio changes fields one by one, and tells the others as they were: those are what they are about to be. */
+  #current(values) {
+    for (const [name, { before, now }] of Object.entries(this.#filled)) {
+      if (values[name] === before) values[name] = now;
+      else delete this.#filled[name];
+    }
+    return values;
+  }
+
+  #tell(values, isFilled) {
+    this.values = values;
+    this.dispatchEvent(new CustomEvent("change", { detail: { values, isFilled } }));
+  }
+
+  #keep() {
+    const kept = Object.entries(this.values).filter(([name]) => !NOT_KEPT.includes(name));
+    localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(kept)));
+  }
+
+  /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
+  async offerVoices(changes = {}) {
+    await this.lookForVoices();
+    const voice = changes.voice ?? this.values.voice;
+    const isThere = this.voices.some(({ id }) => id === voice);
+    this.fill({ ...changes, voice: isThere ? voice : this.voices[0]?.id });
+  }
+
+  /** Have the next change offer the library's voices as they are now. */
+  async lookForVoices() {
+    this.voices = await voices();
+    this.#choices = this.voices.map(({ id, name }) => [name, id]);
+  }
+
+  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. */
+  restore(voice) {
+    return this.offerVoices({ ...readStore(), ...(voice ? { voice } : {}) });
+  }
+}
+
+function readStore() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+    return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name) && !NOT_KEPT.includes(name)));
+  } catch (problem) {
+    if (!(problem instanceof SyntaxError)) throw problem;
+    return {};
+  }
+}

@@ -1,0 +1,73 @@
+// From the page's fields to the body of POST /v1/audio/speech. It sends nothing.
+
+import { address, Refusal } from "../client/http.js";
+
+const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
+const LETTERS_A_SECOND = 15; // of speech, in Latin script
+const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/gu;
+
+/** A guess, in seconds, from the number of letters; tags in [brackets] are not spoken. */
+export function expectedSeconds(text) {
+  const spoken = text.replace(/\[[^\]]*\]/g, "");
+  const dense = (spoken.match(CJK) ?? []).length;
+  return (spoken.length - dense) / LETTERS_A_SECOND + dense / 4.5;
+}
+
+function missing(what, why, advice) {
+  return new Refusal({ what, why, advice });
+}
+
+const clips = { path: null, blob: null, url: null }; // the last clip, so that using it again does not fetch it again
+
+/** The bytes of a file that Gradio holds. Raises Refusal. */
+export async function clipBlob(file) {
+  if (clips.path === file.path) return clips.blob;
+  const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
+  if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
+  const blob = await response.blob();
+  if (blob.size > LARGEST_CLIP) {
+    throw missing(
+      "Your clip is too large.",
+      `It has ${(blob.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST_CLIP / 2 ** 20} MB can be sent.`,
+      "Use a shorter clip: 10 to 30 seconds is best.",
+    );
+  }
+  Object.assign(clips, { path: file.path, blob, url: null });
+  return blob;
+}
+
+async function clipUrl(file) {
+  const blob = await clipBlob(file);
+  clips.url ??= await new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(missing("Your clip could not be read.", String(reader.error), "Record or upload it again."));
+    reader.readAsDataURL(blob);
+  });
+  return clips.url;
+}
+
+/** fields as the page has them; frameRate in frames a second. Raises Refusal when something is missing. */
+export async function buildRequest(fields, frameRate) {
+  if (!fields.text.trim()) {
+    throw missing("There is nothing to say.", "The script is empty.", "Write a sentence, then press Speak.");
+  }
+  const request = {
+    input: fields.text,
+    response_format: "wav",
+    temperature: fields.temperature,
+    top_p: fields.topP,
+    top_k: fields.topK,
+  };
+  if (fields.speed !== 1) request.speed = fields.speed;
+  if (fields.cutAfter > 0) request.max_new_tokens = Math.max(1, Math.round(fields.cutAfter * frameRate));
+  if (fields.keepSeed && Number.isInteger(fields.seed)) request.seed = fields.seed;
+  if (fields.source !== "clip") return { ...request, voice: fields.voice };
+  if (!fields.clip) {
+    throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded.", "Record or upload 10 to 30 seconds of one person speaking.");
+  }
+  if (!fields.clipText.trim()) {
+    throw missing("Your clip's words are missing.", "The voice is learned from sound and words together.", "Write down exactly what is said in your clip.");
+  }
+  return { ...request, ref_audio: await clipUrl(fields.clip), ref_text: fields.clipText };
+}

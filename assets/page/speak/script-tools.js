@@ -1,0 +1,142 @@
+// The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
+
+import { expectedSeconds } from "./request.js";
+import { KNOWN, OFTEN, TAGS } from "./speech-tags.js";
+
+const MOST_CHARACTERS = 16384; // as the API allows in one request
+const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
+const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
+
+/** What there is to say about a script that is cut after some seconds (0: never): {facts, notes}, each note {grave, words}. */
+export function lint(text, cutAfter) {
+  const length = [...text].length;
+  const seconds = expectedSeconds(text);
+  const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${Math.max(1, Math.round(seconds))} s`] : [];
+  const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
+  if (tags.length) facts.push(`${tags.length} tag${tags.length === 1 ? "" : "s"}`);
+  const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
+  if (parts > 1) facts.push(`about ${parts} parts`);
+  const notes = [];
+  const note = (words, grave = false) => notes.push({ words, grave });
+  if (length > MOST_CHARACTERS) note(`${length - MOST_CHARACTERS} characters too many: at most ${MOST_CHARACTERS} fit.`, true);
+  if (/\[[^\]]*$/.test(text)) note("A tag is not closed: add ].", true);
+  if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note("There are tags but no words to say.", true);
+  if (cutAfter > 0 && seconds > cutAfter) note(`Likely longer than ${cutAfter} s and then cut; see Sampling.`, true);
+  const own = [...new Set(tags.filter((tag) => !KNOWN.has(tag.toLowerCase()) && !PAUSE.test(tag)))];
+  if (own.length) note(`${own.map((tag) => `[${tag}]`).join(", ")}: not on Fish's list, so listen whether it works.`);
+  return { facts, notes };
+}
+
+/** Put a tag before the selection, with the spaces that it needs; the page's other parts hear of it as typing. */
+export function insertTag(area, tag) {
+  const { selectionStart: start, selectionEnd: end, value } = area;
+  const before = start === 0 || /\s$/.test(value.slice(0, start)) ? "" : " ";
+  const after = /^\s/.test(value.slice(start)) ? "" : " ";
+  const written = `${before}[${tag}]${after}`;
+  area.setRangeText(written, start, start, "end");
+  const caret = start + written.length;
+  if (start === end) area.setSelectionRange(caret, caret);
+  else area.setSelectionRange(caret, end + written.length);
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+  area.focus();
+}
+
+export class ScriptTools {
+  #cutAfter = 0;
+  #note = "";
+
+  constructor(area, element) {
+    this.area = area;
+    this.panel = element.querySelector("#tag-panel");
+    this.line = element.querySelector("#lint");
+    this.search = element.querySelector("[data-part=search]");
+    this.groups = element.querySelector("[data-part=groups]");
+    const row = element.querySelector("[data-part=often]");
+    this.toggle = Object.assign(document.createElement("button"), { type: "button", textContent: "All tags", className: "tag-more" });
+    this.toggle.setAttribute("aria-expanded", "false");
+    this.toggle.setAttribute("aria-controls", "tag-panel");
+    this.toggle.addEventListener("click", () => this.#open(this.panel.hidden));
+    row.append(...OFTEN.map((tag) => this.#chip(tag)), this.toggle);
+    this.search.addEventListener("input", () => this.#list());
+    this.search.addEventListener("keydown", (event) => this.#key(event));
+    this.panel.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.#open(false);
+      this.toggle.focus();
+    });
+    this.panel.addEventListener("focusout", ({ relatedTarget }) => {
+      const staysBy = [this.panel, this.toggle, this.area]; // to the script it goes with every tag
+      if (relatedTarget && !staysBy.some((each) => each.contains(relatedTarget))) this.#open(false);
+    });
+    document.addEventListener("pointerdown", ({ target }) => {
+      if (!this.panel.contains(target) && target !== this.toggle) this.#open(false);
+    });
+    area.addEventListener("input", () => this.say());
+    this.#list();
+    this.say();
+  }
+
+  set cutAfter(seconds) {
+    this.#cutAfter = seconds;
+    this.say();
+  }
+
+  /** One more thing to say of the script, grave if it is not blank. */
+  set note(words) {
+    this.#note = words;
+    this.say();
+  }
+
+  say() {
+    const { facts, notes } = lint(this.area.value, this.#cutAfter);
+    if (this.#note) notes.unshift({ words: this.#note, grave: true });
+    const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
+    this.line.replaceChildren(
+      ...parts.filter(Boolean).map((words, i) => {
+        const part = Object.assign(document.createElement("span"), { textContent: words });
+        if (i > 0 && notes[i - 1]?.grave) part.className = "grave";
+        return part;
+      }),
+    );
+  }
+
+  #chip(tag) {
+    const chip = Object.assign(document.createElement("button"), { type: "button", className: "tag", textContent: tag });
+    chip.setAttribute("aria-label", `Insert the tag ${tag}`);
+    chip.addEventListener("click", () => insertTag(this.area, tag));
+    return chip;
+  }
+
+  #open(open) {
+    if (this.panel.hidden === !open) return;
+    this.panel.hidden = !open;
+    this.toggle.setAttribute("aria-expanded", String(open));
+    if (open) this.search.focus();
+  }
+
+  #list() {
+    const wanted = this.search.value.trim().toLowerCase();
+    const groups = Object.entries(TAGS)
+      .map(([name, tags]) => [name, tags.filter((tag) => tag.includes(wanted))])
+      .filter(([, tags]) => tags.length);
+    if (wanted && !KNOWN.has(wanted)) groups.push(["Your own", [wanted.replace(/[[\]]/g, "")]]);
+    this.groups.replaceChildren(
+      ...groups.map(([name, tags]) => {
+        const group = Object.assign(document.createElement("div"), { className: "tag-group" });
+        const title = Object.assign(document.createElement("h3"), { textContent: name });
+        const row = Object.assign(document.createElement("div"), { className: "tag-row" });
+        row.append(...tags.map((tag) => this.#chip(tag)));
+        group.append(title, row);
+        return group;
+      }),
+    );
+  }
+
+  /** Enter takes the first tag found; with Ctrl it is the page's own key and speaks. */
+  #key(event) {
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.groups.querySelector(".tag")?.click();
+  }
+}

@@ -1,0 +1,132 @@
+// Pressing Speak: what the page says is asked for, takes are made of it at once, and Stop leaves them. The first is heard.
+
+import { clock } from "../player/player-bar.js";
+import { makeTake } from "../takes/generate.js";
+import { Take } from "../takes/take.js";
+
+export class Speaking {
+  takes = 0; // made so far, and the number of the last one
+  #making = null; // the AbortController of what is being made
+  #pressedAt = null;
+
+  /** Parts of the page: {fields, ownClip, health, stage, list, card}, and request(fields), which gives the API's body. */
+  constructor(page) {
+    Object.assign(this, page);
+    this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
+  }
+
+  get isUnderWay() {
+    return this.#making !== null;
+  }
+
+  /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
+  press(event, count) {
+    this.#pressedAt = event.timeStamp;
+    if (this.fields.values.source !== "clip" || !this.ownClip.isOnItsWay) return;
+    event.stopImmediatePropagation();
+    this.speak({ ...this.fields.values }, count);
+  }
+
+  /** Speak what the fields say: one take, or several at once with a seed each. */
+  speak(fields, count) {
+    const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
+    const plan = async () => {
+      const request = await this.request(fields);
+      const isKept = request.seed !== undefined; // the first one's; the others' follow it
+      return Array.from({ length: count }, (_, i) => ({
+        request: isKept ? { ...request, seed: request.seed + i } : request,
+        voiceName: request.cast ? "Dialogue" : voiceName,
+        settings: { ...fields },
+      }));
+    };
+    return this.#speakAll(fields, plan, this.#pressedAt ?? undefined);
+  }
+
+  /** Make a take of the server anew, as it was; it is whole. */
+  again({ repeat, voiceName, settings }) {
+    return this.#speakAll(settings, async () => [{ request: repeat, voiceName, settings }]);
+  }
+
+  /** Leave what is being made: the server frees its places, what was received stays playable. */
+  stop() {
+    if (!this.#making) return;
+    this.#making.abort();
+    this.stage.pause();
+    this.stage.say("empty", "Stopped");
+    this.#rest();
+  }
+
+  /** Make what `plan()` wants, at once; the first take is heard, all are kept. */
+  async #speakAll(fields, plan, pressedAt = performance.now()) {
+    const control = this.#begin();
+    try {
+      await this.#clipOf(fields, control.signal);
+      const wanted = await plan();
+      if (this.health.isStarting) {
+        this.stage.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
+        await this.health.started(control.signal);
+        pressedAt = performance.now();
+      }
+      const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
+      takes[0].pressedAt = pressedAt;
+      const ends = await Promise.allSettled(takes.map((take) => this.#make(take, control.signal)));
+      const failure = ends.find((end) => end.status === "rejected");
+      if (failure) throw failure.reason;
+    } catch (problem) {
+      if (problem.name !== "AbortError") this.card.tell(problem);
+    } finally {
+      if (this.#making === control) this.#rest();
+    }
+  }
+
+  #begin() {
+    this.stop();
+    this.card.hide();
+    document.body.dataset.speaking = "yes";
+    this.health.isWatched = true;
+    return (this.#making = new AbortController());
+  }
+
+  #rest() {
+    this.#making = null;
+    delete document.body.dataset.speaking;
+    this.health.isWatched = false;
+    this.health.look();
+  }
+
+  /** A clip of one's own that is on its way is waited for. */
+  async #clipOf(fields, signal) {
+    if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
+    this.stage.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
+    fields.clip = await this.ownClip.arrived(signal);
+  }
+
+  async #make(take, signal) {
+    const isAloud = take.pressedAt !== null;
+    if (isAloud) {
+      this.stage.show(take);
+      this.stage.say("waiting", "Asking the engine …");
+      this.health.look();
+    }
+    await makeTake(take, signal, {
+      begun: () => isAloud && this.health.look(),
+      heard: async () => {
+        if (isAloud && take.pieces.length === 1) await this.stage.open(take);
+        this.stage.grow(take);
+      },
+      kept: () => {
+        this.list.add(take);
+        this.stage.settle(take);
+        if (this.stage.current === take && take.ending === "stopped") this.stage.say("paused", `Stopped after ${clock(take.seconds)}`);
+      },
+    });
+    this.list.refresh(take);
+    this.stage.showFigures(take);
+  }
+
+  /** While the take that shall be heard waits for a free place, say how many wait. */
+  #showLine(load) {
+    if (!this.#making || this.stage.current?.id !== null || !load?.waiting) return;
+    this.stage.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
+  }
+}

@@ -1,0 +1,62 @@
+// Two takes to compare: a bar that names them, and the other one at the same place.
+
+import { element } from "../lib/elements.js";
+
+/** Fires "switch" with {take} when that one shall be heard, and "change" when others are compared. */
+export class Pair extends EventTarget {
+  #takes = [];
+  #heard = null;
+
+  constructor(bar) {
+    super();
+    this.bar = bar;
+    this.sides = bar.querySelector("[data-part=pair]");
+    bar.querySelector("[data-part=done]").addEventListener("click", () => this.#set([]));
+  }
+
+  get takes() {
+    return this.#takes;
+  }
+
+  has(take) {
+    return this.#takes.includes(take);
+  }
+
+  /** Compare a take with the one chosen before it, or no longer. */
+  toggle(take) {
+    this.#set(this.has(take) ? this.#takes.filter((each) => each !== take) : [...this.#takes, take].slice(-2));
+  }
+
+  drop(take) {
+    if (this.has(take)) this.toggle(take);
+  }
+
+  /** Go to the other one of the two. */
+  other(take) {
+    if (this.#takes.length === 2) this.#tell("switch", { take: this.#takes.find((each) => each !== take) });
+  }
+
+  /** Mark the take that is heard. */
+  mark(take) {
+    this.#heard = take;
+    for (const side of this.sides.children) side.setAttribute("aria-pressed", String(side.dataset.id === take?.id));
+  }
+
+  #set(takes) {
+    this.#takes = takes;
+    this.bar.hidden = takes.length < 2;
+    this.sides.replaceChildren(...takes.map((take) => this.#side(take)));
+    this.#tell("change");
+  }
+
+  #side(take) {
+    const side = element("button", { type: "button", textContent: take.name, onclick: () => this.#tell("switch", { take }) });
+    side.dataset.id = take.id;
+    side.setAttribute("aria-pressed", String(take.id === this.#heard?.id));
+    return side;
+  }
+
+  #tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -1,0 +1,66 @@
+// What can be done with the takes of a list: hear them, use their settings, make them anew, see them as a program.
+
+import { askForSpeech } from "../client/http.js";
+import { soundAddress } from "../client/takes.js";
+
+const READ = 60_000; // ms that the browser may take to read a file after the press
+
+function saveFile(href, name) {
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+}
+
+export class TakeUses {
+  /** Parts of the page: {areas, card, cast, code, fields, list, preferences, speaking, stage}. */
+  constructor(page) {
+    Object.assign(this, page);
+  }
+
+  /** Do what a list of takes asks for. */
+  serve(list) {
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.card.attempt(() => does(detail.take)));
+    on("play", (take) => this.play(take));
+    on("switch", (take) => this.play(take, this.stage.current?.file ? this.stage.position : 0));
+    on("reuse", (take) => this.#reuse(take));
+    on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("again", (take) => this.#again(take));
+    on("convert", (take) => this.#convert(take));
+    on("code", (take) => this.#showCode(take));
+    list.addEventListener("fail", ({ detail }) => this.card.tell(detail.problem));
+    this.stage.addEventListener("show", ({ detail }) => list.select(detail.take));
+  }
+
+  play(take, from = 0) {
+    this.speaking.stop();
+    return this.stage.play(take, from);
+  }
+
+  /** Put its script and settings back into the fields. */
+  async #reuse(take) {
+    await take.whole();
+    this.areas.show("studio");
+    this.cast.take(take.request);
+    await this.fields.offerVoices(take.settings);
+  }
+
+  async #again(take) {
+    await take.whole();
+    this.areas.show("studio");
+    await this.speaking.again(take);
+  }
+
+  /** The server converts what it keeps; else the same seed gives the same speech once more. */
+  async #convert(take) {
+    const { format } = this.preferences.values;
+    const name = take.fileName.replace(/wav$/, format);
+    if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
+    const response = await askForSpeech({ ...take.repeat, response_format: format });
+    const url = URL.createObjectURL(await response.blob());
+    saveFile(url, name);
+    setTimeout(() => URL.revokeObjectURL(url), READ);
+  }
+
+  async #showCode(take) {
+    await take.whole();
+    this.code.open(`${take.name} as a program`, take.repeat);
+  }
+}

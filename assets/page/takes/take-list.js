@@ -1,0 +1,190 @@
+// The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
+
+import { clock } from "../player/player-bar.js";
+import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "../client/takes.js";
+import { Pair } from "./ab-comparison.js";
+import { element, icon, labelled } from "../lib/elements.js";
+import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { remember, remembered } from "./remembered-takes.js";
+import { Take } from "./take.js";
+
+const KEPT = 30; // beside the starred ones
+const SOON = 500; // ms
+const MOST = 200; // that are asked of the server after a reload
+
+/**
+ * Fires "play", "reuse", "keepSeed", "again", "code", "convert" and "switch" (play the other one, at the same place), each
+ * with {take}, and "fail" with {problem} when the server refuses.
+ */
+export class TakeList extends EventTarget {
+  keeps = false; // whether the server keeps takes
+  #takes = [];
+  #deleted = null;
+  #current = null;
+
+  /** format: gives the format besides WAV in which takes can be saved, or null. */
+  constructor(root, format) {
+    super();
+    Object.assign(this, { root, format });
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.pair = new Pair(this.part("compare"));
+    this.pair.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
+    this.pair.addEventListener("change", () => this.#markPair());
+    this.part("undo").addEventListener("click", () => this.#undo());
+  }
+
+  /** Show again what this browser had on its list, so far as the server keeps it; the highest number of all. */
+  async refill() {
+    const before = remembered();
+    const ids = before.slice(-MOST).map(({ id }) => id);
+    const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 });
+    this.keeps = retention !== null;
+    if (this.keeps) this.part("about").replaceChildren("of this browser; every take is in the ", element("a", { href: "#history", textContent: "History" }));
+    for (const known of before) {
+      const record = data.find(({ id, stored }) => stored && id === known.id);
+      if (record) this.#insert(Take.of(record, known));
+    }
+    remember(this.#takes);
+    return Math.max(0, ...this.#takes.map(({ number }) => number));
+  }
+
+  add(take) {
+    this.#insert(take);
+    for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
+    remember(this.#takes);
+  }
+
+  /** Mark the take that the player holds. */
+  select(take) {
+    this.#current = take;
+    for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
+    this.pair.mark(take);
+  }
+
+  /** Go to the other one of two compared takes. */
+  other(take) {
+    this.pair.other(take);
+  }
+
+  /** Show what became known of a take since it was added. */
+  refresh(take) {
+    take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
+  }
+
+  #insert(take) {
+    take.row = this.#row(take);
+    take.row.toggleAttribute("aria-current", take === this.#current);
+    this.#place(take);
+    this.root.hidden = false;
+  }
+
+  /** By number: of several that are made at once, the first to be asked for may be the last to end. */
+  #place(take) {
+    this.#takes.push(take);
+    this.#takes.sort((a, b) => b.number - a.number);
+    const next = this.#takes[this.#takes.indexOf(take) + 1];
+    this.part("list").insertBefore(take.row, next?.row ?? null);
+  }
+
+  #tell(type, take) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
+  }
+
+  /** Tell the server, if it keeps takes: soon, if it is still busy with the take; what it does not know needs no telling. */
+  async #tellServer(work) {
+    if (!this.keeps) return;
+    try {
+      await work();
+    } catch (problem) {
+      if (problem.status === 409) setTimeout(() => this.#tellServer(work), SOON);
+      else if (problem.status !== 404) this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
+    }
+  }
+
+  #forget(take) {
+    this.#takes = this.#takes.filter((each) => each !== take);
+    take.row.remove();
+    take.drop();
+  }
+
+  #delete(take) {
+    this.#deleted?.drop();
+    this.#deleted = take;
+    this.pair.drop(take);
+    this.#takes = this.#takes.filter((each) => each !== take);
+    take.row.remove();
+    remember(this.#takes);
+    this.part("deleted").hidden = false;
+    this.part("deleted-words").textContent = `${take.name} deleted.`;
+    this.part("undo").focus();
+    this.#tellServer(() => deleteTake(take.id));
+  }
+
+  #undo() {
+    const take = this.#deleted;
+    this.#deleted = null;
+    this.part("deleted").hidden = true;
+    this.#place(take);
+    remember(this.#takes);
+    take.row.querySelector(".take-play").focus();
+    this.#tellServer(() => restoreTakes([take.id]));
+  }
+
+  #star(take, star) {
+    take.isStarred = !take.isStarred;
+    star.setAttribute("aria-pressed", String(take.isStarred));
+    this.#tellServer(() => starTake(take.id, take.isStarred));
+  }
+
+  #markPair() {
+    for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.pair.has(take)));
+  }
+
+  #facts(take) {
+    const facts = [`Take ${take.number}`, take.voiceName, clock(take.seconds), `seed ${take.seed}`];
+    if (take.rtf !== null) facts.push(`RTF ${take.rtf.toFixed(2)}`);
+    const ending = element("span", { textContent: take.endingWords });
+    ending.dataset.ending = take.ending;
+    return [...facts.map((words) => element("span", { textContent: words })), ending];
+  }
+
+  #row(take) {
+    const words = element("div", { className: "take-words" }, [
+      element("p", { className: "take-text", textContent: take.request.input }),
+      element("p", { className: "take-facts" }, this.#facts(take)),
+    ]);
+    const play = element("button", { type: "button", className: "take-play", onclick: () => this.#tell("play", take) }, [icon(PLAY)]);
+    play.disabled = !take.hasSound;
+    const row = element("li", {}, [labelled(play, `Play take ${take.number}`), words, this.#actions(take)]);
+    row.dataset.take = take.number;
+    row.toggleAttribute("data-silent", !take.hasSound);
+    return row;
+  }
+
+  #actions(take) {
+    const does = (textContent, title, onclick) => element("button", { type: "button", textContent, title, onclick });
+    const star = element("button", { type: "button", className: "take-star" }, [icon(STAR)]);
+    star.setAttribute("aria-pressed", String(take.isStarred));
+    star.onclick = () => this.#star(take, star);
+    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => this.pair.toggle(take));
+    chooses.className = "take-compare";
+    chooses.setAttribute("aria-pressed", "false");
+    const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: "Save" });
+    save.setAttribute("aria-label", `Save take ${take.number} as WAV`);
+    const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
+    const code = does("Code", "Show this take as a program", () => this.#tell("code", take));
+    const again = does("Speak again", "Its sound is not there any more: make it anew, with the same seed", () => this.#tell("again", take));
+    const isWhole = ["stop", "length"].includes(take.ending);
+    return element("div", { className: "take-actions" }, [
+      ...(take.hasSound || !take.isRepeatable ? [] : [again]),
+      does("Reuse", "Put this take's script and settings back on the page", () => this.#tell("reuse", take)),
+      does("Keep seed", "Use this take's seed for the next ones too", () => this.#tell("keepSeed", take)),
+      ...(take.hasSound ? [chooses] : []),
+      ...(take.record && !take.isRepeatable ? [] : [code]),
+      ...(take.hasSound ? [save] : []),
+      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save as a file of this format", () => this.#tell("convert", take))] : []),
+      labelled(star, `Star take ${take.number}: keep it however many follow`),
+      labelled(bin, `Delete take ${take.number}`),
+    ]);
+  }
+}

@@ -1,0 +1,152 @@
+// One take: what was asked, what came, and what is known of it. It shows nothing.
+
+import { Outline } from "../player/player-bar.js";
+import { lostConnection, refusalOf } from "../client/http.js";
+import { soundAddress, wholeTake } from "../client/takes.js";
+import { readWav, wavFile } from "../lib/wav.js";
+
+const USUAL_PART = 300; // chunk_length when nothing is said
+
+const ENDINGS = {
+  stop: "Finished by itself",
+  length: "Cut before its end. For the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
+  stopped: "Stopped by you",
+  failed: "Failed",
+  broken: "Broken off: the connection was lost",
+};
+
+function milliseconds(headers, name) {
+  const value = headers.get(name);
+  return value === null ? null : Number(value);
+}
+
+/** How the server's record says that a take ended, in our words. */
+function endingOf({ state, finish_reason: reason }) {
+  return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
+}
+
+/** A voice's address without its revision. */
+export const plainVoice = (address) => address.replace(/@\d+$/, "");
+
+/** The page's fields for a take of the server; a clip is not kept, so its voice is left as it is. */
+function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
+  const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
+  const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
+  const own = parameters.cast ? plainVoice(parameters.voice ?? "clip") : voice; // of a dialogue, who tells what nobody says
+  const said = own === "clip" ? {} : { voice: own, source: "bundled" };
+  const drawn = Object.entries({ temperature, topP, topK }).filter(([, value]) => value !== null); // else as each voice has it
+  return { text, ...Object.fromEntries(drawn), speed, cutAfter, ...said };
+}
+
+/** The request without what says nothing, as a WAV at the model's own rate. */
+function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
+  return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
+}
+
+/**
+ * isBlind: its name and settings are not to be told yet. pressedAt: when it was asked for, in milliseconds of
+ * performance.now(), null if it is not heard while it is made. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.
+ */
+export class Take {
+  constructor({ number, request, voiceName, settings }) {
+    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, pressedAt: null, isLearned: false });
+    Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
+    Object.assign(this, { record: null, queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
+  }
+
+  /** A take that the server keeps, as /v1/takes lists it; `load` and `whole` fetch what a list does not have. */
+  static of(record, { number = null, voiceName = record.voice } = {}) {
+    const take = new Take({ number, request: { input: record.excerpt, voice: record.voice }, voiceName, settings: null });
+    const { id, seed, starred, queue_ms: queueMs, first_audio_ms: serverMs, rtf } = record;
+    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, ending: endingOf(record) });
+  }
+
+  /** Fetch the sound if it is the server's and not here. Raises Refusal. */
+  async load() {
+    if (this.file || !this.record) return;
+    const response = await fetch(soundAddress(this.id), { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
+    if (!response.ok) throw await refusalOf(response);
+    for await (const { sampleRate, pcm } of readWav(response)) this.add(sampleRate, pcm);
+    this.close(this.ending);
+  }
+
+  /** Fetch the settings if they are not here. Raises Refusal. */
+  async whole() {
+    if (this.settings) return;
+    const told = await wholeTake(this.id);
+    this.request = told.request ? plain(told.request) : { ...this.request, input: told.text };
+    this.settings = settingsOf(told);
+  }
+
+  /** The answer's headers are there. */
+  begin(headers) {
+    this.id = headers.get("x-request-id");
+    this.seed = headers.get("x-seed");
+    this.queueMs = milliseconds(headers, "x-queue-ms");
+    this.serverMs = milliseconds(headers, "x-first-audio-ms");
+  }
+
+  add(sampleRate, pcm) {
+    this.sampleRate = sampleRate;
+    this.outline ??= new Outline(sampleRate);
+    this.outline.add(pcm);
+    this.pieces.push(pcm);
+    this.samples += pcm.length;
+  }
+
+  /** Turn what was received into a file; the pieces are let go. */
+  close(ending) {
+    this.ending = ending;
+    this.file = wavFile(this.pieces, this.sampleRate);
+    this.url = URL.createObjectURL(this.file);
+    this.pieces = [];
+  }
+
+  /** record: the server's own word, as /v1/takes/{id} gives it, or null when it has forgotten. */
+  settle(record) {
+    if (!record) return;
+    this.rtf = record.rtf;
+    this.ending = record.finish_reason ?? this.ending;
+  }
+
+  drop() {
+    URL.revokeObjectURL(this.url);
+  }
+
+  async pcm() {
+    return new Int16Array(await this.file.slice(44).arrayBuffer());
+  }
+
+  get seconds() {
+    return this.sampleRate ? this.samples / this.sampleRate : (this.record?.seconds ?? 0);
+  }
+
+  /** Whether there is something to hear. */
+  get hasSound() {
+    return this.file !== null || Boolean(this.record?.audio);
+  }
+
+  /** Whether it can be asked for again: a clip of one's own is not kept. */
+  get isRepeatable() {
+    return !this.record?.voice.split(", ").includes("clip");
+  }
+
+  get name() {
+    return this.number === null ? `${this.record.voice}, seed ${this.seed}` : `Take ${this.number}`;
+  }
+
+  get fileName() {
+    const number = this.number === null ? "" : `-${this.number}`;
+    if (this.isBlind) return `take${number}.wav`;
+    return `take${number}-${this.request.voice || "own-clip"}-seed-${this.seed}.wav`;
+  }
+
+  get endingWords() {
+    return ENDINGS[this.ending] ?? "";
+  }
+
+  /** The request that gives this very take again. */
+  get repeat() {
+    return this.seed === null ? this.request : { ...this.request, seed: Number(this.seed) };
+  }
+}

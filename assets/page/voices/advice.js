@@ -1,0 +1,45 @@
+// The advisor's word on a clip: a score, the reasons for it, and a press for each thing that can be mended.
+
+import { element } from "../lib/elements.js";
+
+const WORDS = { good: "A good clip", fair: "A usable clip", bad: "A poor clip" };
+
+export function gradeOf(score) {
+  return score >= 80 ? "good" : score >= 50 ? "fair" : "bad";
+}
+
+function sentence(words) {
+  return words[0].toUpperCase() + words.slice(1);
+}
+
+/** Show advice as /v1/voices/advise gives it. mend(cut), if given, is called with the cut that a press asks for. */
+export function showAdvice(root, { score, seconds, findings, fixed }, mend = null) {
+  const grade = gradeOf(score);
+  const list = findings.map((finding) => {
+    const item = element("li", {}, [element("span", { textContent: finding.message })]);
+    if (finding.fix && mend) item.append(fix(sentence(finding.fix), finding.cut, mend));
+    return item;
+  });
+  const fixes = findings.filter((finding) => finding.fix);
+  root.dataset.grade = grade;
+  root.classList.add("advice");
+  root.replaceChildren(
+    element("p", { className: "advice-head" }, [
+      element("strong", { textContent: `${WORDS[grade]}: ${score} of 100` }),
+      element("span", { className: "quiet", textContent: `${seconds.toFixed(1)} s` }),
+    ]),
+    element("ul", {}, list),
+  );
+  if (fixes.length > 1 && mend) root.append(fix("Apply every fix", fixed, mend));
+}
+
+/** Say why there is no advice. */
+export function showNoAdvice(root, why) {
+  root.dataset.grade = "bad";
+  root.classList.add("advice");
+  root.replaceChildren(element("strong", { textContent: sentence(why) }));
+}
+
+function fix(words, cut, mend) {
+  return element("button", { type: "button", className: "plain", textContent: words, onclick: () => mend(cut) });
+}

@@ -1,0 +1,130 @@
+// A voice's clips in the inspector, revision by revision: heard, judged, corrected, used or left out.
+
+import { gradeOf, showAdvice } from "./advice.js";
+import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf, revisionsOf } from "../client/voices.js";
+import { element } from "../lib/elements.js";
+
+/** Fires "changed" with {said} after a new revision was made. */
+export class Samples extends EventTarget {
+  #voice = null;
+  #revisions = [];
+
+  /** part: finds an element of the inspector; run: does what may be refused. */
+  constructor(part, listener, run) {
+    super();
+    Object.assign(this, { part, listener, run });
+    part("revision").addEventListener("change", () => this.#draw());
+    part("go-back").addEventListener("click", () => run(() => this.#goBack()));
+  }
+
+  /** voice: as getVoice gives it. */
+  async show(voice) {
+    this.#revisions = await revisionsOf(voice.id);
+    this.#voice = voice;
+    this.part("revision").replaceChildren(
+      ...this.#revisions.map(({ revision, samples }) => {
+        const clips = samples.length === 1 ? "1 clip" : `${samples.length} clips`;
+        const words = revision === voice.latest_revision ? `${revision}, in use: ${clips}` : `${revision}: ${clips}`;
+        return element("option", { value: String(revision), textContent: words });
+      }),
+    );
+    this.#draw();
+  }
+
+  get #chosen() {
+    const number = Number(this.part("revision").value);
+    return this.#revisions.find(({ revision }) => revision === number) ?? this.#revisions[0];
+  }
+
+  #draw() {
+    const shown = this.#chosen;
+    const isNewest = shown.revision === this.#voice.latest_revision;
+    this.part("go-back").hidden = isNewest;
+    const left = isNewest ? this.#leftOut() : [];
+    const rows = [...shown.samples.map((sample, i) => this.#row(sample, i, shown, isNewest)), ...left.map((each) => this.#row(...each, true))];
+    this.part("samples").replaceChildren(...rows);
+  }
+
+  /** Clips that only older revisions have, as they were last: [sample, position, revision]. */
+  #leftOut() {
+    const known = new Set(this.#revisions[0].samples.map(({ id }) => id));
+    return this.#revisions.slice(1).flatMap((revision) =>
+      revision.samples.flatMap((sample, i) => {
+        if (known.has(sample.id)) return [];
+        known.add(sample.id);
+        return [[sample, i, revision]];
+      }),
+    );
+  }
+
+  #row(sample, position, revision, isNewest) {
+    const isUsed = revision.revision === this.#voice.latest_revision;
+    const number = `Clip ${position + 1}`;
+    const listen = element("button", { type: "button", className: "plain", textContent: "Listen" });
+    const address = previewAddress(`${this.#voice.slug}@${revision.revision}`, position);
+    listen.onclick = () => this.listener.toggle(listen, address);
+    listen.setAttribute("aria-label", `Listen to ${number.toLowerCase()} of revision ${revision.revision}`);
+    const score = element("span", { className: "score", textContent: String(sample.score), title: "The advisor's score, of 100" });
+    score.dataset.grade = gradeOf(sample.score);
+    const line = element("div", { className: "sample-line" }, [
+      listen,
+      element("span", { className: "quiet", textContent: `${sample.seconds.toFixed(1)} s` }),
+      score,
+    ]);
+    if (sample.speaker) line.append(element("span", { className: "quiet", textContent: `speaker ${sample.speaker}` }));
+    const row = element("li", {}, [line]);
+    row.toggleAttribute("data-unused", !isUsed);
+    if (isNewest) line.append(this.#use(sample, isUsed));
+    if (isUsed) row.append(...this.#editable(sample));
+    else row.append(element("p", { className: "sample-words", textContent: sample.text }));
+    return row;
+  }
+
+  #use(sample, isUsed) {
+    const box = element("input", { type: "checkbox", checked: isUsed });
+    box.onchange = () =>
+      this.run(async () => {
+        const ids = this.#revisions[0].samples.map(({ id }) => id);
+        const wanted = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
+        box.checked = isUsed; // until it is so
+        await chooseSamples(this.#voice.id, wanted, this.#voice.etag);
+        this.#changed(isUsed ? "The clip is left out from now on." : "The clip is used again.");
+      });
+    return element("label", { className: "tick" }, [box, "Used"]);
+  }
+
+  #editable(sample) {
+    const words = element("textarea", { rows: 3, maxLength: 2000, value: sample.text });
+    words.setAttribute("aria-label", "What is said in the clip");
+    const save = element("button", { type: "button", className: "plain", textContent: "Save the words", hidden: true });
+    words.oninput = () => (save.hidden = words.value.trim() === sample.text);
+    save.onclick = () => this.run(() => this.#change(sample, { text: words.value }, "The words are corrected."));
+    const advice = element("div", { hidden: true });
+    advice.setAttribute("role", "status");
+    const check = element("button", { type: "button", className: "plain", textContent: "Check" });
+    check.onclick = () => this.run(() => this.#judge(sample, words.value, advice));
+    return [words, element("div", { className: "buttons" }, [save, check]), advice];
+  }
+
+  async #judge(sample, words, advice) {
+    const clip = await recordingOf(this.#voice.id, sample.id);
+    const told = await advise({ clip, words, cut: sample.cut });
+    advice.hidden = false;
+    showAdvice(advice, told, (cut) => this.run(() => this.#change(sample, { cut }, "The clip is mended.")));
+  }
+
+  async #change(sample, changes, said) {
+    await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
+    this.#changed(`${said} It is a new revision; the old one stays.`);
+  }
+
+  async #goBack() {
+    const { revision } = this.#chosen;
+    await goBack(this.#voice.id, revision, this.#voice.etag);
+    this.#changed(`It speaks as in revision ${revision} again.`);
+  }
+
+  #changed(said) {
+    this.dispatchEvent(new CustomEvent("changed", { detail: { said } }));
+  }
+}

@@ -1,0 +1,34 @@
+// How the areas of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
+
+import { VoiceDefaults } from "../speak/voice-defaults.js";
+import { NewVoice } from "../new-voice/new-voice.js";
+import { OwnClip } from "../speak/own-clip.js";
+import { Voices } from "./voices.js";
+
+/** drawn(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
+export async function openVoiceAreas({ fields, health, areas, drawn }) {
+  const newVoice = new NewVoice(await drawn("#area-new-voice"), health);
+  const voices = new Voices(await drawn("#area-voices"));
+  const ownClip = new OwnClip(await drawn("#own-clip-advice"), await drawn("#clip"));
+  const defaults = new VoiceDefaults(fields);
+
+  newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
+  newVoice.addEventListener("studio", () => areas.show("studio"));
+  voices.addEventListener("new", () => areas.show("new-voice"));
+  voices.addEventListener("add", ({ detail }) => {
+    newVoice.addTo(detail.voice);
+    areas.show("new-voice");
+  });
+  voices.addEventListener("choose", async ({ detail }) => {
+    areas.show("studio");
+    await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
+    fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
+  });
+  voices.addEventListener("changed", () => fields.offerVoices());
+  fields.addEventListener("change", ({ detail }) => ownClip.consider(detail.values));
+  ownClip.addEventListener("keep", ({ detail }) => {
+    newVoice.keep(detail.clip, detail.words);
+    areas.show("new-voice");
+  });
+  return { newVoice, voices, ownClip };
+}

@@ -1,0 +1,208 @@
+// The area of the voice library: voices found, listened to, starred and chosen; the inspector shows one of them in full.
+
+import { Refusal } from "../client/http.js";
+import { Inspector } from "./inspector.js";
+import { changeVoice, findVoices, importVoice, previewAddress, restoreVoice } from "../client/voices.js";
+import { Listener } from "../lib/sound-button.js";
+import { element, icon, labelled } from "../lib/elements.js";
+
+const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
+const SETTLED = 150; // ms without typing before a search
+const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
+const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
+
+/** Fires "choose" with {id}, "add" with {voice} (one more clip), "new", and "changed" when the library is another one. */
+export class Voices extends EventTarget {
+  #deleted = null;
+  #listener = new Listener();
+  #turn = 0;
+  #timer = 0;
+  #view = "all";
+  #tags = new Set();
+  #last = null; // id of the last voice that is shown
+  #cards = new Map(); // by id
+
+  constructor(root) {
+    super();
+    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.inspector = new Inspector(root, this.#listener);
+    this.#listenToInspector();
+    this.part("search").addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#do(() => this.#list()), SETTLED);
+    });
+    for (const button of this.part("views").children) button.addEventListener("click", () => this.#show(button.dataset.view));
+    this.part("more").addEventListener("click", () => this.#do(() => this.#more()));
+    this.part("undo").addEventListener("click", () => this.#do(() => this.#undo()));
+    this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
+    this.part("import").addEventListener("change", ({ target }) => this.#do(() => this.#import(target)));
+    this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
+  }
+
+  open() {
+    this.#say("");
+    this.#do(() => this.#list());
+    this.inspector.refresh();
+  }
+
+  close() {
+    this.#listener.stop();
+  }
+
+  #listenToInspector() {
+    const { inspector } = this;
+    inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
+    inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
+    inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
+    inspector.addEventListener("closed", ({ detail }) => {
+      this.#mark(null);
+      this.#cards.get(detail.id)?.querySelector(".card-open").focus();
+    });
+    inspector.addEventListener("deleted", ({ detail }) => {
+      this.#say(`${detail.voice.name} is deleted.`, detail.voice);
+      this.part("undo").focus();
+      this.#do(() => this.#changed());
+    });
+  }
+
+  #say(words, deleted = null) {
+    this.#deleted = deleted;
+    this.part("said").textContent = words;
+    this.part("undo").hidden = deleted === null;
+  }
+
+  async #do(work) {
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    }
+  }
+
+  async #changed(said) {
+    if (said) this.#say(said);
+    this.dispatchEvent(new CustomEvent("changed"));
+    await this.#list();
+  }
+
+  #show(view) {
+    this.#view = view;
+    for (const button of this.part("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === view));
+    this.#do(() => this.#list());
+  }
+
+  #find(after) {
+    return findVoices({ q: this.part("search").value, tags: [...this.#tags], after, ...VIEWS[this.#view] });
+  }
+
+  async #list() {
+    const turn = (this.#turn += 1);
+    const found = await this.#find();
+    if (turn !== this.#turn) return;
+    this.#cards.clear();
+    this.part("list").replaceChildren();
+    this.#append(found);
+    this.#offerTags(found.tags);
+    const isNarrowed = this.part("search").value.trim() || this.#tags.size || this.#view === "favourites";
+    this.part("empty").hidden = found.data.length > 0;
+    this.part("empty").textContent = isNarrowed
+      ? "No voice is like that. Search for less, or choose All."
+      : "No voices yet. Record or upload a clip under New voice, or import a .fishvoice file.";
+  }
+
+  async #more() {
+    const turn = this.#turn;
+    const found = await this.#find(this.#last);
+    if (turn === this.#turn) this.#append(found);
+  }
+
+  #append({ data, has_more: hasMore, last_id: last }) {
+    for (const voice of data) {
+      const card = this.#card(voice);
+      this.#cards.set(voice.id, card);
+      this.part("list").append(card);
+    }
+    this.#last = last;
+    this.part("more").hidden = !hasMore;
+    this.#mark(this.inspector.shown);
+  }
+
+  /** Tags of the whole library; one that no voice has any more is no wish any more. */
+  #offerTags(tags) {
+    this.#tags = new Set([...this.#tags].filter((tag) => tags.includes(tag)));
+    const buttons = tags.map((tag) => {
+      const button = element("button", { type: "button", className: "tag", textContent: tag });
+      button.setAttribute("aria-pressed", String(this.#tags.has(tag)));
+      button.onclick = () => {
+        if (!this.#tags.delete(tag)) this.#tags.add(tag);
+        this.#do(() => this.#list());
+      };
+      return button;
+    });
+    this.part("tags").replaceChildren(...buttons);
+  }
+
+  #mark(id) {
+    for (const [each, card] of this.#cards) card.toggleAttribute("data-chosen", each === id);
+  }
+
+  #arrow(event) {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const card = event.target.closest(".card");
+    if (!by || !card) return;
+    event.preventDefault();
+    const next = by > 0 ? card.nextElementSibling : card.previousElementSibling;
+    next?.querySelector(".card-open").focus();
+  }
+
+  async #undo() {
+    const voice = this.#deleted;
+    await restoreVoice(voice.id);
+    await this.#changed(`${voice.name} is back.`);
+  }
+
+  async #import(input) {
+    const [file] = input.files;
+    input.value = "";
+    const voice = await importVoice(file);
+    await this.#changed(`${voice.name} is in the library.`);
+  }
+
+  #card(voice) {
+    const clips = voice.samples.length > 1 ? `${voice.samples.length} clips` : "";
+    const facts = [`${voice.seconds.toFixed(1)} s`, clips, voice.language, voice.bundled ? "bundled" : ""];
+    const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
+      element("strong", { textContent: voice.name }),
+      element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
+      element("span", { className: "card-tags" }, voice.tags.map((tag) => element("span", { textContent: tag }))),
+    ]);
+    open.setAttribute("aria-label", `Inspect ${voice.name}`);
+    const listen = element("button", { type: "button", className: "card-listen" }, [icon(PLAY)]);
+    listen.onclick = () => this.#listener.toggle(listen, previewAddress(voice.id));
+    const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
+    star.setAttribute("aria-pressed", String(voice.favourite));
+    star.onclick = () => this.#do(() => this.#favour(voice));
+    const use = element("button", { type: "button", className: "card-use", textContent: "Use" });
+    use.onclick = () => this.dispatchEvent(new CustomEvent("choose", { detail: { id: voice.slug } }));
+    use.setAttribute("aria-label", `Use ${voice.name}`);
+    const card = element("li", { className: "card" }, [
+      labelled(listen, `Listen to ${voice.name}`),
+      open,
+      labelled(star, `Favourite ${voice.name}`),
+      use,
+    ]);
+    card.dataset.id = voice.id;
+    return card;
+  }
+
+  async #favour(voice) {
+    await changeVoice(voice.id, { favourite: !voice.favourite });
+    await this.#changed();
+  }
+
+  async #inspect(id) {
+    this.#mark(id);
+    await this.inspector.show(id);
+  }
+}
