@@ -3,8 +3,8 @@
 python -m benchmarks.soak [--minutes 30] [--out FILE] starts app.py, with the settings of the environment and a library
 of its own. Callers ask in every format and voice, and one in four hangs up amid its stream. After each minute they
 pause, and the process is looked at while it rests. Prints a table, one JSON object last; the exit code is 1 when a
-request failed, or when, since five minutes and 200 takes had passed, memory grew by more than 2 % or files or threads
-grew at all. Linux alone.
+request failed, or when, since five minutes and 200 takes had passed, files or threads grew at all, or memory by more
+than 2 % from the median of the first third to that of the last: single looks differ by 4 %, up and down. Linux alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 
 import httpx
 
@@ -146,9 +147,11 @@ def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
             f"the run was too short to tell: {SETTLED_TAKES} takes and {SETTLED_MINUTES} minutes go before",
         ]
     first, last = settled[0], settled[-1]
-    growth = last.memory_mib / first.memory_mib - 1
+    third = -(-len(settled) // 3)
+    before, after = (median(look.memory_mib for look in part) for part in (settled[:third], settled[-third:]))
+    growth = after / before - 1
     if growth > MAX_GROWTH:
-        broken.append(f"memory grew by {growth:.1%}, from {first.memory_mib:.0f} to {last.memory_mib:.0f} MiB")
+        broken.append(f"memory grew by {growth:.1%}, from {before:.0f} to {after:.0f} MiB")
     until = looks[: looks.index(first) + 1]
     for name in ("files", "threads"):
         most = max(getattr(look, name) for look in until)
