@@ -19,13 +19,13 @@ from torch import Tensor
 
 from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
 from engine.codec import Codec, CodecConfig, Precision, load_codec
-from engine.codec.fused import FusedDecoder
-from engine.codec.fused_layer import KINDS
-from engine.codec.products import laid_out
-from engine.kernels.conv import Snake, conv
+from engine.codec.fused.decoder import FusedDecoder
+from engine.codec.fused.layer import KINDS
+from engine.codec.fused.products import laid_out
+from engine.kernels.codec.conv import Snake, conv
+from engine.kernels.codec.conv_state import Past
+from engine.kernels.codec.conv_tiles import Tiles, pick, shared_memory
 from engine.kernels.launch import compiling
-from engine.kernels.past import Past
-from engine.kernels.tiles import Tiles, pick, shared_memory
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 """Rows and frames."""

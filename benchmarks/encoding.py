@@ -11,15 +11,15 @@ import numpy as np
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, row
 from benchmarks.material import noise
 from benchmarks.report import spread
-from engine.clips import AT_ONCE, Clips
 from engine.codec import Codec
-from engine.codec.fused import FusedDecoder
-from engine.codec.fused_encoder import FusedEncoder
-from engine.loop import Loop
-from engine.model import DualAR
-from engine.runner import Runner
-from engine.scheduler import Plan
-from engine.streams import GraphStreams
+from engine.codec.fused.decoder import FusedDecoder
+from engine.codec.fused.encoder import FusedEncoder
+from engine.model.dual_ar import DualAR
+from engine.runtime.clip_encoder import AT_ONCE, Clips
+from engine.runtime.codec_streams import GraphStreams
+from engine.runtime.loop import Loop
+from engine.runtime.runner import Runner
+from engine.runtime.scheduler import Plan
 
 CLIP_SECONDS = 10
 TURNS = 300

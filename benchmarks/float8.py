@@ -24,10 +24,10 @@ from benchmarks.report import Report, table
 from engine import Engine, EngineConfig, Sampling, Utterance
 from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
-from engine.float8 import FLOAT8, in_float8
+from engine.fused.float8 import FLOAT8, in_float8
 from engine.kernels import quantised
-from engine.model import Causal, DualAR
-from engine.prompt import build_prompt
+from engine.model.dual_ar import Causal, DualAR
+from engine.model.prompt import build_prompt
 
 TEXTS = (
     "The morning was quiet, and the harbour lay under a thin mist.",

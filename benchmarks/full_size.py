@@ -25,7 +25,7 @@ from benchmarks.report import Report
 from engine.checkpoint import published_key
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig
-from engine.model import DualAR
+from engine.model.dual_ar import DualAR
 
 SHARED = {
     "vocab_size": 155776,

@@ -22,12 +22,12 @@ from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, chec
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
-from engine.codec.fused import FusedDecoder
+from engine.codec.fused.decoder import FusedDecoder
 from engine.config import Weights
-from engine.loop import Loop
-from engine.model import DualAR
-from engine.runner import Runner
-from engine.streams import GraphStreams
+from engine.model.dual_ar import DualAR
+from engine.runtime.codec_streams import GraphStreams
+from engine.runtime.loop import Loop
+from engine.runtime.runner import Runner
 from engine.types import AudioChunk
 
 

@@ -14,15 +14,15 @@ import torch
 
 from benchmarks.gpu_model import DEVICE, S2_PRO, error, join, row
 from engine import Engine, EngineConfig, Sampling, Utterance, kernels
-from engine.cache import KVCache
 from engine.checkpoint import load
-from engine.codec.fused import FusedDecoder
-from engine.float8 import Float8
-from engine.fused import FusedTransformer, Weight
-from engine.layers import rope_angles
-from engine.model import Causal, DualAR
-from engine.runner import Runner
-from engine.streams import GraphStreams, PlainStreams
+from engine.codec.fused.decoder import FusedDecoder
+from engine.fused.float8 import Float8
+from engine.fused.frame import FusedTransformer, Weight
+from engine.model.dual_ar import Causal, DualAR
+from engine.model.kv_cache import KVCache
+from engine.model.layers import rope_angles
+from engine.runtime.codec_streams import GraphStreams, PlainStreams
+from engine.runtime.runner import Runner
 
 
 def check_kernels() -> dict[str, float]:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TransformerSizes
-from engine.model import DualAR
-from engine.prompt import Prompt
-from engine.row import Row
-from engine.runner import Runner
+from engine.model.dual_ar import DualAR
+from engine.model.prompt import Prompt
+from engine.runtime.row import Row
+from engine.runtime.runner import Runner
 from engine.types import Sampling
 
 DEVICE = torch.device("cuda")

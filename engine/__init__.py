@@ -1,7 +1,6 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
 from engine.config import EngineConfig
-from engine.direct import DirectEngine
 from engine.engine import Engine
 from engine.errors import (
     CheckpointError,
@@ -13,7 +12,8 @@ from engine.errors import (
     InvalidUtterance,
     PromptTooLong,
 )
-from engine.heap import release_free_memory
+from engine.inline import DirectEngine
+from engine.runtime.heap import release_free_memory
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
 
 __all__ = [

@@ -18,8 +18,8 @@ from engine.codec import Codec, load_codec
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig
 from engine.errors import CheckpointError
-from engine.model import DualAR
-from engine.tokenizer import Tokenizer
+from engine.model.dual_ar import DualAR
+from engine.model.tokenizer import Tokenizer
 
 # File prefix → our module; the first that fits wins, so the special cases come first.
 _PREFIXES = (

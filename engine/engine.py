@@ -10,14 +10,14 @@ from contextlib import suppress
 import numpy as np
 
 from engine.checkpoint import Checkpoint
-from engine.clips import Clips
+from engine.codec.resample import convertible
 from engine.config import EngineConfig
 from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
-from engine.loop import Loop
-from engine.prompt import build_prompt
-from engine.resample import convertible
-from engine.row import Row
-from engine.setup import Progress, assemble
+from engine.model.prompt import build_prompt
+from engine.runtime.clip_encoder import Clips
+from engine.runtime.loop import Loop
+from engine.runtime.row import Row
+from engine.runtime.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Utterance
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.resample import resample
+from engine.codec.resample import resample
 from training.spectra import SAMPLE_RATE
 
 RATE = 16000

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
-from engine.prompt import build_prompt
-from engine.tokenizer import Tokenizer
+from engine.model.prompt import build_prompt
+from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 from training.phones import UNKNOWN
 from training.sizes import MODEL

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from engine.layers import rope_angles
-from engine.model import Block, Causal, DualAR, Transformer
+from engine.model.dual_ar import Block, Causal, DualAR, Transformer
+from engine.model.layers import rope_angles
 from training.optimise import Average, Clock, Muon, set_rate
 from training.phones import PHONES, UNKNOWN
 from training.sequences import Batch, Batches, Speech

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from engine.codec.config import TransformerConfig
 from engine.codec.stream import Stateful, StreamState
-from engine.layers import FeedForward, RMSNorm, apply_rope, rope_angles
+from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
 
 
 class LayerScale(nn.Module):

@@ -1,15 +1,15 @@
 """Triton kernels of the fused path, each with a checked launcher and a plain-torch twin of the same signature."""
 
-from engine.kernels.codebooks import advance, advance_twin, look_up, look_up_twin
-from engine.kernels.conv import conv, conv_twin
+from engine.kernels.codec.codebooks import advance, advance_twin, look_up, look_up_twin
+from engine.kernels.codec.conv import conv, conv_twin
+from engine.kernels.codec.depthwise_conv import depthwise_norm, depthwise_norm_twin
+from engine.kernels.codec.window_attention import window_attention, window_attention_twin
 from engine.kernels.decode_attention import decode_attention, decode_attention_twin
-from engine.kernels.depthwise import depthwise_norm, depthwise_norm_twin
 from engine.kernels.end_frame import end_frame, end_frame_twin
 from engine.kernels.linear import linear, linear_twin, quantised
-from engine.kernels.rotate import rotate, rotate_twin
+from engine.kernels.packed12 import Twelve
+from engine.kernels.rope import rotate, rotate_twin
 from engine.kernels.sample import Spoken, sample, sample_twin
-from engine.kernels.twelve import Twelve
-from engine.kernels.window_attention import window_attention, window_attention_twin
 
 __all__ = [
     "Spoken", "Twelve", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",

@@ -14,11 +14,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.arrivals import arrivals
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
-from engine.kernels.rotate import rotate_twin
-from engine.model import attention
+from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.rope import rotate_twin
+from engine.kernels.split_k import arrivals
+from engine.model.dual_ar import attention
 
 
 @dataclass(frozen=True, slots=True)

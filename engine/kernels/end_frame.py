@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
 
 
 @triton.jit

@@ -17,11 +17,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.arrivals import arrivals
-from engine.kernels.few import FEW, Tiles, leave, through_few
+from engine.kernels.gemv import FEW, Tiles, leave, through_few
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
-from engine.kernels.twelve import Twelve, through_twelve
+from engine.kernels.packed12 import Twelve, through_twelve
+from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.split_k import arrivals
 
 MANY, MANY_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""

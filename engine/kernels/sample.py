@@ -1,7 +1,7 @@
 """One kernel from logits to a drawn token: top-p, top-k, temperature, counter-based noise, repetition-aware retry.
 
 The best entries are sorted out in one go; only a caller whose top-k is larger has the rest followed one by one.
-The rule and the random numbers are those of `engine.sampling`, which is the twin.
+The rule and the random numbers are those of `engine.model.sampling`, which is the twin.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.overlap import early, let_the_next_one_start, overlaps, wait_for_the_one_before
-from engine.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
+from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
 LEAST: tl.constexpr = tl.constexpr(-0x7FFFFFFFFFFFFFFF)
 AT_ONCE = 32

@@ -31,7 +31,6 @@ class Eager:
 def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever works by CUDA graphs does so on a CPU, with the same sizes and the same filling up."""
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
-    for module in ("graphs", "streams"):
-        monkeypatch.setattr(
-            f"engine.{module}.capture_sizes", lambda work, inputs, progress: {size: Eager(work) for size in inputs}
-        )
+    for module in ("graphs", "codec_streams"):
+        name = f"engine.runtime.{module}.capture_sizes"
+        monkeypatch.setattr(name, lambda work, inputs, progress: {size: Eager(work) for size in inputs})

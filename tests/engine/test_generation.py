@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from engine import Engine, InvalidReference, InvalidUtterance, PromptTooLong, Reference, Sampling, Utterance
+from engine.codec.resample import _torchaudio_transforms
 from engine.config import ModelConfig
-from engine.prompt import build_prompt
-from engine.resample import _torchaudio_transforms
-from engine.tokenizer import Tokenizer
+from engine.model.prompt import build_prompt
+from engine.model.tokenizer import Tokenizer
 from tests import upstream
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint

@@ -12,9 +12,9 @@ import torch
 from engine.codec import load_codec
 from engine.codec.model import Codec
 from engine.config import ModelConfig
-from engine.model import Causal
-from engine.prompt import build_prompt
-from engine.tokenizer import Tokenizer
+from engine.model.dual_ar import Causal
+from engine.model.prompt import build_prompt
+from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
 from training.export import codec_tensors, codec_yaml, model_config
 from training.images import through_images

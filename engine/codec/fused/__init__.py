@@ -1,0 +1,1 @@
+"""The codec over fused kernels (Triton): its decoder for many streams, its encoder for several clips."""

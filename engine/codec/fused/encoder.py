@@ -1,0 +1,92 @@
+"""The codec's encoder for clips over fused kernels: convolutions piece by piece, so that no clip is too long.
+
+Pieces change nothing: every convolution is causal and goes on from what it saw last, and its tiles do not depend on
+how many steps there are, so that a clip is the same alone and beside others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine import kernels
+from engine.codec.config import PIECE_SAMPLES
+from engine.codec.fused.conv_states import Pasts
+from engine.codec.fused.layer import Kinds, Layer, Streams, residual_units, through
+from engine.codec.fused.products import product_of
+from engine.codec.fused.transformer import WholeTransformer
+from engine.codec.model import Codec
+from engine.kernels.launch import compiling
+
+
+class FusedEncoder:
+    """As `Codec.encode`, for up to `rows` clips at a time; one thread only."""
+
+    def __init__(self, codec: Codec, rows: int) -> None:
+        """Takes over most of the codec's weights, so that nothing is held twice: `Codec.encode` works no more."""
+        self._rows, self._frame = rows, codec.config.frame_samples
+        device = next(codec.parameters()).device
+        self._pasts = Pasts()
+        parts: Any = codec.encoder.block
+        first, *blocks, self._snake, self._last = parts
+        kinds, quantizer = Kinds(self._pasts, "float32"), codec.quantizer
+        self._layers, self._transformers = _convolutions(first, blocks, kinds)
+        self._pre = WholeTransformer(quantizer.pre_module, kinds, PIECE_SAMPLES // self._frame)
+        self._downsample, self._codes = quantizer.downsample, quantizer.codes
+        self._pasts.allocate(rows, device)
+        self._slots = torch.arange(rows, device=device)
+        self._clock = torch.zeros(2, rows, dtype=torch.int64, device=device)
+
+    @staticmethod
+    def reads(codec: Codec) -> bool:
+        """Whether this codec has transformers nowhere but after its last convolution, as S2 Pro's has."""
+        return not any(codec.config.encoder_transformer_layers[:-1])
+
+    @torch.inference_mode()
+    def prepare(self) -> None:
+        """Compile all kernels, side by side."""
+        with compiling():
+            self(torch.zeros(1, 1, self._frame, device=self._slots.device))
+
+    @torch.inference_mode()
+    def __call__(self, audio: Tensor) -> Tensor:
+        """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64; the last frame is filled up."""
+        rows, _, samples = audio.shape
+        if rows > self._rows:
+            raise ValueError(f"{rows} clips are more than the {self._rows} that this encoder was made for")
+        self._pasts.clear(slice(rows))
+        self._clock.zero_()
+        audio = F.pad(audio, (0, -samples % self._frame))
+        piece = max(1, PIECE_SAMPLES // (rows * self._frame)) * self._frame
+        x = torch.cat([self._convolve(part) for part in audio.split(piece, 2)], 1)
+        for transformer in self._transformers:
+            x = transformer(x)
+        x = self._downsample(self._last(self._snake(x.transpose(1, 2))))
+        return self._codes(self._pre(x.transpose(1, 2)).transpose(1, 2))
+
+    def _convolve(self, audio: Tensor) -> Tensor:
+        """The next samples (rows, 1, samples) of every clip → (rows, steps, channels)."""
+        slots = self._slots[: len(audio)]
+        streams = Streams(self._pasts, slots, self._clock[0], self._clock[1])
+        result, _ = through(self._layers, audio.transpose(1, 2).contiguous(), streams)
+        kernels.advance(slots, self._clock[0], self._clock[1], 0)
+        return result
+
+
+def _convolutions(first: Any, blocks: list[Any], kinds: Kinds) -> tuple[list[Layer], list[WholeTransformer]]:
+    """Every convolution with what follows it, and the transformer at the end, if there is one."""
+    starts = [block.block[0].block[0] for block in blocks] + [None]
+    layers, steps = [Layer(product_of(first), kinds, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
+    for block, start in zip(blocks, starts[1:], strict=True):
+        *units, end, down = block.block[:5]
+        layers += residual_units(units, end, kinds, steps)
+        product = product_of(down)
+        steps //= product.folds
+        layers.append(Layer(product, kinds, snake=start, total=steps))
+    transformers = [WholeTransformer(plain, kinds, steps) for plain in blocks[-1].block[5:]]
+    for part in (first, *(layer for block in blocks for layer in block.block[:5])):
+        part.to("meta")
+    return layers, transformers

@@ -1,0 +1,72 @@
+"""The codec's transformers over fused layers: a block, and a transformer that sees all of a clip at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.codec.fused.layer import Kinds, Layer, Streams
+from engine.codec.fused.products import Product, product_of
+from engine.codec.transformer import Block, WindowTransformer
+from engine.model.layers import rope_angles
+
+Attend = Callable[[Tensor], Tensor]
+"""qkv (rows, steps, 3, heads, head_dim), channels of queries and keys even ones first → (rows, steps, width)."""
+
+
+class FusedBlock:
+    """Attention and feed-forward, four products and what attends."""
+
+    def __init__(self, block: Block, kinds: Kinds, total: int | None = None) -> None:
+        attention, wide, between = block.attention, block.feed_forward, kinds.between
+        self.window, self.heads = attention.window, attention.n_head
+        q, k, v = attention.wqkv.weight.detach().unflatten(0, (3, self.heads, -1))
+        q, k = (torch.cat([t[:, 0::2], t[:, 1::2]], 1) for t in (q, k))  # so that halves turn, not pairs
+        qkv = Product(torch.stack([q, k, v]).flatten(0, 2)[:, None]).of_normed(block.attention_norm.weight)
+        gates = torch.stack([wide.w1.weight.detach(), wide.w3.weight.detach()], 1).flatten(0, 1)
+        gated = Product(gates[:, None]).of_normed(block.ffn_norm.weight)
+        out = product_of(attention.wo).scaled(block.attention_layer_scale.gamma)
+        down = product_of(wide.w2).scaled(block.ffn_layer_scale.gamma)
+        self.qkv = Layer(qkv, kinds, norm_eps=block.attention_norm.eps, result=between, total=total)
+        self.out = Layer(out, kinds, adds=True, total=total)
+        eps = block.ffn_norm.eps
+        self.gated = Layer(gated, kinds, norm_eps=eps, activation="silu_gate", result=between, total=total)
+        self.down = Layer(down, kinds, adds=True, total=total)
+
+    def __call__(self, x: Tensor, attend: Attend, streams: Streams | None = None) -> Tensor:
+        """x (rows, steps, dim), and so the result."""
+        qkv = self.qkv.only(x, streams).unflatten(2, (3, self.heads, -1))
+        x = self.out.only(attend(qkv), streams, x)
+        return self.down.only(self.gated.only(x, streams), streams, x)
+
+
+class WholeTransformer:
+    """As `WindowTransformer` without a state, (rows, steps, channels) in and out. Takes over the blocks' weights."""
+
+    def __init__(self, plain: WindowTransformer, kinds: Kinds, total: int) -> None:
+        self._plain = plain
+        blocks: list[Block] = list(plain.layers)  # type: ignore[arg-type]
+        self._blocks = [FusedBlock(block, kinds, total) for block in blocks]
+        plain.layers.to("meta")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        config, plain = self._plain.config, self._plain
+        x, steps = plain.input_proj(x).contiguous(), torch.arange(x.shape[1], device=x.device)
+        rotations = rope_angles(steps, config.head_dim, config.rope_base)[:, None, None]
+        cos, sin = rotations.real, rotations.imag
+        back = steps[:, None] - steps
+        seen = (back >= 0) & (back < config.window)
+
+        def attend(qkv: Tensor) -> Tensor:
+            a, b = qkv[:, :, :2].chunk(2, -1)
+            q, k = torch.cat([a * cos - b * sin, a * sin + b * cos], -1).transpose(1, 3).unbind(2)
+            y = F.scaled_dot_product_attention(q, k, qkv[:, :, 2].transpose(1, 2), attn_mask=seen)
+            return y.transpose(1, 2).flatten(2)
+
+        for block in self._blocks:
+            x = block(x, attend)
+        result: Tensor = plain.output_proj(plain.norm(x))
+        return result

@@ -1,0 +1,1 @@
+"""The autoregressive models over fused kernels (Triton), and which of their weights are held in float8."""

@@ -1,0 +1,231 @@
+"""The same model over fused kernels, for one step a row: what the frame graph captures.
+
+A layer is five kernels (seven for many rows, which norm apart): norm+qkv, rotate+store+attention, output+residual,
+norm+gate·up, down+residual.
+Weights are shared with the plain model, except that gate and up rows are laid one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import Weights
+from engine.fused.float8 import FLOAT8, Float8
+from engine.kernels import Spoken, Twelve, decode_attention, end_frame, linear, quantised, rotate, sample
+from engine.model.dual_ar import Block, DualAR, Transformer, attention
+from engine.model.kv_cache import KVCache
+from engine.model.layers import rope_angles
+from engine.model.sampling import packed
+from engine.model.slots import Slots
+
+Attend = Callable[..., Tensor]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Weight:
+    """Of a product (outputs, inputs), and for float8 a scale an output; what few rows read instead."""
+
+    values: Tensor
+    scales: Tensor | None = None
+    twelve: Twelve | None = None
+
+    @property
+    def read(self) -> Tensor:
+        """What few rows read."""
+        return self.values if self.twelve is None else self.twelve.words
+
+    @classmethod
+    def of(cls, weight: Tensor, float8: bool, twelve: bool, gated: bool = False) -> Weight:
+        if float8:
+            return cls(*quantised(weight))
+        return cls(weight, twelve=Twelve.of(weight) if twelve and Twelve.fits(weight, gated) else None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FusedLayer:
+    """One block's weights, ready for the kernels."""
+
+    attention_norm: Tensor
+    qkv: Weight
+    norms: tuple[Tensor, Tensor] | None
+    output: Weight
+    ffn_norm: Tensor
+    gate_up: Weight
+    """(2 · intermediate, dim): w1 over w3"""
+    down: Weight
+
+    @classmethod
+    def of(cls, block: Block, float8: Float8, twelve: bool) -> FusedLayer:
+        """Take a block's weights, so that nothing is held twice.
+
+        Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
+        """
+        attention, ffn = block.attention, block.feed_forward
+        gate_up, small = torch.cat([ffn.w1.weight, ffn.w3.weight]), float8 != "none"
+        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
+        return cls(
+            attention_norm=block.attention_norm.weight,
+            qkv=_taken(attention.wqkv, float8 == "all", twelve),
+            norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
+            output=_taken(attention.wo, float8 == "all", twelve),
+            ffn_norm=block.ffn_norm.weight,
+            gate_up=Weight.of(gate_up, small, twelve, gated=True),
+            down=_taken(ffn.w2, small, twelve),
+        )
+
+
+def _taken(part: nn.Linear, float8: bool, twelve: bool) -> Weight:
+    weight = part.weight.data
+    if float8:
+        part.weight.data = weight.new_empty(0)
+    return Weight.of(weight, float8, twelve)
+
+
+class FusedTransformer:
+    """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
+
+    def __init__(
+        self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: Float8, twelve: bool
+    ) -> None:
+        self._attend, self._alike = attend, alike
+        sizes, device = plain.sizes, plain.norm.weight.device
+        self._sizes, self._norm = sizes, plain.norm.weight
+        self._layers = [FusedLayer.of(block, float8, twelve) for block in plain.layers]  # type: ignore[arg-type]
+        angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
+        self._table = torch.view_as_real(angles).contiguous()
+
+    def __call__(
+        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, one_slot_twice: bool = False
+    ) -> Tensor:
+        """Returns the hidden states before the final norm, (rows, dim); `head` applies it.
+
+        one_slot_twice: several rows may be of one slot, at positions that follow one another.
+        """
+        eps = self._sizes.norm_eps
+        for index, layer in enumerate(self._layers):
+            keys, values = cache.keys[index], cache.values[index]
+            qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
+            how = qkv, layer.norms, eps, self._table
+            if one_slot_twice:  # a row sees what another row of its slot puts into the cache
+                rotate(*how, slots, positions, keys, values)
+            y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
+            x = self._product(y.flatten(1), layer.output, residual=x, idle=True)
+            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, ahead=layer.down.read)
+            after = self._layers[index + 1].qkv.read if index + 1 < len(self._layers) else None
+            x = self._product(y, layer.down, residual=x, ahead=after)
+        return x
+
+    def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
+        eps = self._sizes.norm_eps
+        return linear(x, weight.values, eps=eps, scales=weight.scales, twelve=weight.twelve, alike=self._alike, **fused)
+
+    def norm(self, x: Tensor) -> Tensor:
+        """The final norm (rows, dim)."""
+        return F.rms_norm(x, x.shape[-1:], self._norm, self._sizes.norm_eps)
+
+    def head(self, x: Tensor, weight: Weight) -> Tensor:
+        """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
+        return self._product(x, weight, norm=self._norm)
+
+
+class FusedFrame:
+    """One frame for the rows in these slots, without a word from the host: what was drawn, as `packed` lays it out."""
+
+    def __init__(
+        self,
+        model: DualAR,
+        cache: KVCache,
+        slots: Slots,
+        rows: int,
+        context: int,
+        kernel_attention: bool,
+        alike: bool = False,
+        weights: Weights = "dtype",
+        twelve: bool = False,
+    ) -> None:
+        """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed.
+
+        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. twelve: few rows read the
+        other weights, as rounded to bfloat16, in twelve bits, which are held besides.
+        """
+        device, books = cache.keys.device, model.config.num_codebooks
+        self._model, self._cache, self._state = model, cache, slots
+        self._head = Weight.of(model.head().contiguous(), False, twelve)
+        self._fast_head = Weight.of(model.fast_output.weight, False, twelve)
+        attend = decode_attention if kernel_attention else masked_attention
+        slow, fast = FLOAT8[weights]
+        self.slow = FusedTransformer(model.slow, context, attend, alike, slow, twelve)
+        self._fast = FusedTransformer(model.fast, books, attend, alike, fast, twelve)
+        self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
+        self._rows = torch.arange(rows, device=device)
+        self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
+        self._first: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def __call__(self, slots: Tensor) -> Tensor:
+        state, model, rows = self._state, self._model, len(slots)
+        books, stop = model.config.num_codebooks, model.config.semantic_size
+        hidden = self.slow(state.input[slots], slots, state.position[slots], self._cache)
+        how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
+        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        project = model.fast_project_in(self.slow.norm(hidden))
+        x = torch.empty(2 * rows, project.shape[1], device=project.device, dtype=project.dtype)
+        x[:rows] = project
+        table = model.fast.embeddings.weight
+        codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
+        logits = self.slow.head(hidden, self._head)
+        ended = sample(logits, *how, 0, state.recent, Spoken(codes[:, 0], table, x[rows:])) == stop
+        which, positions = self._pairs(rows)
+        for book in range(1, books):
+            x = self._fast(x, which, positions, self._fast_cache, book == 1)[-rows:]
+            logits = self._fast.head(x, self._fast_head)
+            x = torch.empty_like(x)
+            sample(logits, *how, book + 1, None, Spoken(codes[:, book], table, x))
+            which, positions = self._rows[:rows], self._positions[book + 1, :rows]
+        audio, start = model.codebook_embeddings.weight, model.config.semantic_start
+        text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
+        end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
+        return packed(codes, ended)
+
+    def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Rows and positions of the first pass: every row at 0, then every row at 1."""
+        if rows not in self._first:  # made before any capture: a graph only reads them
+            at = torch.arange(2 * rows, device=self._rows.device)
+            self._first[rows] = at % rows, at // rows
+        return self._first[rows]
+
+
+class FusedPrefill:
+    """Steps of prompts into the cache: several rows of x may be of one slot."""
+
+    def __init__(self, model: DualAR, slow: FusedTransformer, cache: KVCache) -> None:
+        self._model, self._slow, self._cache = model, slow, cache
+
+    def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
+        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
+        x = self._model.embed(tokens[None], codes[None])[0]
+        return self._slow(x, slots, positions, self._cache, one_slot_twice=True)
+
+
+def masked_attention(
+    qkv: Tensor,
+    norms: tuple[Tensor, Tensor] | None,
+    eps: float,
+    table: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    slots: Tensor,
+    positions: Tensor,
+    stored: bool = False,
+    alike: bool = False,
+) -> Tensor:
+    """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
+    q = rotate(qkv, norms, eps, table, slots, positions, keys, values)
+    seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
+    y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])
+    return y.view_as(q)

@@ -1,0 +1,1 @@
+"""Triton kernels of the codec: convolutions, attention over a window, codebooks."""

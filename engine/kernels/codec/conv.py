@@ -1,0 +1,135 @@
+"""Causal convolutions of streams as matrix products: time by channels, left context from each stream's own past.
+
+A linear layer is a convolution of one tap; a transposed one whose kernel is twice its stride has two taps and
+stride times the outputs, of which (steps, stride · channels) is (steps · stride, channels) as it lies in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.kernels.codec.conv_state import Past, extend
+from engine.kernels.codec.conv_tiles import Tiles, pick, pick_interpreted, shared_memory
+from engine.kernels.codec.implicit_gemm import conv_kernel
+from engine.kernels.launch import launch
+
+Activation = Literal["none", "gelu", "silu_gate", "tanh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """(outputs, taps, inputs), to be multiplied by scale; products are made in the type of high and summed in float32.
+
+    With low, what float16 lost of high, both sides are halves of eleven bits each: three products make one of about
+    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
+    """
+
+    high: Tensor
+    low: Tensor | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snake:
+    """x + sin²(αx)/α: α and 1/α (outputs,) float32."""
+
+    alpha: Tensor
+    inverse: Tensor
+
+
+def conv(
+    x: Tensor,
+    weights: Weights,
+    bias: Tensor,
+    past: Past | None = None,
+    dilation: int = 1,
+    norm_eps: float | None = None,
+    activation: Activation = "none",
+    residual: Tensor | None = None,
+    out: torch.dtype | None = None,
+    snake: tuple[Snake, torch.dtype] | None = None,
+    total: int | None = None,
+    tiles: Tiles | None = None,
+) -> tuple[Tensor | None, Tensor | None]:
+    """x (rows, steps, inputs), after each row's past, by weights (outputs, taps, inputs) → (rows, steps, outputs).
+
+    out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
+    norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
+    silu_gate takes outputs in pairs gate, up and halves them. The past moves on by x, in the other of its halves.
+    total: steps, rows taken together, for which tiles are chosen; by default those of x.
+    """
+    rows, steps, inputs = x.shape
+    outputs, taps, depth = weights.high.shape
+    context = (taps - 1) * dilation
+    if depth != inputs or len(bias) != outputs or not (x.is_contiguous() and weights.high.is_contiguous()):
+        raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weights.high.shape)} or {len(bias)} biases")
+    if (past.context if past else 0) != context or (past and past.columns.shape[3] != inputs):
+        raise ValueError(f"{taps} taps at dilation {dilation} need a past of {context} columns of {inputs}")
+    if past and (past.columns.dtype != x.dtype or len(past.slots) != rows):
+        raise ValueError(f"the past is {past.columns.dtype} for {len(past.slots)} rows, x {x.dtype} of {rows}")
+    wide = outputs // 2 if activation == "silu_gate" else outputs
+    if residual is not None and (residual.shape != (rows, steps, outputs) or not residual.is_contiguous()):
+        raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, steps, outputs)}")
+    result = None if out is None else torch.empty(rows, steps, wide, device=x.device, dtype=out)
+    active = None if snake is None else torch.empty(rows, steps, wide, device=x.device, dtype=snake[1])
+    tiles = tiles or _tiles(x, weights, total)
+    programs = tiles.programs(rows * steps, outputs)
+    keepers = past.keepers if past else 0
+    launch(
+        conv_kernel, (programs + keepers,), x, weights.high, _or(weights.low, x), bias, snake[0].alpha if snake else x,
+        snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
+        past.columns if past else x, past.slots if past else x, past.turns if past else x,
+        rows, steps, inputs, outputs, taps, dilation, context, past.columns.stride(0) if past else 0,
+        programs, keepers, norm_eps or 0.0, weights.scale,
+        HAS_PAST=past is not None, HAS_LOW=weights.low is not None,
+        HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
+        HAS_SNAKE=snake is not None, ACTIVATION=activation,
+        EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.outputs, BLOCK_K=tiles.depth,
+        num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
+    return result, active
+
+
+def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    return other if tensor is None else tensor
+
+
+def _tiles(x: Tensor, weights: Weights, total: int | None) -> Tiles:
+    (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
+    if x.device.type == "cpu":
+        return pick_interpreted(rows * steps, outputs, inputs)
+    nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
+
+
+def conv_twin(
+    x: Tensor,
+    weights: Weights,
+    bias: Tensor,
+    past: Past | None = None,
+    dilation: int = 1,
+    norm_eps: float | None = None,
+    activation: Activation = "none",
+    residual: Tensor | None = None,
+    out: torch.dtype | None = None,
+    snake: tuple[Snake, torch.dtype] | None = None,
+) -> tuple[Tensor | None, Tensor | None]:
+    """The same in plain torch."""
+    weight = (weights.high.float() + (0 if weights.low is None else weights.low.float())) * weights.scale
+    joined = extend(x, past).float()
+    y = F.conv1d(joined.transpose(1, 2), weight.transpose(1, 2), dilation=dilation).transpose(1, 2)
+    if norm_eps is not None:
+        y = y * (x.float().square().mean(-1, keepdim=True) + norm_eps).rsqrt()
+    y = y + bias
+    if activation == "silu_gate":
+        y = F.silu(y[..., 0::2]) * y[..., 1::2]
+    elif activation != "none":
+        y = F.gelu(y) if activation == "gelu" else y.tanh()
+    y = y if residual is None else y + residual
+    active = None if snake is None else y + snake[0].inverse * (snake[0].alpha * y).sin().square()
+    return None if out is None else y.to(out), None if snake is None or active is None else active.to(snake[1])

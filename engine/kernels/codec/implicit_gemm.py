@@ -1,0 +1,170 @@
+"""The device side of `conv`: a tile of a causal convolution as a matrix product, and what is fused around it."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from engine.kernels.codec.conv_state import keep_past, old_half
+
+
+@triton.jit
+def narrowed(x, kind: tl.constexpr):
+    """x in this type; what is too large for float16 is cut off at its largest number."""
+    if x.dtype == tl.float32 and kind == tl.float16:
+        x = tl.clamp(x, -65504.0, 65504.0)
+    return x.to(kind)
+
+
+@triton.jit
+def _snake(x, alpha, inverse):
+    """sin² has the period π, so αx is brought into ±π/2, where eleven powers give sin to 6e-8."""
+    y = alpha * x
+    turns = tl.floor(y * 0.3183098861837907 + 0.5)
+    r = (y - turns * 3.140625) - turns * 0.0009676535897932
+    q = r * r
+    s = -2.505210838544172e-8 * q + 2.755731922398589e-6
+    s = s * q - 1.984126984126984e-4
+    s = s * q + 8.333333333333333e-3
+    s = s * q - 1.6666666666666666e-1
+    s = s * q * r + r
+    return x + inverse * s * s
+
+
+@triton.jit
+def _place(program, total, outputs, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """First step and first output of a program's tile; eight tiles of steps share weights while these are near."""
+    across = tl.cdiv(outputs, BLOCK_N)
+    first = program // (8 * across) * 8
+    group = tl.minimum(tl.cdiv(total, BLOCK_M) - first, 8)
+    inner = program % (8 * across)
+    return (first + inner % group) * BLOCK_M, (inner // group) * BLOCK_N
+
+
+@triton.jit
+def to_bfloat16(x):
+    """Rounded to bfloat16, still in float32."""
+    bits = x.to(tl.int32, bitcast=True)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & -65536).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr):
+    """acc + a · b; with a low half of b, a is halved too, and of the four products the smallest is left out."""
+    if HAS_LOW:
+        a = tl.clamp(a, -65504.0, 65504.0)  # else the rest would be what is too large
+        high = a.to(b.dtype)
+        rest = (a - high.to(tl.float32)).to(b.dtype)
+        acc = tl.dot(rest, tl.trans(b), acc)
+        acc = tl.dot(high, tl.trans(low), acc)
+        return tl.dot(high, tl.trans(b), acc)
+    else:
+        return tl.dot(narrowed(a, b.dtype), tl.trans(b), acc, input_precision="ieee")
+
+
+@triton.jit
+def _tile(
+    x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context, slot_stride, eps,
+    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr, EVEN: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """The product of steps m and outputs n, over all taps and inputs in one loop that the compiler can pipeline."""
+    k = tl.arange(0, BLOCK_K)
+    row = m // steps
+    step = m - row * steps
+    source = x + m.to(tl.int64) * inputs
+    new = source
+    if HAS_PAST:
+        old = old_half(past, slots, turns, row, m < total, slot_stride, context * inputs) + (context + step) * inputs
+    at = n.to(tl.int64)[:, None] * (taps * inputs) + k[None, :]
+    w, lo = weight + at, low + at
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    squares = tl.zeros((BLOCK_M, BLOCK_K), tl.float32)
+    start = 0
+    back = context
+    for _ in range(taps * tl.cdiv(inputs, BLOCK_K)):
+        if HAS_PAST:
+            source = tl.where(step >= back, new - back * inputs, old - back * inputs)
+        a_inside, b_inside = (m < total)[:, None], (n < outputs)[:, None]
+        if not EVEN:
+            a_inside &= (k < inputs - start)[None, :]
+            b_inside &= (k < inputs - start)[None, :]
+        a = tl.load(source[:, None] + (start + k)[None, :], mask=a_inside, other=0.0)
+        b = tl.load(w, mask=b_inside, other=0.0)
+        c = tl.load(lo, mask=b_inside, other=0.0) if HAS_LOW else b
+        acc = _add_product(acc, a, b, c, HAS_LOW)
+        if HAS_NORM:
+            squares += a.to(tl.float32) * a.to(tl.float32)
+        forward = BLOCK_K if EVEN else tl.minimum(BLOCK_K, inputs - start)  # a tap's last block may be short
+        w += forward
+        lo += forward
+        start += forward
+        back = tl.where(start < inputs, back, back - dilation)
+        start = tl.where(start < inputs, start, 0)
+    if HAS_NORM:
+        acc *= tl.rsqrt(tl.sum(squares, 1) / inputs + eps)[:, None]
+    return acc
+
+
+@triton.jit
+def _finish(
+    acc, alpha, inverse, residual, out, active, m, n, total, outputs,
+    HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    """Activation, residual and snake, and where they go."""
+    at = m.to(tl.int64)[:, None] * outputs + n[None, :]
+    inside = (m < total)[:, None] & (n < outputs)[None, :]
+    if ACTIVATION == "gelu":
+        acc = 0.5 * acc * (1 + tl.erf(acc * 0.7071067811865476))
+    if ACTIVATION == "tanh":
+        acc = 1 - 2 / (tl.exp(2 * acc) + 1)
+    if HAS_RESIDUAL:
+        acc += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
+    if HAS_OUT:
+        tl.store(out + at, narrowed(acc, out.dtype.element_ty), mask=inside)
+    if HAS_SNAKE:
+        alphas = tl.load(alpha + n, mask=n < outputs, other=1.0)[None, :]
+        inverses = tl.load(inverse + n, mask=n < outputs, other=1.0)[None, :]
+        waved = _snake(acc, alphas, inverses)
+        tl.store(active + at, narrowed(waved, active.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, HALF_N: tl.constexpr):
+    """silu(gate) · up of outputs that lie in pairs."""
+    gate, up = tl.split(tl.reshape(acc, (BLOCK_M, HALF_N, 2)))
+    n = first_n // 2 + tl.arange(0, HALF_N)
+    at = m.to(tl.int64)[:, None] * (outputs // 2) + n[None, :]
+    inside = (m < total)[:, None] & (n < outputs // 2)[None, :]
+    tl.store(out + at, narrowed(gate * tl.sigmoid(gate) * up, out.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps", "scale"])
+def conv_kernel(
+    x, weight, low, bias, alpha, inverse, residual, out, active, past, slots, turns,
+    rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps, scale,
+    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr,
+    HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
+    EVEN: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
+    program = tl.program_id(0)
+    total = rows * steps
+    if program < tiles:
+        first_m, first_n = _place(program, total, outputs, BLOCK_M, BLOCK_N)
+        m, n = first_m + tl.arange(0, BLOCK_M), first_n + tl.arange(0, BLOCK_N)
+        acc = _tile(
+            x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context,
+            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, EVEN, BLOCK_M, BLOCK_N, BLOCK_K,
+        )  # fmt: skip
+        acc = acc * scale + tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
+        if ACTIVATION == "silu_gate":
+            _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M, BLOCK_N // 2)
+        else:
+            _finish(
+                acc, alpha, inverse, residual, out, active, m, n, total, outputs,
+                HAS_RESIDUAL, HAS_OUT, HAS_SNAKE, ACTIVATION,
+            )  # fmt: skip
+    elif HAS_PAST:
+        keep_past(x, past, slots, turns, program - tiles, keepers, rows, steps, inputs, context, slot_stride)

@@ -1,0 +1,142 @@
+"""The dual autoregressive model: the slow AR picks a semantic token a frame, the fast AR its residual codes.
+
+Tensors keep upstream's names inside each part; `checkpoint` maps the file's prefixes onto the three parts.
+Everything here is a plain function of tensors and a cache: the oracle of every faster path.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import ModelConfig, TransformerSizes
+from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
+
+
+class KeyValues(Protocol):
+    """Where a layer's keys and values go, and which of them each query sees."""
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Store k and v (rows, steps, kv_heads, head_dim), then attend with q (rows, steps, heads, head_dim).
+
+        Returns (rows, steps, heads · head_dim).
+        """
+
+
+class Causal:
+    """No cache: every step sees the steps before it. For training and for whole sequences."""
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return attention(q, k, v, causal=True)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+    """Grouped-query attention over (rows, steps, heads, head_dim); scale head_dim^-½."""
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=True)
+    return y.transpose(1, 2).flatten(2)
+
+
+class Attention(nn.Module):
+    """Grouped-query attention with optional RMSNorm of queries and keys before the rotation."""
+
+    def __init__(self, sizes: TransformerSizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        width = (sizes.n_head + 2 * sizes.n_kv_head) * sizes.head_dim
+        self.wqkv = nn.Linear(sizes.dim, width, bias=False)
+        self.wo = nn.Linear(sizes.n_head * sizes.head_dim, sizes.dim, bias=False)
+        if sizes.qk_norm:
+            self.q_norm = RMSNorm(sizes.head_dim, sizes.norm_eps)
+            self.k_norm = RMSNorm(sizes.head_dim, sizes.norm_eps)
+
+    def forward(self, x: Tensor, rope: Tensor, layer: int, cache: KeyValues) -> Tensor:
+        heads = self.wqkv(x).unflatten(-1, (-1, self.sizes.head_dim))
+        q, k, v = heads.split([self.sizes.n_head, self.sizes.n_kv_head, self.sizes.n_kv_head], dim=-2)
+        if self.sizes.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return self.wo(cache.attend(layer, apply_rope(q, rope), apply_rope(k, rope), v))
+
+
+class Block(nn.Module):
+    """Pre-norm attention and feed-forward."""
+
+    def __init__(self, sizes: TransformerSizes) -> None:
+        super().__init__()
+        self.attention = Attention(sizes)
+        self.feed_forward = FeedForward(sizes.dim, sizes.intermediate_size)
+        self.attention_norm = RMSNorm(sizes.dim, sizes.norm_eps)
+        self.ffn_norm = RMSNorm(sizes.dim, sizes.norm_eps)
+
+    def forward(self, x: Tensor, rope: Tensor, layer: int, cache: KeyValues) -> Tensor:
+        x = x + self.attention(self.attention_norm(x), rope, layer, cache)
+        return x + self.feed_forward(self.ffn_norm(x))
+
+
+class Transformer(nn.Module):
+    """Blocks and a final norm over (rows, steps, dim); positions (rows or 1, steps)."""
+
+    def __init__(self, sizes: TransformerSizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.embeddings = nn.Embedding(sizes.vocab_size, sizes.dim)
+        self.layers = nn.ModuleList(Block(sizes) for _ in range(sizes.n_layer))
+        self.norm = RMSNorm(sizes.dim, sizes.norm_eps)
+
+    def forward(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        rope = rope_angles(positions, self.sizes.head_dim, self.sizes.rope_base)
+        for index, block in enumerate(self.layers):
+            x = block(x, rope, index, cache)
+        return self.norm(x)
+
+
+class DualAR(nn.Module):
+    """Slow and fast AR with the table of codebook embeddings that feeds codes back into the slow one."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.slow = Transformer(config.slow)
+        self.fast = Transformer(config.fast)
+        self.codebook_embeddings = nn.Embedding(config.codebook_size * config.num_codebooks, config.slow.dim)
+        self.fast_output = nn.Linear(config.fast.dim, config.codebook_size, bias=False)
+        self.slow_output: nn.Linear | None = None
+        if not config.tie_word_embeddings:
+            self.slow_output = nn.Linear(config.slow.dim, config.slow.vocab_size, bias=False)
+        self.fast_project_in: nn.Module = nn.Identity()
+        if config.fast.dim != config.slow.dim:
+            self.fast_project_in = nn.Linear(config.slow.dim, config.fast.dim)
+
+    def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
+        """Slow-AR input: tokens (rows, steps), codes (rows, codebooks, steps) → (rows, steps, dim).
+
+        A semantic token's embedding is the scaled sum of its own and its frame's codebook rows, code 0
+        included; codes at other tokens are not looked at.
+        """
+        config = self.config
+        offsets = torch.arange(config.num_codebooks, device=tokens.device) * config.codebook_size
+        text = self.slow.embeddings(tokens)
+        audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
+        spoken = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
+        return torch.where(spoken[..., None], (text + audio) / math.sqrt(config.num_codebooks + 1), text)
+
+    def head(self) -> Tensor:
+        """The head's legal rows: one a semantic token, in order, then the stop token; (semantic_size + 1, dim).
+
+        No other token may ever be drawn, so S2 Pro needs 4,097 of its 155,776 rows.
+        """
+        weight = self.slow.embeddings.weight if self.slow_output is None else self.slow_output.weight
+        semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
+        return torch.cat([semantic, weight[self.config.eos_token][None]])
+
+    def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
+        """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → (rows, steps, codebook_size).
+
+        The input at position 0 is fast_project_in(slow hidden state), at position k the fast embedding
+        of code k − 1; the output at position k says code k.
+        """
+        return self.fast_output(self.fast(x, positions, cache))

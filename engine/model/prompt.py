@@ -1,0 +1,138 @@
+"""An utterance to the slow AR's prompt: upstream's chat layout, each part tokenised on its own.
+
+    <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
+
+Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come.
+With references, the system message carries their words and their frames as semantic tokens. As upstream,
+and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.config import ModelConfig
+from engine.errors import InvalidUtterance
+from engine.model.tokenizer import Tokenizer
+from engine.types import Reference, Utterance
+
+_CONTROL = re.compile(r"<\|(?!speaker:\d+\|>|phoneme_start\|>|phoneme_end\|>)[^|>]*\|>")
+_SPEAKER = re.compile(r"<\|speaker:\d+\|>")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prompt:
+    """ids (steps,) int64 and codes (codebooks, steps) int64; codes are zero where the token is no frame."""
+
+    ids: np.ndarray
+    codes: np.ndarray
+    prefix: int = 0
+    """Leading steps that are the same for whatever is said in this voice: the references, up to the text."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """Consecutive steps of a prompt on their way to a slot's positions from `start` on."""
+
+    slot: int
+    start: int
+    ids: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, prompt: Prompt, slot: int, start: int, end: int) -> Piece:
+        """Steps start … end − 1 of the prompt."""
+        return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end])
+
+
+def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig) -> Prompt:
+    """Lay out an utterance. Raises InvalidUtterance for control tokens in text and for codes that do not fit."""
+    refuse_control_tokens(utterance.text, "the text")
+    writer = _Writer(tokenizer, config)
+    writer.control(tokenizer.im_start).text("system\n")
+    if utterance.references:
+        writer.text("convert the provided text to speech reference to the following:\n\nText:\n")
+        writer.text(reference_text(utterance.references))
+        writer.text("\n\nSpeech:\n")
+        for reference in utterance.references:
+            writer.frames(reference.codes)
+    else:
+        writer.text("convert the provided text to speech")
+    writer.control(tokenizer.im_end).text("\n")
+    writer.control(tokenizer.im_start).text("user\n")
+    prefix = writer.steps
+    for turn in utterance.history:
+        refuse_control_tokens(turn.text, "an earlier turn")
+        writer.text(turn.text).control(tokenizer.im_end).text("\n")
+        writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice).frames(turn.codes)
+        writer.control(tokenizer.im_end).text("\n").control(tokenizer.im_start).text("user\n")
+    writer.text(utterance.text).control(tokenizer.im_end).text("\n")
+    writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
+    return writer.prompt(prefix)
+
+
+def reference_text(references: Sequence[Reference]) -> str:
+    """The references' words, one a line, each led by <|speaker:i|> unless it names its speakers itself."""
+    lines = []
+    for index, reference in enumerate(references):
+        refuse_control_tokens(reference.text, "a reference's text")
+        tagged = _SPEAKER.search(reference.text)
+        lines.append(reference.text if tagged else f"<|speaker:{index}|>{reference.text}")
+    return "\n".join(lines)
+
+
+def refuse_control_tokens(text: str, what: str) -> None:
+    """Raise InvalidUtterance when text holds a token that could rewrite the prompt around it."""
+    found = _CONTROL.search(text)
+    if found:
+        raise InvalidUtterance(
+            f"{what} contains the control token {found.group()}; of these only <|speaker:N|>, "
+            "<|phoneme_start|> and <|phoneme_end|> may be used"
+        )
+
+
+class _Writer:
+    """Grows ids and codes side by side."""
+
+    def __init__(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self._tokenizer, self._config = tokenizer, config
+        self._ids: list[np.ndarray] = []
+        self._codes: list[np.ndarray] = []
+
+    def control(self, token: int) -> _Writer:
+        return self._tokens([token])
+
+    def text(self, text: str) -> _Writer:
+        return self._tokens(self._tokenizer.encode(text))
+
+    def frames(self, codes: np.ndarray) -> _Writer:
+        config = self._config
+        if codes.shape[0] != config.num_codebooks:
+            raise InvalidUtterance(
+                f"a reference has {codes.shape[0]} codebooks, this model {config.num_codebooks}; "
+                "it was encoded by another codec"
+            )
+        if codes.min() < 0 or codes[0].max() >= config.semantic_size or codes.max() >= config.codebook_size:
+            raise InvalidUtterance("a reference's codes lie outside this model's codebooks")
+        self._ids.append(codes[0].astype(np.int64) + config.semantic_start)
+        self._codes.append(codes.astype(np.int64))
+        return self
+
+    @property
+    def steps(self) -> int:
+        return sum(len(ids) for ids in self._ids)
+
+    def prompt(self, prefix: int) -> Prompt:
+        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix)
+
+    def _tokens(self, ids: list[int]) -> _Writer:
+        self._ids.append(np.asarray(ids, dtype=np.int64))
+        self._codes.append(np.zeros((self._config.num_codebooks, len(ids)), dtype=np.int64))
+        return self

@@ -1,0 +1,125 @@
+"""Reference clips to codes, on a thread of its own: clips that wait together are encoded together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.codec import CodecConfig
+from engine.codec.resample import resample
+from engine.errors import STOPPED, EngineStopped
+from engine.runtime.heap import release_free_memory
+
+AT_ONCE = 8
+"""Clips that are encoded together …"""
+SECONDS_AT_ONCE = 24.0
+"""… while all of them, each as long as the longest, last no longer than this: nobody waits long for another's clip."""
+
+Encode = Callable[[Tensor], Tensor]
+"""Audio (rows, 1, samples) float32 at the codec's rate → codes (rows, codebooks, frames); the last frame filled up."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Clip:
+    """Mono sound float32 (samples,) at sample_rate Hz, and its codes int16 (codebooks, frames) to be."""
+
+    audio: np.ndarray
+    sample_rate: int
+    codes: Future[np.ndarray] = field(default_factory=Future)
+
+    @property
+    def seconds(self) -> float:
+        return len(self.audio) / self.sample_rate
+
+
+class Clips:
+    """Encodes what callers bring, first come first served, while other threads speak.
+
+    A clip's codes do not change beside others, but for rounding where two codes are all but equally near.
+    """
+
+    def __init__(
+        self,
+        encode: Encode,
+        config: CodecConfig,
+        device: torch.device,
+        at_once: int,
+        death: Callable[[], str | None],
+    ) -> None:
+        """``death``: why the engine accepts nothing any more; None while it runs."""
+        self._encode, self._config, self._device, self._at_once, self._death = encode, config, device, at_once, death
+        self._waiting: deque[Clip] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder", initializer=self._begin)
+
+    def prepare(self) -> None:
+        """Take the memory of the largest batch: taking it later would stop all who speak."""
+        rate = self._config.sample_rate
+        self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate).result()
+
+    async def encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        """The clip's codes int16 (codebooks, frames). Raises EngineStopped."""
+        clip = Clip(audio, sample_rate)
+        self._waiting.append(clip)
+        try:
+            self._thread.submit(self._work)
+        except RuntimeError as error:  # the thread has ended meanwhile
+            raise EngineStopped(self._death() or STOPPED) from error
+        return await asyncio.wrap_future(clip.codes)
+
+    def now(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        """The same in the calling thread. Raises EngineStopped."""
+        return self._together([Clip(audio, sample_rate)])[0]
+
+    def stop(self) -> None:
+        """End the thread; clips still in line are told that the engine has stopped."""
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        """One CUDA stream for good: memory that is free again belongs to the stream that had it."""
+        if self._device.type == "cuda":
+            torch.cuda.set_stream(torch.cuda.Stream(self._device))
+
+    def _work(self) -> None:
+        """Encode the first clips in line; nothing is left to do when they went with those before."""
+        batch = [clip for clip in self._next() if clip.codes.set_running_or_notify_cancel()]
+        if not batch:
+            return
+        try:
+            for clip, codes in zip(batch, self._together(batch), strict=True):
+                clip.codes.set_result(codes)
+        except Exception as error:  # noqa: BLE001  (whatever goes wrong is told to all whose clips these are)
+            for clip in batch:
+                if not clip.codes.done():
+                    clip.codes.set_exception(error)
+        if self._device.type == "cpu" and not self._waiting:
+            release_free_memory()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
+
+    def _next(self) -> list[Clip]:
+        batch: list[Clip] = []
+        longest = 0.0
+        while self._waiting and len(batch) < self._at_once:
+            longest = max(longest, self._waiting[0].seconds)
+            if batch and longest * (len(batch) + 1) > SECONDS_AT_ONCE:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    @torch.inference_mode()
+    def _together(self, batch: list[Clip]) -> list[np.ndarray]:
+        """Their codes. Every part of the codec is causal: silence behind a clip changes none of its frames."""
+        if death := self._death():
+            raise EngineStopped(death)
+        rate, frame = self._config.sample_rate, self._config.frame_samples
+        sounds = [resample(torch.from_numpy(c.audio).to(self._device), c.sample_rate, rate) for c in batch]
+        longest = max(map(len, sounds))
+        codes = self._encode(torch.stack([F.pad(sound, (0, longest - len(sound))) for sound in sounds])[:, None])
+        whole = codes.to(torch.int16).cpu().numpy()
+        return [row[:, : -(-len(sound) // frame)] for row, sound in zip(whole, sounds, strict=True)]

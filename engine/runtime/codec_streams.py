@@ -1,0 +1,160 @@
+"""Codec streams of many takes: each on its own in plain torch, or batched in CUDA graphs by rows and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.codec import Codec, Precision, StreamState
+from engine.runtime.graphs import Captured, capture_sizes
+
+Piece = tuple[Hashable, np.ndarray]
+"""Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
+
+
+class Streams(Protocol):
+    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+        """Continue these open streams, each named once, by their codes: float32 (samples,) each."""
+
+    def close(self, name: Hashable) -> None:
+        """Forget a stream; one that never was is fine."""
+
+    def open(self, name: Hashable) -> bool:
+        """Start this stream unless it runs already; False when there is no room for it now."""
+
+    def names(self) -> list[Hashable]:
+        """Those of the open streams."""
+
+
+class PlainStreams:
+    """Every stream alone, with any number of frames."""
+
+    def __init__(self, codec: Codec, precision: Precision = "float32") -> None:
+        self._codec, self._precision = codec, precision
+        self._device = next(codec.parameters()).device
+        if self._device.type == "cpu" and precision == "float32":
+            codec.use_products()
+        self._states: dict[Hashable, StreamState] = {}
+
+    @torch.inference_mode()
+    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+        return [self._one(name, codes) for name, codes in pieces]
+
+    def close(self, name: Hashable) -> None:
+        self._states.pop(name, None)
+
+    def open(self, name: Hashable) -> bool:
+        self._states.setdefault(name, StreamState(1))
+        return True
+
+    def names(self) -> list[Hashable]:
+        return list(self._states)
+
+    def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
+        frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
+            return self._codec.decode(frames[None], self._states[name])[0, 0].float().cpu().numpy()
+
+
+class BatchDecoder(Protocol):
+    """Decodes the next frames of some slots together; every state of it has a fixed address."""
+
+    device: torch.device
+    num_codebooks: int
+
+    def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
+        """Codes (rows, codebooks, frames) int64 for slots (rows,) int64 → float32 (rows, samples)."""
+
+    def reset(self, slot: int) -> None:
+        """Start a new stream in this slot."""
+
+
+DENSE = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
+"""Streams decoded together in the longest chunks: the codec computes as much for one that only fills a batch up."""
+SPARSE = (1, 2, 4, 8, 16, 32, 64, 128)
+"""The same in shorter chunks, which are those of takes that have just begun."""
+
+
+class GraphStreams:
+    """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, others are made up of these.
+
+    The decoder has one slot more, number `count`, for filling a batch up.
+    """
+
+    FRAMES = (8, 4, 2, 1)
+
+    def __init__(self, decoder: BatchDecoder, count: int) -> None:
+        self._decoder, self._count, self._device = decoder, count, decoder.device
+        self._free = list(range(count))
+        self._slots: dict[Hashable, int] = {}
+        self._sizes = {
+            frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
+            for frames in self.FRAMES
+        }
+        self._graphs: dict[tuple[int, int], Captured] = {}
+        """By frames and rows."""
+
+    @torch.inference_mode()
+    def capture(self, progress: Callable[[float], None]) -> None:
+        sizes = [(frames, rows) for frames in self.FRAMES for rows in self._sizes[frames]]
+        with torch.cuda.device(self._device):
+            inputs = {size: tuple(part.to(self._device) for part in self._blank(*size)) for size in sizes}
+            self._graphs = capture_sizes(self._decoder, inputs, progress)
+
+    @torch.inference_mode()
+    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+        sounds: list[list[np.ndarray]] = [[] for _ in pieces]
+        slots = [self._slots[name] for name, _ in pieces]
+        done = [0] * len(pieces)
+        for frames in self.FRAMES:
+            while due := [i for i, (_, codes) in enumerate(pieces) if codes.shape[1] - done[i] >= frames]:
+                batch = [pieces[i][1][:, done[i] : done[i] + frames] for i in due]
+                for i, pcm in zip(due, self._replay([slots[i] for i in due], np.stack(batch)), strict=True):
+                    sounds[i].append(pcm)
+                    done[i] += frames
+        return [np.concatenate(parts) for parts in sounds]
+
+    def close(self, name: Hashable) -> None:
+        if name in self._slots:
+            self._free.append(self._slots.pop(name))
+
+    @torch.inference_mode()
+    def open(self, name: Hashable) -> bool:
+        if name not in self._slots:
+            if not self._free:
+                return False
+            self._slots[name] = self._free.pop()
+            self._decoder.reset(self._slots[name])
+        return True
+
+    def names(self) -> list[Hashable]:
+        return list(self._slots)
+
+    def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
+        """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
+        frames = codes.shape[2]
+        size = next(size for size in self._sizes[frames] if size >= len(slots))
+        batch, aim = self._blank(frames, size)
+        batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
+        pcm = self._graphs[frames, size].replay(batch, aim)
+        return list(pcm[: len(slots)].cpu().numpy())
+
+    def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
+        """Codes and slots of a batch of nobody's frames."""
+        codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64)
+        return codes, torch.full((rows,), self._count)
+
+
+@contextmanager
+def own_stream(device: torch.device, priority: int = 0) -> Iterator[None]:
+    """Run on a CUDA stream of one's own (a lower number goes first); on other devices, as always."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.cuda.device(device), torch.cuda.stream(torch.cuda.Stream(device, priority=priority)):
+        yield

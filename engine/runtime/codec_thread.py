@@ -1,0 +1,135 @@
+"""The codec's own thread: drawn frames in, sound out, each take's chunks in order.
+
+Apart from the engine's thread, so that the next frame is being drawn while this one is decoded: on another
+core, another CUDA stream or another GPU.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from engine.runtime.codec_streams import Streams, own_stream
+from engine.runtime.graphs import AHEAD
+from engine.runtime.row import Row
+from engine.types import AudioChunk, FinishReason
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Job:
+    """The next frames of a row, int16 (codebooks, frames); the last job of a take carries its finish_reason."""
+
+    row: Row
+    codes: np.ndarray
+    first_frame: int
+    finish_reason: FinishReason | None
+
+    @property
+    def frames(self) -> int:
+        return int(self.codes.shape[1])
+
+
+Order = Job | Literal["check", "stop"]
+
+
+class Vocoder:
+    """Decodes what is due, all rows at once. `put`, `forget`, `check` and `stop` may be called from any thread."""
+
+    def __init__(self, streams: Streams, device: torch.device, on_failure: Callable[[str], None]) -> None:
+        self._streams, self._device = streams, device
+        self._on_failure = on_failure
+        self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._stopped = False
+        self.book_errors = 0
+        self._thread = threading.Thread(target=self._run, name="vocoder", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def forget(self, row: Row) -> None:
+        """Let go of a cancelled row's stream; no job of it follows."""
+        self._jobs.put(Job(row, np.zeros((0, 0), np.int16), 0, None))
+
+    def check(self) -> None:
+        """No row lives: once all that was put before is decoded, a stream that is still open is one too many."""
+        self._jobs.put("check")
+
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams.names())
+
+    def stop(self) -> None:
+        """Finish what was put before and end the thread."""
+        self._jobs.put("stop")
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def work(self) -> None:
+        """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
+        waiting: list[Job] = []
+        while not self._jobs.empty():
+            waiting = self._obey(self._jobs.get(), waiting)
+        for left in self._work(waiting):
+            self._jobs.put(left)
+
+    def _run(self) -> None:
+        waiting: list[Job] = []
+        try:
+            with own_stream(self._device, AHEAD):
+                while not self._stopped:
+                    waiting = self._obey(self._jobs.get(), waiting)
+                    while waiting and self._jobs.empty() and not self._stopped:
+                        waiting = self._work(waiting)
+        except Exception as error:  # noqa: BLE001  (whatever kills the thread is told to every caller)
+            self._on_failure(f"the codec died: {type(error).__name__}: {error}")
+
+    def _obey(self, order: Order, waiting: list[Job]) -> list[Job]:
+        """The jobs that wait, with this one, or after what else was ordered."""
+        if isinstance(order, Job):
+            return [*waiting, order]
+        while waiting and len(left := self._work(waiting)) < len(waiting):
+            waiting = left
+        if order == "stop":
+            self._stopped = True
+        else:
+            self._close_all_but({job.row for job in waiting})
+        return waiting
+
+    def _close_all_but(self, rows: set[Row]) -> None:
+        if stale := [name for name in self._streams.names() if name not in rows]:
+            self.book_errors += 1
+            log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
+            for name in stale:
+                self._streams.close(name)
+
+    def _work(self, jobs: list[Job]) -> list[Job]:
+        """Decode the first job of every row together; returns the jobs that are left for the next turn."""
+        due: dict[Row, Job] = {}
+        left: list[Job] = []
+        for job in jobs:
+            if job.row.cancelled:
+                self._streams.close(job.row)
+            elif job.row in due or not self._streams.open(job.row):
+                left.append(job)
+            else:
+                due[job.row] = job
+        pieces = [(row, job.codes) for row, job in due.items() if job.frames]
+        sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
+        for row, job in due.items():
+            pcm = sounds.get(row, np.zeros(0, np.float32))
+            row.sink(AudioChunk(pcm, job.codes, job.first_frame, row.timing(), job.finish_reason))
+            if job.finish_reason:
+                self._streams.close(row)
+        return left

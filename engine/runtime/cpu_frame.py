@@ -1,0 +1,232 @@
+"""One frame on a CPU, where calling an operator costs as much as what it computes: few of them, in buffers made once.
+
+Weights are shared with the plain model, except that gate and up rows are laid one after the other. What is drawn is
+drawn in numpy, a row at a time. `PlainFrame` is the oracle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import TransformerSizes
+from engine.model.dual_ar import Block, DualAR, Transformer, attention
+from engine.model.host_sampling import SlotDraws
+from engine.model.kv_cache import KVCache
+from engine.model.layers import rope_angles
+from engine.model.slots import Slots
+from engine.runtime.row import Row
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""layer, q (steps, kv_heads, heads a key, head_dim), k, v (steps, kv_heads, head_dim) → (steps, heads · head_dim)"""
+
+
+class Norm:
+    """RMSNorm over the last dimension, as x / √(|x|² + n·eps) · √n · gain."""
+
+    def __init__(self, gain: Tensor, eps: float) -> None:
+        size = gain.shape[-1]
+        self._gain, self._least = gain.detach() * math.sqrt(size), torch.tensor(math.sqrt(size * eps))
+
+    def __call__(self, x: Tensor, length: Tensor, out: Tensor) -> Tensor:
+        """length (..., 1): scratch."""
+        torch.linalg.vector_norm(x, dim=-1, keepdim=True, out=length)
+        torch.hypot(length, self._least, out=length)
+        return torch.div(x, length, out=out).mul_(self._gain)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Layer:
+    """One block's weights, those of products as (inputs, outputs)."""
+
+    attention_norm: Norm
+    qkv: Tensor
+    qk_norm: Norm | None
+    output: Tensor
+    ffn_norm: Norm
+    gate_up: Tensor
+    down: Tensor
+
+    @classmethod
+    def of(cls, block: Block) -> Layer:
+        """Take a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
+        attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
+        gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight]).detach()
+        ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2)
+        qk_norm = None
+        if sizes.qk_norm:
+            q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
+            gains = torch.cat([q_norm.expand(sizes.n_head, -1), k_norm.expand(sizes.n_kv_head, -1)])
+            qk_norm = Norm(gains, sizes.norm_eps)
+        return cls(
+            attention_norm=Norm(block.attention_norm.weight, sizes.norm_eps),
+            qkv=_transposed(attention.wqkv),
+            qk_norm=qk_norm,
+            output=_transposed(attention.wo),
+            ffn_norm=Norm(block.ffn_norm.weight, sizes.norm_eps),
+            gate_up=gate_up.t(),
+            down=_transposed(ffn.w2),
+        )
+
+
+def _transposed(part: nn.Linear) -> Tensor:
+    return part.weight.detach().t()
+
+
+class Buffers:
+    """Where the layers of one transformer leave their results, for this many steps."""
+
+    def __init__(self, sizes: TransformerSizes, steps: int) -> None:
+        groups, width = sizes.n_kv_head, sizes.head_dim
+        self.normed, self.length = torch.empty(steps, sizes.dim), torch.empty(steps, 1)
+        self.qkv = torch.empty(steps, (sizes.n_head + 2 * groups) * width)
+        every = self.qkv.view(steps, -1, width)
+        q, self.k, self.v = every.split([sizes.n_head, groups, groups], 1)
+        self.q = q.unflatten(1, (groups, -1))
+        self.qk, self.lengths = every[:, :-groups], torch.empty(steps, sizes.n_head + groups, 1)
+        self.pairs = torch.view_as_complex(self.qk.unflatten(-1, (-1, 2)))
+        self.gate_up = torch.empty(steps, 2 * sizes.intermediate_size)
+        self.gate, self.up = self.gate_up.chunk(2, -1)
+
+
+class CpuTransformer:
+    """Runs a few steps. One thread only."""
+
+    def __init__(self, plain: Transformer, positions: int) -> None:
+        sizes, device = plain.sizes, plain.norm.weight.device
+        self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
+        self._layers = [Layer.of(block) for block in plain.layers]  # type: ignore[arg-type]
+        self._buffers: dict[int, Buffers] = {}
+        self.angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)[:, None]
+        """Rotations by position, (positions, 1, head_dim / 2)."""
+
+    def __call__(self, x: Tensor, rope: Tensor, attend: Attend) -> Tensor:
+        """Hidden states (steps, dim) of x (steps, dim); overwrites x, and the next call what this one returned.
+
+        rope: `angles` of one position a step, or of one for all.
+        """
+        own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
+        for index, layer in enumerate(self._layers):
+            torch.mm(layer.attention_norm(x, own.length, own.normed), layer.qkv, out=own.qkv)
+            if layer.qk_norm is not None:
+                layer.qk_norm(own.qk, own.lengths, own.qk)
+            own.pairs.mul_(rope)
+            x.addmm_(attend(index, own.q, own.k, own.v), layer.output)
+            torch.mm(layer.ffn_norm(x, own.length, own.normed), layer.gate_up, out=own.gate_up)
+            x.addmm_(F.silu(own.gate, inplace=True).mul_(own.up), layer.down)
+        return self._norm(x, own.length, own.normed)
+
+
+class SlotKeys:
+    """The slow AR's cache for one step a row; each row attends over its own keys alone."""
+
+    def __init__(self, cache: KVCache, rows: int, context: int) -> None:
+        self._context = context
+        both = [(keys[:rows], values[:rows]) for keys, values in zip(cache.keys, cache.values, strict=True)]
+        self._lines = [(keys.flatten(0, 1), values.flatten(0, 1)) for keys, values in both]
+        """A layer's (slots · context, kv_heads, head_dim)."""
+        self._slots = [(keys.transpose(1, 2).split(1), values.transpose(1, 2).split(1)) for keys, values in both]
+        """A layer's slots, (1, kv_heads, context, head_dim) each."""
+
+    def steps(self, slots: Sequence[int], positions: Sequence[int]) -> Attend:
+        places = list(zip(slots, positions, strict=True))
+        at = torch.tensor([slot * self._context + position for slot, position in places])
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            for lines, new in zip(self._lines[layer], (k, v), strict=True):
+                lines.index_copy_(0, at, new)
+            keys, values = self._slots[layer]
+            rows = [
+                attend_once(one, keys[slot].narrow(2, 0, position + 1), values[slot].narrow(2, 0, position + 1))
+                for one, (slot, position) in zip(q.split(1), places, strict=True)
+            ]
+            return rows[0] if len(rows) == 1 else torch.cat(rows)
+
+        return attend
+
+
+class BookKeys:
+    """The fast AR's cache: all rows are at the same codebook."""
+
+    def __init__(self, sizes: TransformerSizes, rows: int, books: int) -> None:
+        shape = (sizes.n_layer, rows, sizes.n_kv_head, books, sizes.head_dim)
+        self._keys, self._values = torch.zeros(shape), torch.zeros(shape)
+        self._made: dict[tuple[int, int], Attend] = {}
+
+    def span(self, rows: int, start: int, steps: int) -> Attend:
+        """For so many steps from `start` on, a row's one after the other."""
+        if (rows, start) not in self._made:
+            self._made[rows, start] = self._make(rows, start, start + steps)
+        return self._made[rows, start]
+
+    def _make(self, rows: int, start: int, end: int) -> Attend:
+        seen = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
+        places = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in seen]  # as k and v come
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            keys, values = seen[layer]
+            for place, new in zip(places[layer], (k, v), strict=True):
+                place.copy_(new.view(place.shape))
+            if start + 1 == end:
+                return attend_once(q, keys, values)
+            by_row = q.flatten(1, 2).unflatten(0, (rows, -1))
+            return attention(by_row, keys.transpose(1, 2), values.transpose(1, 2), causal=True).flatten(0, 1)
+
+        return attend
+
+
+def attend_once(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """One step a row over all of these keys (rows, kv_heads, positions, head_dim) → (rows, heads · head_dim).
+
+    The heads that share a key are queries side by side, so that each key is read once.
+    """
+    return F.scaled_dot_product_attention(q, keys, values).flatten(1)
+
+
+class CpuFrame:
+    """One frame for the given rows: what was drawn, as `packed` lays it out."""
+
+    def __init__(self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int) -> None:
+        config, books = model.config, model.config.num_codebooks
+        self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
+        self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
+        self._kept, self._fast_kept = SlotKeys(cache, rows, context), BookKeys(config.fast, rows, books)
+        self._head, self._fast_head = model.head().detach().t(), _transposed(model.fast_output)
+
+    def __call__(self, rows: tuple[Row, ...]) -> Tensor:
+        slots, positions = [row.slot for row in rows], [row.position for row in rows]
+        at, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
+        hidden = self._slow(self._input[at], self._slow.angles[positions], self._kept.steps(slots, positions))
+        frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
+        for line, slot, logits in zip(frame, slots, (hidden @ self._head).numpy(), strict=True):
+            first = self._draws.semantic(slot, logits, stop)
+            line[0], line[-1] = (0, 1) if first == stop else (first, 0)
+        drawn = torch.from_numpy(frame)
+        codes = drawn[:, :-1]
+        self._residual(slots, hidden, codes)
+        tokens = codes[:, :1] + model.config.semantic_start
+        self._input[at] = model.embed(tokens, codes[:, :, None])[:, 0]
+        self._draws.advance(slots, frame[:, 0])
+        return drawn.to(torch.int16)
+
+    def _residual(self, slots: list[int], hidden: Tensor, codes: Tensor) -> None:
+        """Fill in codes (rows, codebooks), whose first are there, after the slow hidden states (rows, dim)."""
+        table, rows = self._model.fast.embeddings, len(slots)
+        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        x = torch.stack([self._model.fast_project_in(hidden), table(codes[:, 0])], 1).flatten(0, 1)
+        for book in range(1, codes.shape[1]):
+            steps = 2 if book == 1 else 1
+            rope = self._fast.angles[book + 1 - steps : book + 1]
+            if steps > 1:
+                rope = rope.repeat(rows, 1, 1)
+            y = self._fast(x, rope, self._fast_kept.span(rows, book + 1 - steps, steps))
+            logits = (y[steps - 1 :: steps] @ self._fast_head).numpy()
+            drawn = [self._draws.residual(slot, book, line) for slot, line in zip(slots, logits, strict=True)]
+            codes[:, book] = torch.tensor(drawn)
+            x = table(codes[:, book])

@@ -1,0 +1,160 @@
+"""Fixed work as CUDA graphs: captured once a size at the start, replayed with new inputs in the same tensors."""
+
+from __future__ import annotations
+
+import bisect
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from engine.model.prompt import Piece
+
+BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
+PIECE_SIZES = (8, 16, 32, 64, 128, 256)
+"""Positions of a prefill."""
+
+AHEAD = -1
+"""Priority of the streams of frames and sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
+kernels have that of the stream on which they were captured."""
+
+Size = TypeVar("Size", int, tuple[int, int])
+"""Names a graph; a larger one has more to do."""
+Step = Callable[[Tensor], Tensor]
+"""slots (rows,) int64 → a frame as `sampling.packed` lays it out; every other state lives in slot tensors."""
+Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
+"""tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Collect no garbage meanwhile: another engine's graph that is let go during a capture would break it."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Captured:
+    """A graph, the tensors that it reads and those that it leaves its results in."""
+
+    graph: torch.cuda.CUDAGraph
+    inputs: tuple[Tensor, ...]
+    outputs: Any
+
+    @classmethod
+    def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
+        """Capture work(*inputs) on a stream aside, where libraries make their workspaces before.
+
+        Graphs of one pool must be captured on the same stream: memory is only reused where it was freed.
+        """
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):
+                work(*inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own stream may be another GPU's
+            outputs = work(*inputs)
+        return cls(graph, inputs, outputs)
+
+    def replay(self, *values: Tensor) -> Any:
+        """Run on these values (shaped as the inputs, in the host's memory); the outputs stand until the next replay."""
+        for each, value in zip(self.inputs, values, strict=True):
+            each.copy_(value.pin_memory(), non_blocking=True)
+        return self.again()
+
+    def again(self) -> Any:
+        """Run on the values of the last time."""
+        self.graph.replay()
+        return self.outputs
+
+
+def capture_sizes(
+    work: Callable[..., Any],
+    inputs: Mapping[Size, tuple[Tensor, ...]],
+    progress: Callable[[float], None],
+) -> dict[Size, Captured]:
+    """Capture every size, the largest first so that the others fit into its memory pool."""
+    from engine.kernels.launch import compiling  # needs Triton, which CPU-only machines may lack
+
+    with compiling():
+        for each in inputs.values():
+            work(*each)
+    graphs: dict[Size, Captured] = {}
+    pool, side = None, torch.cuda.Stream(priority=AHEAD)
+    for done, size in enumerate(sorted(inputs, reverse=True), 1):
+        graphs[size] = Captured.of(work, inputs[size], pool, side)
+        pool = pool or graphs[size].graph.pool()
+        progress(done / len(inputs))
+    return graphs
+
+
+class FrameGraphs:
+    """One frame for the rows in some slots. The spare slot is one that no row is ever given."""
+
+    def __init__(self, step: Step, max_rows: int, spare_slot: int, device: torch.device) -> None:
+        self._step, self._spare, self._device = step, spare_slot, device
+        self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
+        self._graphs: dict[int, Captured] = {}
+        self._given: dict[int, list[int]] = {}
+
+    def capture(self, progress: Callable[[float], None]) -> None:
+        spare = torch.full((self._sizes[-1],), self._spare, dtype=torch.int64, device=self._device)
+        with torch.cuda.device(self._device):
+            self._graphs = capture_sizes(self._step, {size: (spare[:size].clone(),) for size in self._sizes}, progress)
+
+    def replay(self, slots: list[int]) -> Tensor:
+        """One frame for these slots, (rows, codebooks + 1) int16, valid until the next replay."""
+        if len(slots) > self._sizes[-1]:
+            raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
+        size = self._sizes[bisect.bisect_left(self._sizes, len(slots))]
+        if self._given.get(size) == slots:  # as in most frames: nothing needs to be sent there
+            return self._graphs[size].again()[: len(slots)]
+        self._given[size] = slots
+        return self._graphs[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
+
+
+class PrefillGraphs:
+    """Pieces of several prompts read at once; a batch is filled up with the one position of the spare slot."""
+
+    def __init__(self, read: Read, codebooks: int, spare_slot: int, device: torch.device) -> None:
+        self._read, self._spare, self._device, self._lines = read, spare_slot, device, codebooks + 3
+        self._graphs: dict[int, Captured] = {}
+
+    def capture(self, progress: Callable[[float], None]) -> None:
+        def work(lines: Tensor) -> object:
+            return self._read(lines[0], lines[3:], lines[1], lines[2])
+
+        with torch.cuda.device(self._device):
+            blank = {size: (self._blank(size).to(self._device),) for size in PIECE_SIZES}
+            self._graphs = capture_sizes(work, blank, progress)
+
+    def replay(self, pieces: Sequence[Piece]) -> None:
+        """Put keys and values of these pieces into the cache; together at most the largest size."""
+        count = sum(len(piece.ids) for piece in pieces)
+        size = PIECE_SIZES[bisect.bisect_left(PIECE_SIZES, count)]
+        lines, at = self._blank(size), 0
+        for piece in pieces:
+            part = slice(at, at := at + len(piece.ids))
+            lines[0, part] = torch.from_numpy(piece.ids)
+            lines[1, part] = piece.slot
+            lines[2, part] = torch.arange(piece.start, piece.start + len(piece.ids))
+            lines[3:, part] = torch.from_numpy(piece.codes)
+        self._graphs[size].replay(lines)
+
+    def _blank(self, size: int) -> Tensor:
+        """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""
+        lines = torch.zeros(self._lines, size, dtype=torch.int64)
+        lines[1] = self._spare
+        return lines

@@ -1,0 +1,194 @@
+"""The engine's one thread: commands in, plan, run, settle, chunks out."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from engine.errors import STOPPED, EngineFull, EngineStopped
+from engine.runtime.codec_streams import Streams, own_stream
+from engine.runtime.codec_thread import Job, Vocoder
+from engine.runtime.graphs import AHEAD
+from engine.runtime.row import Row, State
+from engine.runtime.runner import Frames, Runner
+from engine.runtime.scheduler import Plan, Scheduler, is_chunk_due
+from engine.types import EngineStats, FinishReason
+
+log = logging.getLogger(__name__)
+
+
+class Loop:
+    """Owns every Row between `submit` and its last chunk. All public methods may be called from any thread."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        streams: Streams,
+        codec_device: torch.device,
+        slots: int,
+        max_waiting: int,
+        frame_seconds: float | None,
+    ) -> None:
+        """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
+        self._runner = runner
+        self._vocoder = Vocoder(streams, codec_device, self._die)
+        self._scheduler = Scheduler(slots)
+        self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
+        self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
+        self._launched: Frames | None = None
+        self._finished = self._cancelled = self._frames = self._book_errors = 0
+        self._busy = 0.0
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._vocoder.start()
+        self._thread.start()
+
+    def submit(self, row: Row) -> None:
+        """Put a row in line. Raises EngineFull, EngineStopped."""
+        with self._lock:
+            if self._death is not None:
+                raise EngineStopped(self._death)
+            if sum(other.state is not State.ENDED for other in self._open) >= self._slots + self._max_waiting:
+                raise EngineFull(
+                    f"all {self._slots} rows are speaking and {self._max_waiting} utterances wait; try again later"
+                )
+            self._open.add(row)
+        self._commands.put(lambda: self._scheduler.submit(row))
+
+    def close(self, row: Row) -> None:
+        """The caller no longer listens: an unfinished take is cancelled, its row free within one frame."""
+        with self._lock:
+            self._open.discard(row)
+        self._commands.put(lambda: self._cancel(row))
+
+    def stats(self) -> EngineStats:
+        running, waiting = self._scheduler.running, self._scheduler.waiting
+        with_kernel = self._frames if self._runner.kernel_attention else 0
+        return EngineStats(
+            running=running,
+            waiting=waiting,
+            finished=self._finished,
+            cancelled=self._cancelled,
+            frames=self._frames,
+            busy_seconds=self._busy,
+            kv_attention_hits=with_kernel,
+            kv_attention_fallbacks=self._frames - with_kernel,
+            prefix_hits=self._runner.prefixes.hits,
+            prefix_misses=self._runner.prefixes.misses,
+            prefix_bytes=self._runner.prefixes.nbytes,
+            codec_streams=self._vocoder.open_streams,
+            book_errors=self._book_errors + self._vocoder.book_errors,
+        )
+
+    @property
+    def death(self) -> str | None:
+        """Why the loop accepts nothing any more; None while it runs."""
+        with self._lock:
+            return self._death
+
+    def stop(self) -> None:
+        """Fail every row with EngineStopped and end both threads."""
+        self._die(STOPPED)
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._vocoder.stop()
+
+    def work(self) -> None:
+        """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
+        self._obey(wait=False)
+        self._turn(self._scheduler.plan())
+        self._vocoder.work()
+
+    def _run(self) -> None:
+        try:
+            with own_stream(self._runner.device, AHEAD):
+                while self.death is None:
+                    self._obey()
+                    started = time.perf_counter()
+                    self._turn(self._scheduler.plan())
+                    self._busy += time.perf_counter() - started
+        except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
+            self._die(f"the engine died: {type(error).__name__}: {error}")
+        for row in self._scheduler.rows():
+            self._scheduler.remove(row)
+
+    def _die(self, why: str) -> None:
+        """Accept nothing more and tell everyone who listens; the first reason stands."""
+        with self._lock:
+            self._death = self._death or why
+            rows, self._open = self._open, set()
+        for row in rows:
+            row.cancelled = True
+            row.sink(EngineStopped(self._death))
+        self._commands.put(lambda: None)  # wake a thread that waits for work
+
+    def _obey(self, wait: bool = True) -> None:
+        """Carry out every command there is; ``wait`` for one when there is nothing to do."""
+        idle = not (self._scheduler.running or self._scheduler.waiting)
+        if idle:
+            self._check_books()
+        while (idle and wait) or not self._commands.empty():
+            self._commands.get()()
+            idle = False
+
+    def _check_books(self) -> None:
+        """Nobody speaks: what is counted must be what is held. An error of ours is told, put right and survived."""
+        books: tuple[tuple[str, tuple[object, object]], ...] = (
+            ("bytes of known voices", self._runner.prefixes.recount()),
+            ("free slots", self._scheduler.recount()),
+        )
+        for what, (counted, found) in books:
+            if counted != found:
+                self._book_errors += 1
+                log.error("%s: %s by the books, %s found; the books are put right", what, counted, found)
+        self._vocoder.check()
+
+    def _turn(self, plan: Plan) -> None:
+        for row in self._runner.prefill(plan.prefill) if plan.prefill else ():
+            row.state = State.SPEAKING
+        frames = self._runner.launch(plan.speaking) if plan.speaking else None
+        if self._runner.ahead:  # read the frame before while the device draws this one
+            frames, self._launched = self._launched, frames
+        for row, codes, over in frames.read() if frames else ():
+            if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
+                self._settle(row, codes, over)
+
+    def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
+        """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
+        if not over:
+            row.first_frame = row.first_frame or time.perf_counter()
+            row.frames.append(frame)
+            self._frames += 1
+        reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
+        if reason:  # before the last chunk is sent: whoever has heard it finds the row free
+            self._finished += 1
+            self._scheduler.remove(row)
+        if reason or is_chunk_due(row, self._frame_seconds, time.perf_counter()):
+            self._send(row, reason)
+
+    def _send(self, row: Row, reason: FinishReason | None) -> None:
+        """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""
+        row.first_frame = row.first_frame or time.perf_counter()
+        row.first_chunk = row.first_chunk or time.perf_counter()
+        shape = (self._runner.config.num_codebooks, 0)
+        codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
+        self._vocoder.put(Job(row, codes, row.sent, reason))
+        row.sent, row.chunks = row.drawn, row.chunks + 1
+        row.frames.clear()
+
+    def _cancel(self, row: Row) -> None:
+        if row.state is not State.ENDED:
+            self._cancelled += 1
+            self._scheduler.remove(row)
+        row.cancelled = True
+        self._vocoder.forget(row)

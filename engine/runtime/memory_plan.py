@@ -1,0 +1,120 @@
+"""What an engine will hold in memory, one line an item, worked out before anything is allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from engine.codec import Codec, CodecConfig, Precision
+from engine.codec.config import PIECE_SAMPLES
+from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
+from engine.config import ModelConfig, Weights
+from engine.errors import ConfigError
+from engine.fused.float8 import in_float8
+from engine.model.dual_ar import DualAR
+from engine.model.kv_cache import KVCache
+
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Bytes by item, in the order in which they are explained to people."""
+
+    items: tuple[tuple[str, int], ...]
+
+    @property
+    def total(self) -> int:
+        return sum(size for _, size in self.items)
+
+    def __str__(self) -> str:
+        parts = [f"{name} {size / GIB:.2f}" for name, size in self.items]
+        return f"{' + '.join(parts)} = {self.total / GIB:.2f} GiB"
+
+    def fits(self, budget: int | None, spare: int = 0) -> bool:
+        """Whether it fits the budget (bytes; None: unlimited) and leaves so much to spare."""
+        return budget is None or self.total + spare <= budget
+
+    def check(self, budget: int | None) -> None:
+        """Raise ConfigError with the arithmetic when it does not fit the budget."""
+        if budget is not None and not self.fits(budget):
+            raise ConfigError(
+                f"this needs {self}, but {budget / GIB:.2f} GiB may be used; "
+                "lower max_rows, max_context or the memory for known voices"
+            )
+
+
+def plan_memory(
+    config: ModelConfig,
+    codec: CodecConfig,
+    dtype: torch.dtype,
+    rows: int,
+    context: int,
+    prefix_bytes: int,
+    codec_graphs: Precision | None,
+    weights: Weights = "dtype",
+    twelve: bool = False,
+) -> MemoryPlan:
+    """The plan of an engine with these rows of this context, on one device.
+
+    codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
+    EngineConfig says. twelve: whether what is not in float8 is held in twelve bits besides.
+    """
+    with torch.device("meta"):
+        model, plain = DualAR(config), Codec(codec)
+    held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
+    held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
+    head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
+    cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
+    items = [("weights", held + head)]
+    if twelve:
+        items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
+    items += [
+        ("codec", _codec_bytes(plain, codec_graphs)),
+        (f"{rows} rows of {context} positions", cache),
+        ("known voices", prefix_bytes),
+        (f"{rows} codec streams", rows * _stream_bytes(plain)),
+    ]
+    if codec_graphs:
+        items.append(("graphs", rows * _graph_bytes(codec)))
+        items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
+    return MemoryPlan(tuple(items))
+
+
+def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int:
+    """Bytes of the products that are not held in float8."""
+    heads = (config.semantic_size + 1) * config.slow.dim + model.fast_output.weight.numel()
+    layers: list[nn.Module] = [*model.slow.layers, *model.fast.layers]
+    products = sum(p.numel() for layer in layers for p in layer.parameters() if p.ndim == 2)
+    return (products - sum(p.numel() for p in in_float8(model, weights)) + heads) * 3 // 2
+
+
+def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
+    """The fused decoder lays weights out anew and lets the old go; codebooks become tables of whole vectors."""
+    whole = sum(p.nbytes for p in codec.parameters())
+    if graphs is None:
+        return whole
+    config, quantizer = codec.config, codec.quantizer
+    parts = codec.decoder, quantizer.post_module, quantizer.upsample
+    laid_out = sum(p.nbytes for part in parts for p in part.parameters())
+    books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
+    table = books * config.post_module.dim * 4
+    half = {"float32": 0, "tf32": laid_out, "bfloat16": laid_out + table}[graphs]
+    return whole + table - half // 2
+
+
+def _stream_bytes(codec: Codec) -> int:
+    """Left context of one stream: attention windows, and twice each convolution's columns."""
+    post = codec.config.post_module
+    window = 2 * post.n_layer * (post.window + 7) * post.n_head * post.head_dim * 4
+    layers = [m for part in (codec.decoder, codec.quantizer.upsample) for m in part.modules()]
+    columns = sum(m.context * m.conv.in_channels for m in layers if isinstance(m, CausalConv1d | CausalConvTranspose1d))
+    return window + 2 * columns * 4
+
+
+def _graph_bytes(codec: CodecConfig) -> int:
+    """What the largest codec graph holds for one row: a layer's two inputs and two results, eight frames long."""
+    widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
+    return 5 * 8 * codec.frame_samples * widest * 4

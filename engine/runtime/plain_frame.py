@@ -1,0 +1,54 @@
+"""One frame in readable torch, which runs anywhere: the oracle of the frame on a CPU and of the fused one."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.model.dual_ar import DualAR
+from engine.model.kv_cache import KVCache
+from engine.model.sampling import draw, draw_semantic, exponential_noise, packed
+from engine.model.slots import Slots
+from engine.runtime.row import Row
+
+
+class PlainFrame:
+    """One frame for the given rows: what was drawn, as `packed` lays it out."""
+
+    def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
+        self._model, self._cache, self._slots = model, cache, slots
+        self._head = model.head()
+        count, books = len(slots.position), model.config.num_codebooks
+        self._fast_cache = KVCache(model.config.fast, count, books, cache.keys.device, cache.keys.dtype)
+        self._positions = torch.arange(books, device=cache.keys.device)[None]
+
+    def __call__(self, rows: tuple[Row, ...]) -> Tensor:
+        state, model = self._slots, self._model
+        indices, positions = [row.slot for row in rows], [row.position for row in rows]
+        slots = torch.tensor(indices, device=self._positions.device)
+        x, steps = state.input[slots][:, None], state.position[slots][:, None]
+        hidden = model.slow(x, steps, self._cache.steps(indices, positions))[:, 0]
+        books = model.config.num_codebooks
+        ranks = max(row.sampling.top_k for row in rows)
+        noise = exponential_noise(state.seed[slots], state.frame[slots], books + 1, ranks)
+        stop = model.config.semantic_size
+        logits = F.linear(hidden, self._head)
+        semantic = draw_semantic(logits, *state.how(slots), noise[:, :2], state.recent[slots], stop)
+        ended = semantic == stop
+        codes = self._residual(hidden, semantic.masked_fill(ended, 0), state.how(slots), noise[:, 2:])
+        state.advance(slots, codes, model)
+        return packed(codes, ended)
+
+    def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
+        """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""
+        model, codes = self._model, [first]
+        # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
+        x = torch.stack([model.fast_project_in(hidden), model.fast.embeddings(first)], 1)
+        for book in range(1, model.config.num_codebooks):
+            start = 0 if book == 1 else book
+            span = self._fast_cache.span(slice(0, len(first)), start)
+            logits = model.fast_logits(x, self._positions[:, start : book + 1], span)[:, -1]
+            codes.append(draw(logits, *how, noise[:, book - 1]))
+            x = model.fast.embeddings(codes[-1])[:, None]
+        return torch.stack(codes, 1)

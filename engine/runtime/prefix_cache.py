@@ -1,0 +1,71 @@
+"""Keys and values of known voices, kept for the next take: the least recently used go first, within a budget."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+
+from torch import Tensor
+
+from engine.model.kv_cache import KVCache
+from engine.model.prompt import Prompt
+
+
+class Prefixes:
+    """Keys and values of prompts' prefixes, the least recently used given up first when the budget is spent.
+
+    A prefix is known by its tokens and codes, so an edited transcript or clip is another one and nothing is
+    ever stale. Prompts are prefilled in the same pieces with and without a hit, so the result is the same.
+    """
+
+    def __init__(self, cache: KVCache, budget: int) -> None:
+        self._cache, self._budget = cache, budget
+        self._kept: OrderedDict[bytes, tuple[Tensor, Tensor]] = OrderedDict()
+        self.nbytes = self.hits = self.misses = 0
+
+    def restore(self, prompt: Prompt, slot: int) -> int:
+        """Put the prompt's prefix into the slot if it is known; how many positions that were."""
+        key = _prefix_key(prompt)
+        if key not in self._kept:
+            self.misses += 1
+            return 0
+        self.hits += 1
+        self._kept.move_to_end(key)
+        keys, values = self._kept[key]
+        self._cache.keys[:, slot, : prompt.prefix] = keys
+        self._cache.values[:, slot, : prompt.prefix] = values
+        return prompt.prefix
+
+    def keep(self, prompt: Prompt, slot: int) -> None:
+        """Remember the prompt's prefix, which the slot holds now.
+
+        Rows that met a new voice at the same time all bring its prefix, and all but the first for nothing.
+        """
+        key, part = _prefix_key(prompt), (slice(None), slot, slice(prompt.prefix))
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return
+        keys, values = self._cache.keys[part], self._cache.values[part]
+        size = keys.nbytes + values.nbytes
+        if size > self._budget:
+            return
+        while self.nbytes + size > self._budget:  # first, so that the budget holds while the new one is copied too
+            _, given_up = self._kept.popitem(last=False)
+            self.nbytes -= _nbytes(given_up)
+        self._kept[key] = keys.clone(), values.clone()
+        self.nbytes += size
+
+    def recount(self) -> tuple[int, int]:
+        """Bytes as they were counted, and as they are held; from now on the count is what is held."""
+        counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._kept.values()))
+        return counted, self.nbytes
+
+
+def _nbytes(kept: tuple[Tensor, Tensor]) -> int:
+    return sum(part.nbytes for part in kept)
+
+
+def _prefix_key(prompt: Prompt) -> bytes:
+    digest = hashlib.sha256(prompt.ids[: prompt.prefix].tobytes())
+    digest.update(prompt.codes[:, : prompt.prefix].tobytes())
+    return digest.digest()

@@ -1,0 +1,162 @@
+"""Runs the model for the rows in their slots: prefill, and one frame for all.
+
+`PlainFrame` is readable torch, runs anywhere and is the oracle. On CUDA the frame is a graph over fused kernels, on a
+CPU in float32 it is `CpuFrame`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig, Weights
+from engine.model.dual_ar import DualAR
+from engine.model.kv_cache import KVCache
+from engine.model.prompt import Piece
+from engine.model.slots import Slots
+from engine.runtime.cpu_frame import CpuFrame
+from engine.runtime.plain_frame import PlainFrame
+from engine.runtime.prefix_cache import Prefixes
+from engine.runtime.row import Row
+
+PREFILL_POSITIONS = 512
+"""Positions of prompts that are read in one turn, so that rows already speaking go on between turns …"""
+GRAPH_POSITIONS = 256
+"""… and where a graph reads them: less time than a frame or two."""
+
+
+class Runner:
+    """The model's state for `rows` rows. One thread only."""
+
+    def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0) -> None:
+        self.config: ModelConfig = model.config
+        self._model = model
+        weight = model.slow.embeddings.weight
+        self.device = weight.device
+        self.kernel_attention = False
+        self.ahead = False
+        """Whether a frame should be launched before the one before it is read: it is where launching does not wait."""
+        # Graphs fill a batch up with the spare slot.
+        self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
+        self.prefixes = Prefixes(self._cache, prefix_bytes)
+        self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
+        self._frame: Callable[[tuple[Row, ...]], Tensor]
+        if weight.device.type == "cpu" and weight.dtype == torch.float32:
+            self._frame = CpuFrame(model, self._cache, self._slots, rows, context)
+        else:
+            self._frame = PlainFrame(model, self._cache, self._slots)
+        self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
+        self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
+
+    @torch.inference_mode()
+    def use_graphs(
+        self,
+        kernel_attention: bool,
+        progress: Callable[[float], None],
+        alike: bool = False,
+        weights: Weights = "dtype",
+        twelve: bool = False,
+    ) -> None:
+        """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
+
+        alike: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
+        EngineConfig says. Both need the kernel. twelve: as `FusedFrame` says.
+        """
+        from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
+        from engine.runtime.graphs import FrameGraphs, PrefillGraphs
+
+        step = FusedFrame(
+            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, weights, twelve
+        )
+        graphs = FrameGraphs(step, self._rows, self._rows, self.device)
+        graphs.capture(progress)
+        self.kernel_attention, self.ahead = kernel_attention, True
+        self._frame = lambda rows: graphs.replay([row.slot for row in rows])
+        if kernel_attention:  # without it, many positions of one slot would each copy the whole slot
+            read = FusedPrefill(self._model, step.slow, self._cache)
+            prefill = PrefillGraphs(read, self.config.num_codebooks, self._rows, self.device)
+            prefill.capture(progress)
+            self._read, self._positions = prefill.replay, GRAPH_POSITIONS
+
+    @torch.inference_mode()
+    def prefill(self, rows: Sequence[Row]) -> list[Row]:
+        """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
+
+        A piece ends where the prefix ends, so that it can be kept. A prompt's last token is left to the first frame.
+        """
+        room, pieces, ends = self._positions, [], []
+        for row in rows:
+            if room == 0:  # the others wait for their turn, and are not looked up before it
+                break
+            prompt, last = row.prompt, len(row.prompt) - 1
+            if row.position == 0:
+                row.position = self.prefixes.restore(prompt, row.slot)
+            end = min(row.position + room, last)
+            if row.position < prompt.prefix < end:
+                end = prompt.prefix
+            ends.append(end)
+            if row.position < end:
+                pieces.append(Piece.of(prompt, row.slot, row.position, end))
+                room -= end - row.position
+        if pieces:
+            self._read(pieces)
+        return [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
+
+    def _read_to(self, row: Row, end: int) -> bool:
+        """Note that the row's prompt has been read up to `end`; whether that is all of it."""
+        prompt, last = row.prompt, len(row.prompt) - 1
+        if row.position < end == prompt.prefix:
+            self.prefixes.keep(prompt, row.slot)
+        row.position = end
+        if end == last:
+            self._slots.join(
+                row.slot, row.sampling, self._embed(Piece.of(prompt, row.slot, last, last + 1))[0, 0], last
+            )
+        return end == last
+
+    @torch.inference_mode()
+    def launch(self, rows: tuple[Row, ...]) -> Frames:
+        """Begin one frame for each of these rows."""
+        frame = self._frame(rows)
+        for row in rows:
+            row.position += 1
+        if self.device.type != "cuda":
+            return Frames(rows, frame, None)
+        host = torch.empty(frame.shape, dtype=frame.dtype, pin_memory=True)
+        host.copy_(frame, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+        return Frames(rows, host, done)
+
+    def _read_one_by_one(self, pieces: Sequence[Piece]) -> None:
+        """Put keys and values of these pieces into the cache, in plain torch."""
+        for piece in pieces:
+            positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
+            span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
+            self._model.slow(self._embed(piece), positions, span)
+
+    def _embed(self, piece: Piece) -> Tensor:
+        """The piece's input embeddings (1, steps, dim)."""
+        ids, codes = (torch.from_numpy(part).to(self.device) for part in (piece.ids, piece.codes))
+        return self._model.embed(ids[None], codes[None])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frames:
+    """One frame for each of these rows, on its way from the device."""
+
+    rows: tuple[Row, ...]
+    _drawn: Tensor
+    """int16 (rows, codebooks + 1), the last column says whether the take has ended."""
+    _done: torch.cuda.Event | None
+
+    def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
+        """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having any."""
+        if self._done is not None:
+            self._done.synchronize()
+        for row, drawn in zip(self.rows, self._drawn.numpy(), strict=True):
+            yield row, drawn[:-1], bool(drawn[-1])

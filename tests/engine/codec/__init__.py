@@ -1,0 +1,1 @@
+"""Tests of the codec, plain and over fused kernels, whole and streamed."""

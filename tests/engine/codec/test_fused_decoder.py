@@ -1,0 +1,80 @@
+"""The codec's fused decoder sounds as the plain one: small sizes under Triton's interpreter, on a GPU the same ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.codec import TransformerConfig
+from tests.engine.codec.small_codec import random_codec, transformer
+from tests.engine.kernels.test_kernels import DEVICE
+
+fused = pytest.importorskip("engine.codec.fused.decoder")
+
+
+CHUNKS = (
+    # (rows that go on, by how many frames)
+    ((0, 1, 2), 1),
+    ((2, 0), 2),
+    ((1,), 8),
+    ((2, 0), 8),
+    ((0,), 1),
+    ((2, 1), 3),
+)
+
+
+@pytest.mark.parametrize("post", [transformer(), transformer(dim=20, n_head=2, head_dim=12)])
+@torch.inference_mode()
+def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(post: TransformerConfig) -> None:
+    codec = random_codec(post).to(DEVICE)
+    codes = torch.randint(0, 10, (3, 3, 14), generator=torch.Generator().manual_seed(1)).to(DEVICE)  # some past the end
+    alone = codec.decode(codes)[:, 0]
+    clip = torch.randn(1, 1, 60, generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    known = codec.encode(clip)
+    decoder = fused.FusedDecoder(codec, 4)
+    codec.forget_decoder()
+    assert torch.equal(codec.encode(clip), known)
+    slots, at = (3, 0, 2), [0, 0, 0]
+    heard: list[list[torch.Tensor]] = [[], [], []]
+    for rows, frames in CHUNKS:
+        piece = torch.stack([codes[i, :, at[i] : at[i] + frames] for i in rows])
+        pcm = decoder(piece, torch.tensor([slots[i] for i in rows], device=DEVICE))
+        for i, sound in zip(rows, pcm, strict=True):
+            heard[i].append(sound)
+            at[i] += frames
+    for row, parts in enumerate(heard):
+        sound = torch.cat(parts)
+        assert (sound - alone[row, : len(sound)]).abs().max() < 1e-5
+    decoder.reset(0)
+    again = decoder(codes[1:2, :, :2].contiguous(), torch.tensor([0], device=DEVICE))[0]
+    assert (again - alone[1, : len(again)]).abs().max() < 1e-5
+
+
+@torch.inference_mode()
+def test_eleven_bits_are_near_the_plain_sound() -> None:
+    codec = random_codec(transformer()).to(DEVICE)
+    codes = torch.randint(0, 8, (2, 3, 8), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    alone = codec.decode(codes)[:, 0]
+    heard = fused.FusedDecoder(codec, 2, "tf32")(codes, torch.arange(2, device=DEVICE))
+    assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
+
+
+def test_more_frames_than_it_was_made_for_are_refused() -> None:
+    decoder = fused.FusedDecoder(random_codec(transformer()).to(DEVICE), 1, frames=2)
+    with pytest.raises(ValueError, match="3 frames"):
+        decoder(torch.zeros(1, 3, 3).long().to(DEVICE), torch.zeros(1).long().to(DEVICE))
+
+
+def test_every_kernel_compiles_for_a_gpu_and_all_are_compiled_before_the_first_is_used(tmp_path: Path) -> None:
+    """The interpreter takes what the compiler refuses."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    command = [sys.executable, "-m", "tests.engine.kernels.compiling"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 20

@@ -1,0 +1,107 @@
+"""The codec's fused encoder finds the plain one's codes, whatever the pieces; clips that wait go together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.codec import Codec
+from engine.errors import EngineStopped
+from engine.runtime.clip_encoder import SECONDS_AT_ONCE, Clips
+from tests.engine.codec.small_codec import random_codec, transformer
+from tests.engine.kernels.test_kernels import DEVICE
+
+fused = pytest.importorskip("engine.codec.fused.encoder")
+
+
+def with_transformers(*layers: int) -> Codec:
+    dim = 16 if any(layers) else 4
+    return random_codec(transformer(), encoder_dim=dim, encoder_transformer_layers=layers).to(DEVICE)
+
+
+@pytest.mark.parametrize("at_end", [0, 2], ids=["convolutions alone", "a transformer at the end"])
+@torch.inference_mode()
+def test_codes_are_the_plain_ones_in_pieces_and_in_company(at_end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = with_transformers(0, at_end)
+    clips = torch.randn(3, 1, 500, generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    plain, short = codec.encode(clips), codec.encode(clips[1:2, :, :90])
+    monkeypatch.setattr(fused, "PIECE_SAMPLES", 3 * 7 * codec.config.frame_samples)
+    encoder = fused.FusedEncoder(codec, 4)
+    assert torch.equal(encoder(clips), plain)
+    assert torch.equal(encoder(clips[1:2, :, :90]), short)
+    with pytest.raises(ValueError, match="5 clips"):
+        encoder(torch.zeros(5, 1, 12, device=DEVICE))
+
+
+def test_a_transformer_in_the_middle_is_left_to_the_plain_encoder() -> None:
+    assert fused.FusedEncoder.reads(with_transformers(0, 1))
+    assert not fused.FusedEncoder.reads(random_codec(transformer(), encoder_dim=32, encoder_transformer_layers=(1, 0)))
+
+
+class Waiting:
+    """Encodes when it may, and keeps how many clips came together; a clip's codes are its own first sample."""
+
+    def __init__(self) -> None:
+        self.may, self.began, self.together = threading.Event(), threading.Event(), list[int]()
+        self.death: str | None = None
+
+    def __call__(self, audio: Tensor) -> Tensor:
+        self.together.append(len(audio))
+        self.began.set()
+        assert self.may.wait(30)
+        if (audio < 0).any():
+            raise RuntimeError("broken")
+        return audio[:, :, :1].long().expand(-1, 3, -(-audio.shape[2] // CONFIG.frame_samples))
+
+
+CONFIG = random_codec(transformer()).config
+
+
+def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
+    return np.full(round(seconds * CONFIG.sample_rate), mark, np.float32), CONFIG.sample_rate
+
+
+def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> None:
+    encode = Waiting()
+    clips = Clips(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+
+    async def bring() -> list[np.ndarray | BaseException]:
+        first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
+        await asyncio.to_thread(encode.began.wait, 30)
+        others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
+        tasks = [asyncio.create_task(clips.encode(*other)) for other in others]
+        await asyncio.sleep(0)
+        tasks[2].cancel()
+        await asyncio.wait([tasks[2]])
+        encode.may.set()
+        return await asyncio.gather(first, *tasks, return_exceptions=True)
+
+    got = asyncio.run(bring())
+    clips.stop()
+    assert isinstance(got[3], asyncio.CancelledError)
+    heard = {int(codes[0, 0]): codes for codes in got if isinstance(codes, np.ndarray)}
+    assert sorted(heard) == [1, 2, 3, 5, 6, 7]
+    assert heard[3].shape == (3, -(-441 // CONFIG.frame_samples))
+    assert encode.together == [1, 2, 1, 1, 1]  # 2 and 3 (4 has left), 5, then one too long for company, 7
+
+
+def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are_encoded() -> None:
+    encode = Waiting()
+    encode.may.set()
+    clips = Clips(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+
+    async def bring(mark: int) -> np.ndarray:
+        return await clips.encode(*clip(mark, 0.1))
+
+    with pytest.raises(RuntimeError, match="broken"):
+        asyncio.run(bring(-1))
+    assert asyncio.run(bring(4))[0, 0] == 4
+    encode.death = "the engine was stopped"
+    with pytest.raises(EngineStopped, match="was stopped"):
+        asyncio.run(bring(4))
+    clips.stop()

@@ -1,0 +1,1 @@
+"""Tests of the autoregressive models over fused kernels, under Triton's interpreter."""

@@ -1,0 +1,101 @@
+"""The fused frame, which a GPU runs as one graph, draws what plain torch draws: on a CPU under Triton's interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoint import Checkpoint, load
+from engine.config import Weights
+from engine.model.dual_ar import DualAR
+from engine.model.prompt import build_prompt
+from engine.runtime.row import Row
+from engine.runtime.runner import Runner
+from engine.types import Sampling, Utterance
+from tests.engine.kernels.test_kernels import DEVICE
+from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+
+fused = pytest.importorskip("engine.fused.frame")
+
+TEXTS = (
+    ("Hello there.", Sampling(seed=5)),
+    ("A second row, longer than the first one.", Sampling(temperature=0.0, seed=1)),
+    ("Third", Sampling(temperature=1.2, top_p=0.95, top_k=50, seed=9)),
+)
+
+ALL, FIRST, OTHERS = slice(0, 3), slice(0, 1), slice(1, 3)
+
+
+def round_to_float8(model: DualAR, weights: Weights) -> None:
+    """Give the plain model the weights that float8 can hold."""
+    for name, weight in model.named_parameters():
+        wide = "feed_forward" in name and name.startswith("slow.")
+        if weight.ndim == 2 and ((wide and weights == "fp8") or ("layers" in name and weights == "fp8-all")):
+            small, scales = fused.quantised(weight)
+            weight.data = small.float() * scales[:, None]
+
+
+def round_to_twelve_bits(model: DualAR) -> None:
+    """Give the plain model the weights that twelve bits can hold."""
+    for weight in model.parameters():
+        if weight.ndim == 2:
+            weight.data = fused.Twelve.of(weight).widened()
+
+
+@pytest.mark.parametrize(
+    ("fast_dim", "kernel_attention", "alike", "weights", "turns"),
+    [  # kernels differ by how many rows there are
+        (64, True, False, "dtype", (FIRST, OTHERS)),
+        (64, True, True, "dtype", (ALL, FIRST)),
+        (32, True, False, "fp8", (OTHERS, FIRST)),
+        (32, True, True, "fp8-all", (ALL, FIRST)),
+        (32, False, False, "dtype", (ALL, ALL)),
+    ],
+)
+@torch.inference_mode()
+def test_a_fused_frame_draws_what_the_plain_one_draws(
+    tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool, weights: Weights, turns: tuple[slice, ...]
+) -> None:
+    folder = write_checkpoint(tmp_path, TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    round_to_float8(checkpoint.model, weights)
+    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, alike=alike, weights=weights)
+    assert np.array_equal(plain, mine)
+
+
+@torch.inference_mode()
+def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
+    heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
+    sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    round_to_twelve_bits(checkpoint.model)
+    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, twelve=True)
+    assert np.array_equal(plain, mine)
+
+
+def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
+    """Codes of one frame a turn for these rows of TEXTS, drawn by plain torch and by a FusedFrame made so."""
+    frames = []
+    for path in ("plain", "fused"):
+        rows = tuple(
+            Row(build_prompt(Utterance(text), checkpoint.tokenizer, checkpoint.config), sampling, 99, print)
+            for text, sampling in TEXTS
+        )
+        runner = Runner(checkpoint.model, len(rows), 256)
+        for slot, row in enumerate(rows):
+            row.slot = slot
+            while not runner.prefill([row]):
+                pass
+        if path == "plain":
+            codes = [[codes for _, codes, _ in runner.launch(rows[part]).read()] for part in turns]
+        else:
+            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, **how)
+            slots = torch.arange(3, device=DEVICE)
+            codes = [step(slots[part])[:, :-1].cpu().numpy() for part in turns]
+        frames.append(np.concatenate(codes))
+    return frames

@@ -1,0 +1,91 @@
+"""Compiles, without a GPU, kernels that a Hopper GPU would want: python -m tests.engine.kernels.compiling
+
+A process of its own, for Triton is interpreted in the tests' process. Ends with an error where a kernel does not
+compile; prints how many were compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+
+from engine.codec.fused.decoder import FusedDecoder
+from engine.codec.fused.encoder import FusedEncoder
+from engine.config import ModelConfig, TransformerSizes, Weights
+from engine.fused.frame import FusedFrame, FusedPrefill
+from engine.kernels import conv
+from engine.kernels.codec.conv_tiles import Tiles, pick
+from engine.kernels.launch import compiling
+from engine.model.dual_ar import DualAR
+from engine.model.kv_cache import KVCache
+from engine.model.slots import Slots
+from tests.engine.codec.small_codec import random_codec, transformer
+
+SHARED = 232448
+"""Bytes of shared memory that a program may have on an H200."""
+
+
+class Hopper:
+    """As much of Triton's driver as compiling asks for."""
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+
+def tiles_of_a_gpu(x: Tensor, weights: conv.Weights, total: int | None) -> Tiles:
+    (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
+    nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
+    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+
+
+def compile_frames() -> None:
+    """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
+    for name in ("linear", "gemv", "packed12", "decode_attention", "sample", "end_frame"):
+        module: Any = sys.modules[f"engine.kernels.{name}"]
+        module.overlaps, module.early = lambda device: True, lambda device: {"launch_pdl": True}
+    sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
+    fast = replace(sizes, vocab_size=64, qk_norm=False)
+    config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
+    for weights in get_args(Weights):
+        model = DualAR(config).bfloat16().eval().requires_grad_(False)
+        device, dtype = torch.device("cpu"), torch.bfloat16
+        cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
+        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, twelve=True)
+        read = FusedPrefill(model, frame.slow, cache)
+        lines = torch.zeros(8, dtype=torch.int64)
+        with compiling():
+            frame(torch.arange(1))
+            frame(torch.arange(2))
+            read(lines, lines.repeat(4, 1), lines, lines)
+
+
+def main() -> None:
+    driver.set_active(Hopper())  # type: ignore[no-untyped-call]
+    module: Any = sys.modules["engine.kernels.codec.conv"]
+    module._tiles = tiles_of_a_gpu
+    compile_frames()
+    for precision in ("float32", "tf32", "bfloat16"):
+        decoder = FusedDecoder(random_codec(transformer()), 8, precision)  # type: ignore[arg-type]
+        with torch.inference_mode(), compiling():
+            for size in (1, 8):
+                decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
+    FusedEncoder(random_codec(transformer()), 2).prepare()
+    print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Every fused kernel against its plain twin: under Triton's interpreter in float32, on a GPU in bfloat16 too."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.model.layers import rope_angles
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported
+kernels = pytest.importorskip("engine.kernels")
+
+DTYPES = [torch.float32] + ([torch.bfloat16] if DEVICE == "cuda" else [])  # interpreted bfloat16 dots are not real
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Within the rounding of the type, as a relative error of the whole."""
+    limit = 1e-5 if a.dtype == torch.float32 else 1e-2
+    return bool((a.double() - b.double()).norm() <= limit * b.double().norm())
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(*shape, generator=generator) * scale).to(DEVICE, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (2, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600)]
+)
+def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
+    rows: int, columns: int, depth: int, dtype: torch.dtype
+) -> None:
+    x = random(rows, depth, dtype=dtype, seed=1)
+    weight = random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=2)
+    double = random(2 * columns, depth, dtype=dtype, scale=depth**-0.5, seed=3)
+    gains = (1 + random(depth, scale=0.1, seed=4)).to(dtype)
+    residual = random(rows, columns, dtype=dtype, seed=5)
+    assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
+    assert close(kernels.linear(x, weight, gains, 1e-6), kernels.linear_twin(x, weight, gains, 1e-6))
+    summed = kernels.linear_twin(x, weight, residual=residual)
+    for idle in (False, True):
+        assert close(kernels.linear(x, weight, residual=residual.clone(), idle=idle), summed)
+    gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
+    assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@torch.inference_mode()
+def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(rows: int) -> None:
+    x, weight, residual = random(rows, 96, seed=1), random(80, 96, seed=2), random(rows, 40, seed=3)
+    float8, scales = kernels.quantised(weight)
+    assert (float8.float() * scales[:, None] - weight).norm() <= 0.04 * weight.norm()
+    gains = 1 + random(96, scale=0.1, seed=4)
+    how = x, float8, gains, 1e-6, True
+    assert close(kernels.linear(*how, scales=scales), kernels.linear_twin(*how, scales=scales))
+    half, its = float8[:40].contiguous(), scales[:40].contiguous()
+    plain = kernels.linear_twin(x, half, residual=residual, scales=its)
+    assert close(kernels.linear(x, half, residual=residual, scales=its), plain)
+    with pytest.raises(ValueError, match="scale"):
+        kernels.linear(x, float8)
+
+
+@torch.inference_mode()
+def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
+    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more than are laid out at once, and no whole fours
+    weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
+    widened = kernels.Twelve.of(weight).widened()
+    largest = weight.float().abs().amax(1, keepdim=True)
+    error = (widened - weight.float()).abs()
+    assert (error <= 2**-22 * largest).all()
+    assert (error[weight.float().abs() > 2**-13 * largest] == 0).all()
+    assert (error[3:] == 0).double().mean() > 0.999
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("columns", [40, 17])
+@torch.inference_mode()
+def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand_for(columns: int, rows: int) -> None:
+    x, weight, residual = random(rows, 640, seed=1), random(columns, 640, seed=2), random(rows, columns, seed=3)
+    gains, twelve = 1 + random(640, scale=0.1, seed=4), kernels.Twelve.of(weight)
+    plain = twelve.widened()
+    assert close(kernels.linear(x, weight, gains, 1e-6, twelve=twelve), kernels.linear_twin(x, plain, gains, 1e-6))
+    for idle in (False, True):
+        product = kernels.linear(x, weight, residual=residual.clone(), twelve=twelve, idle=idle)
+        assert close(product, kernels.linear_twin(x, plain, residual=residual))
+    if columns % 8 == 0:
+        gated = kernels.linear(x, weight, gains, 1e-6, gated=True, twelve=twelve)
+        assert close(gated, kernels.linear_twin(x, plain, gains, 1e-6, gated=True))
+    small = kernels.linear(1e-6 * x, weight, twelve=twelve)
+    assert close(small, kernels.linear_twin(1e-6 * x, plain))
+
+
+def test_what_twelve_bits_cannot_hold_is_refused() -> None:
+    weight = random(8, 128)
+    with pytest.raises(ValueError, match="come by fours"):
+        kernels.linear(random(1, 128), random(12, 128), gated=True, twelve=kernels.Twelve.of(random(12, 128)))
+    with pytest.raises(ValueError, match="are not those"):
+        kernels.linear(random(1, 128), random(12, 128), twelve=kernels.Twelve.of(weight))
+    for worse in (random(8, 64), torch.where(weight > 1, 40_000, weight), weight.log()):
+        with pytest.raises(ValueError, match="multiple of 128, every weight finite and below 32768"):
+            kernels.Twelve.of(worse)
+
+
+def test_a_product_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="residual"):
+        kernels.linear(random(2, 8), random(4, 8), residual=random(1, 4))
+    with pytest.raises(ValueError, match="read early"):
+        kernels.linear(random(1, 8), random(4, 8), random(8), idle=True)
+    with pytest.raises(ValueError, match="does not fit"):
+        kernels.linear(random(1, 8), random(4, 16))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("normed", [True, False])
+@pytest.mark.parametrize(("heads", "kv_heads", "head_dim"), [(8, 2, 32), (4, 4, 16), (6, 2, 64)])
+def test_rotation_and_attention_over_slots_are_the_plain_ones(
+    heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
+) -> None:
+    context, layers, slots = 300, 2, 4
+    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    gains = tuple((1 + random(head_dim, scale=0.1, seed=s)).to(dtype) for s in (1, 2)) if normed else None
+    qkv = random(3, (heads + 2 * kv_heads) * head_dim, dtype=dtype)
+    keys, values = (random(layers, slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
+    plain_keys, plain_values = keys.clone(), values.clone()
+    where = torch.tensor([2, 0, 3], device=DEVICE), torch.tensor([0, 131, 299], device=DEVICE)
+    q = kernels.rotate(qkv, gains, 1e-6, table, *where, keys[1], values[1])
+    plain = kernels.rotate_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
+    assert close(q, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
+    keys, values = plain_keys.clone(), plain_values.clone()
+    how = qkv, gains, 1e-6, table
+    y = kernels.decode_attention(*how, keys[0], values[0], *where)
+    assert close(y, kernels.decode_attention_twin(*how, plain_keys[0], plain_values[0], *where))
+    assert close(keys, plain_keys) and torch.equal(values, plain_values)
+
+
+def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
+    rows, columns = 8, 41
+    temperature = torch.tensor([0.0, 0.7, 1.0, 0.8, 1.5, 0.3, 0.0, 2.0], device=DEVICE)
+    top_p = torch.tensor([0.9, 0.8, 1.0, 0.95, 0.5, 0.9, 0.0, 0.99], device=DEVICE)
+    top_k = torch.tensor([30, 5, 41, 30, 1, 200, 3, 1000], device=DEVICE)
+    generator = torch.Generator().manual_seed(0)
+    slots = torch.randperm(rows, generator=generator).to(DEVICE)
+    table = random(columns, 70)
+    # The last column is the main token's stop: likeliest of all, middling, last of all.
+    for trial, stop in enumerate((9.0, 2.0, 0.0, -9.0)):
+        logits = random(rows, columns, scale=3.0, seed=trial)
+        logits[:, 7] = logits[:, 5]  # equals go by their column
+        logits[:, -1] = stop
+        seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
+        frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
+        recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
+        how = slots, temperature, top_p, top_k, seed, frame
+        assert torch.equal(kernels.sample(logits, *how, 3), kernels.sample_twin(logits, *how, 3))
+        drawn = []
+        for draw in (kernels.sample, kernels.sample_twin):
+            codes, x = torch.full((rows, 3), -1, device=DEVICE), torch.empty(rows, 70, device=DEVICE)
+            token = draw(logits, *how, 0, recent, kernels.Spoken(codes[:, 1], table, x))
+            drawn.append((token, codes, x))
+        assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
+
+
+def test_the_end_of_a_frame_is_the_plain_one() -> None:
+    books, size, width, first = 3, 11, 70, 5
+    text, audio = random(40, width), random(books * size, width, seed=1)
+    slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)
+    states = []
+    for end_frame in (kernels.end_frame, kernels.end_frame_twin):
+        inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
+        positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
+        last = torch.tensor([0, 99, 99, 99], device=DEVICE)
+        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, last)
+        states.append((inputs, recent, positions, frames))
+    assert close(states[0][0], states[1][0])
+    assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))

@@ -1,0 +1,1 @@
+"""Tests of the models in plain torch: prompts, sampling, the dual AR against upstream's."""

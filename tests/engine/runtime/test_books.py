@@ -1,0 +1,100 @@
+"""The books of the engine's caches: what each counts is what it holds; a mistake is told, put right and survived."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import Engine, Reference
+from engine.config import TransformerSizes
+from engine.model.kv_cache import KVCache
+from engine.model.prompt import Prompt
+from engine.runtime.prefix_cache import Prefixes
+from tests.engine.speaking import hear, running_engine, seeded, until
+
+SIZES = TransformerSizes(
+    vocab_size=8, n_layer=2, dim=2, n_head=1, n_kv_head=1, head_dim=2, intermediate_size=2, qk_norm=False,
+    rope_base=1e4, norm_eps=1e-6,
+)  # fmt: skip
+POSITION = 2 * 2 * 2 * 4
+"""Bytes of one position: keys and values · layers · head_dim · float32."""
+SLOTS = 3
+
+
+def prompt_of(voice: int) -> Prompt:
+    """Of a voice that is as long as its number says."""
+    steps = voice + 3
+    return Prompt(np.full(steps, voice), np.zeros((2, steps), np.int64), prefix=voice + 1)
+
+
+def held(prefixes: Prefixes) -> int:
+    return sum(keys.nbytes + values.nbytes for keys, values in prefixes._kept.values())
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 24),
+    st.lists(st.tuples(st.sampled_from(["keep", "restore"]), st.integers(0, 7), st.integers(0, SLOTS - 1))),
+)
+def test_whatever_is_kept_found_and_given_up_the_count_is_what_is_held(
+    room: int, steps: list[tuple[str, int, int]]
+) -> None:
+    prefixes = Prefixes(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
+    for verb, voice, slot in steps:
+        getattr(prefixes, verb)(prompt_of(voice), slot)
+        assert prefixes.nbytes == held(prefixes) <= room * POSITION
+        if verb == "keep" and voice + 1 <= room:
+            assert prefixes.restore(prompt_of(voice), slot) == voice + 1, "what was kept last is there"
+    assert prefixes.recount() == (held(prefixes), held(prefixes))
+
+
+def voice_of(engine: Engine, seed: int) -> Reference:
+    codes = np.random.default_rng(seed).integers(0, 16, (engine.info.num_codebooks, 30)).astype(np.int16)
+    return Reference(codes, "The words of the clip.")
+
+
+async def test_forty_voices_each_in_four_takes_at_once_leave_the_last_ones_known(tiny_checkpoint: Path) -> None:
+    budget = 3 * 2 * 2 * 16 * 4 * 640  # of the tiny model, room for a few voices
+    with running_engine(tiny_checkpoint, max_rows=4, prefix_bytes=budget) as engine:
+        voices = [voice_of(engine, seed) for seed in range(40)]
+        for number, voice in enumerate(voices):
+            said = (seeded("Say this.", seed, 2, (voice,)) for seed in range(4))
+            await asyncio.gather(*(hear(engine, utterance) for utterance in said))
+            kept = engine._loop._runner.prefixes
+            assert engine.stats().prefix_bytes == held(kept) <= budget, f"after voice {number}"
+        hits = engine.stats().prefix_hits
+        await hear(engine, seeded("Say this.", 5, 2, (voices[-1],)))
+        assert engine.stats().prefix_hits == hits + 1
+        await until(lambda: engine.stats().codec_streams == 0)
+        assert engine.stats().book_errors == 0
+
+
+async def test_wrong_books_are_told_and_put_right_when_the_engine_idles(
+    tiny_checkpoint: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_engine(tiny_checkpoint, max_rows=2) as engine, caplog.at_level(logging.ERROR, "engine"):
+        voice = voice_of(engine, 1)
+        await hear(engine, seeded("Say this.", 1, 2, (voice,)))
+        await until(lambda: engine.stats().codec_streams == 0)
+        right = engine.stats().prefix_bytes
+        loop = engine._loop
+        loop._runner.prefixes.nbytes += 1000
+        loop._scheduler._free.pop()
+        loop._vocoder._streams.open("nobody")
+        await hear(engine, seeded("Say this.", 2, 2, (voice,)))
+        await until(lambda: engine.stats().book_errors == 3)
+        assert (engine.stats().prefix_bytes, engine.stats().codec_streams) == (right, 0)
+        for words in ("bytes of known voices", "free slots: [1] by the books, [0, 1] found", "codec streams: 1 open"):
+            assert words in caplog.text
+        takes = [seeded("Say this.", seed, 40, (voice,)) for seed in (3, 4)]
+        both = asyncio.gather(*(hear(engine, take) for take in takes))
+        await until(lambda: engine.stats().running == 2)
+        await both
+        assert engine.stats().book_errors == 3

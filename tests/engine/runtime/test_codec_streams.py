@@ -1,0 +1,61 @@
+"""Streams by name: opened, continued by pieces of any length, closed, alone or cut up into batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.codec import Codec, StreamState, load_codec
+from engine.runtime.codec_streams import GraphStreams, PlainStreams
+
+
+def test_a_closed_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
+    codec = load_codec(tiny_checkpoint, "cpu")
+    codes = np.ones((codec.config.num_codebooks, 3), np.int16)
+    streams = PlainStreams(codec)
+    assert streams.open("a")
+    first = streams.decode([("a", codes)])[0]
+    assert not np.allclose(streams.decode([("a", codes)])[0], first)
+    streams.close("a")
+    streams.close("never opened")
+    assert streams.open("a")
+    assert np.array_equal(streams.decode([("a", codes)])[0], first)
+
+
+class PlainBatches:
+    """A BatchDecoder in plain torch: every slot a state of its own."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec, self.num_codebooks, self.device = codec, codec.config.num_codebooks, torch.device("cpu")
+        self._states: dict[int, StreamState] = {}
+
+    def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
+        states = [self._states.setdefault(slot, StreamState(1)) for slot in slots.tolist()]
+        return torch.cat([self._codec.decode(row[None], state)[:, 0] for row, state in zip(codes, states, strict=True)])
+
+    def reset(self, slot: int) -> None:
+        self._states.pop(slot, None)
+
+
+@pytest.mark.usefixtures("eager_graphs")
+def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_checkpoint: Path) -> None:
+    codec = load_codec(tiny_checkpoint, "cpu")
+    plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
+    batched.capture(lambda done: None)
+    codes = np.random.default_rng(0).integers(0, 16, (4, codec.config.num_codebooks, 40)).astype(np.int16)
+    names = ["a", "b", "c", "d"]
+    assert [batched.open(name) for name in names] == [True, True, True, False]
+    assert all(plain.open(name) for name in names)
+    at = [0, 0, 0]
+    for lengths in ((1, 1, 1), (7, 2, 8), (3, 13, 1), (5, 4, 11)):
+        pieces = [(names[i], codes[i, :, at[i] : at[i] + n]) for i, n in enumerate(lengths)]
+        for alone, together in zip(plain.decode(pieces), batched.decode(pieces), strict=True):
+            np.testing.assert_allclose(together, alone, atol=1e-5)
+        at = [start + n for start, n in zip(at, lengths, strict=True)]
+    batched.close("b")
+    assert batched.open("d")
+    np.testing.assert_allclose(*(s.decode([("d", codes[3, :, :6])])[0] for s in (plain, batched)), atol=1e-5)

@@ -1,0 +1,119 @@
+"""The CPU's own frame against the plain one: the same codes, whatever the rows, and the same draws in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from engine import Sampling, Utterance
+from engine.checkpoint import load
+from engine.model import host_sampling, sampling
+from engine.model.host_sampling import NOISE_FRAMES
+from engine.model.prompt import build_prompt
+from engine.runtime.cpu_frame import CpuFrame
+from engine.runtime.plain_frame import PlainFrame
+from engine.runtime.row import Row
+from engine.runtime.runner import Runner
+from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+
+CPU = torch.device("cpu")
+CHECKPOINTS = {
+    "default": (TinyModel(), TinyCodec()),
+    "fast AR of another width, untied": (
+        TinyModel(fast_dim=48, fast_n_head=3, fast_n_local_heads=1, n_local_heads=1, tie_word_embeddings=False),
+        TinyCodec(num_codebooks=4),
+    ),
+    "two codebooks, all key heads": (TinyModel(n_local_heads=4, n_layer=5), TinyCodec(num_codebooks=2)),
+}
+HOW = (
+    Sampling(temperature=0.0),
+    Sampling(seed=3),
+    Sampling(seed=2**63 - 1, temperature=1.5, top_p=1.0, top_k=200),
+    Sampling(seed=7, temperature=1.0, top_p=0.5, top_k=2),
+)
+
+
+def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
+    """Frames of four rows with prompts of different lengths, the last two leaving early; operators of some frames."""
+    checkpoint = load(folder, CPU, CPU, torch.float32)
+    runner = Runner(checkpoint.model, len(HOW), 512)
+    assert isinstance(runner._frame, CpuFrame)
+    if plain:
+        runner._frame = PlainFrame(checkpoint.model, runner._cache, runner._slots)
+    rows = []
+    for slot, how in enumerate(HOW):
+        prompt = build_prompt(Utterance("word " * (3 * slot + 1), (), how), checkpoint.tokenizer, checkpoint.config)
+        rows.append(Row(prompt, how, count, lambda chunk: None, slot=slot))
+    while any(row.position < len(row.prompt) - 1 for row in rows):
+        runner.prefill([row for row in rows if row.position < len(row.prompt) - 1])
+    drawn = torch.full((count, len(rows), checkpoint.config.num_codebooks + 1), -1, dtype=torch.int16)
+    operators = []
+    for index in range(count):
+        speaking = tuple(rows[: 4 if index < count // 2 else 2])
+        drawn[index, : len(speaking)], operated = counted(lambda: runner.launch(speaking)._drawn)  # noqa: B023
+        operators.append(operated)
+    return drawn, operators
+
+
+def counted(work: Callable[[], Tensor]) -> tuple[Tensor, int]:
+    with Counter() as counter:
+        result = work()
+    return result, counter.count
+
+
+class Counter(TorchDispatchMode):
+    """Counts operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str, tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path, *CHECKPOINTS[name], seed=12)
+    count = 2 * NOISE_FRAMES + 3
+    expected, before = frames(folder, count, plain=True)
+    found, after = frames(folder, count, plain=False)
+    assert torch.equal(found, expected)
+    assert len(found[:, 1, 0].unique()) > 8, "the takes must vary for this test to mean anything"
+    assert 2 * sum(after) < sum(before)
+
+
+@pytest.mark.parametrize("size", [64, 300, 1024])
+def test_numpy_draws_what_torch_draws_equal_logits_too(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for trial in range(150):
+        logits = (rng.standard_normal(size) * rng.choice([0.5, 3, 10])).astype(np.float32)
+        if trial % 3 == 0:
+            logits = logits.round()  # many are equal
+        temperature, top_p = np.float32(rng.choice([0, 0.05, 0.8, 2])), np.float32(rng.choice([0, 0.3, 0.9, 1]))
+        top_k = int(rng.choice([1, 2, 30, 64, 2000]))
+        recent = rng.choice(np.argsort(-logits)[:12], sampling.REPEAT_WINDOW)
+        seed, frame = torch.tensor([trial]), torch.tensor([5])
+        noise = sampling.exponential_noise(seed, frame, 2, top_k)
+        torch_how = torch.tensor([temperature]), torch.tensor([top_p]), torch.tensor([top_k])
+        given = torch.from_numpy(logits)[None]
+        expected = sampling.draw(given, *torch_how, noise[:, 0])
+        assert host_sampling.draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
+        stop = size - 1
+        spoken = sampling.draw_semantic(given, *torch_how, noise, torch.from_numpy(recent)[None], stop)
+        found = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop)
+        assert found == int(spoken)
+
+
+def test_logits_that_are_not_numbers_are_no_end_of_everyone() -> None:
+    noise = np.ones(30, np.float32)
+    for logits in (np.full(64, np.nan, np.float32), np.array([1.0, np.nan, 2.0] * 20, np.float32)):
+        assert 0 <= host_sampling.draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)

@@ -1,0 +1,35 @@
+"""Memory that an engine took for a while is the system's again afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+ENCODE = """
+import asyncio
+from pathlib import Path
+import numpy as np
+from engine import Engine, EngineConfig
+
+def resident() -> int:  # MiB
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) // 1024
+
+async def encode() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, 6 * 44_100).astype(np.float32)
+    for seconds in (3, 5.5, 4.2, 6, 3.6):
+        await engine.encode_reference(noise[: round(seconds * 44_100)], 44_100, "Words.")
+
+engine = Engine.start(EngineConfig("assets/fry", device="cpu", threads=1))
+before = resident()
+asyncio.run(encode())
+engine.stop()
+print(before, resident())
+"""
+
+
+def test_encoding_clips_on_a_cpu_leaves_no_memory_behind() -> None:
+    done = subprocess.run([sys.executable, "-c", ENCODE], cwd=ROOT, check=True, capture_output=True, text=True)
+    before, after = map(int, done.stdout.split())
+    assert after < before + 150

@@ -1,0 +1,67 @@
+"""The spare slot, which fills batches up, takes one position of memory and changes nothing for those who speak."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoint import load
+from engine.config import TransformerSizes
+from engine.model.kv_cache import KVCache
+from engine.model.prompt import Prompt
+from engine.runtime import graphs
+from engine.runtime.row import Row
+from engine.runtime.runner import Runner
+from engine.types import Sampling
+from tests.engine.kernels.test_kernels import DEVICE, close
+from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+
+pytest.importorskip("engine.fused.frame")
+
+
+@pytest.fixture
+def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every batch is of the largest size."""
+    monkeypatch.setattr(graphs, "BATCH_SIZES", ())
+    if DEVICE == "cpu":
+        request.getfixturevalue("eager_graphs")
+
+
+@pytest.mark.parametrize("kernel_attention", [True, False])
+@pytest.mark.usefixtures("filled_up")
+def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_filled_up(
+    tmp_path: Path, kernel_attention: bool
+) -> None:
+    device = torch.device(DEVICE)
+    folder = write_checkpoint(
+        tmp_path, TinyModel(n_layer=2, fast_n_layer=1), TinyCodec(num_codebooks=3, semantic_codebook_size=60)
+    )
+    checkpoint = load(folder, device, device, torch.float32)
+    prompt = Prompt(np.arange(12), np.zeros((3, 12), np.int64), prefix=6)  # read in two turns
+    drawn, kept = [], []
+    for with_graphs in (False, True):
+        runner = Runner(checkpoint.model, 2, 64)
+        if with_graphs:
+            runner.use_graphs(kernel_attention, lambda done: None, alike=kernel_attention)
+        row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # slot 1 stays empty
+        while not runner.prefill([row]):
+            pass
+        drawn.append(np.stack([[codes for _, codes, _ in runner.launch((row,)).read()] for _ in range(3)]))
+        kept.append(torch.stack([runner._cache.keys[:, :2], runner._cache.values[:, :2]]))
+    assert np.array_equal(*drawn)
+    assert close(*kept)
+
+
+def test_it_takes_memory_for_one_position() -> None:
+    sizes = TransformerSizes(400, 3, 64, 4, 2, 16, 96, True, 1e6, 1e-6)
+    held = {
+        spare: KVCache(sizes, 4, 256, torch.device("cpu"), torch.bfloat16, spare).keys.untyped_storage().nbytes()
+        for spare in (False, True)
+    }
+    position = 2 * 16 * 2  # heads · head_dim · bytes, of one layer
+    assert held[False] == 3 * 4 * 256 * position
+    assert held[True] == held[False] + 3 * position + 255 * position  # the last are looked at but hold nothing
+    assert KVCache.nbytes(sizes, 4, 256, torch.bfloat16, spare=True) == 2 * held[True]
