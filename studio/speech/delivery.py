@@ -20,7 +20,8 @@ from studio.audio.formats import open_encoder
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.speech.performance import Sound
-from studio.takes.record import Take, Takes, TurnTime
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 
 Result = TypeVar("Result")
@@ -43,7 +44,7 @@ class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
     def __init__(
-        self, take: Take, takes: Takes, on_end: Callable[[Take], None], recording: Recording | None = None
+        self, take: Take, takes: RecentTakes, on_end: Callable[[Take], None], recording: Recording | None = None
     ) -> None:
         """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine import AudioChunk, Engine, EngineFull, Reference, Utterance
 from studio.errors import DegenerateSpeech
-from studio.speech.quality import Guard
+from studio.speech.quality import QualityCheck
 from studio.speech.text import Pause, Script, Words
 from studio.takes.record import TurnTime
 
@@ -111,11 +111,11 @@ class Performance:
         attempt = 0
         while True:
             heard: list[np.ndarray] = []
-            guard = Guard(words.text, self._engine.info.frame_rate)
+            quality = QualityCheck(words.text, self._engine.info.frame_rate)
             try:
                 async with aclosing(self._speak(words, number + attempt * RETRY_STEP)) as chunks:
                     async for chunk in chunks:
-                        guard.watch(chunk)
+                        quality.watch(chunk)
                         heard.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
                         yield chunk

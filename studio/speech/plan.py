@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from engine import Engine, Reference, Sampling, Utterance
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
-from studio.library.records import Scalar
+from studio.library.records import OWN_CLIP, RANDOM, Scalar
 from studio.speech.conversation import Part
 from studio.speech.dialogue import Turn, read_turns
-from studio.speech.request import OWN_CLIP, SpeechRequest
+from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
-from studio.voices.resolver import RANDOM, VoiceShelf
+from studio.voices.resolver import VoiceResolver
 
 References = tuple[Reference, ...]
 
@@ -50,24 +50,24 @@ class Plan:
         return ", ".join(dict.fromkeys(labels)) or self.own
 
 
-def plan_of(request: SpeechRequest, shelf: VoiceShelf) -> Plan:
+def plan_of(request: SpeechRequest, voices: VoiceResolver) -> Plan:
     """Blocking: milliseconds. Raises InvalidRequest for a text that cannot be spoken, UnknownVoice."""
-    voice = None if request.has_clip else shelf.find(request.voice)
+    voice = None if request.has_clip else voices.find(request.voice)
     own = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
     if request.cast is None:
         return Plan(voice, own, read_script(request.text, request.chunk_length))
     turns = read_turns(request.text, request.chunk_length)
-    return Plan(voice, own, roles=_cast(turns, request.cast, shelf))
+    return Plan(voice, own, roles=_cast(turns, request.cast, voices))
 
 
 class Casting:
     """Makes parts of one take; its voices' references are looked up, and if need be encoded, once."""
 
     def __init__(
-        self, shelf: VoiceShelf, engine: Engine, sampling: Callable[[dict[str, Scalar]], Sampling], own: Sampling
+        self, voices: VoiceResolver, engine: Engine, sampling: Callable[[dict[str, Scalar]], Sampling], own: Sampling
     ) -> None:
         """``sampling`` gives the request's for a voice's defaults; ``own`` is its own voice's, with the seed."""
-        self._shelf, self._engine, self._sampling, self._own = shelf, engine, sampling, own
+        self._voices, self._engine, self._sampling, self._own = voices, engine, sampling, own
 
     async def parts(self, roles: Sequence[Role], own: tuple[str, Callable[[], Awaitable[References]]]) -> list[Part]:
         """The turns as the engine takes them; ``own`` is the label and the references of the request's own voice.
@@ -80,7 +80,7 @@ class Casting:
             named, voice = role.turn.speaker is not None, role.voice
             label = role.label if named else own[0]
             if label not in known:
-                known[label] = () if voice is None else await self._shelf.references(self._engine, voice)
+                known[label] = () if voice is None else await self._voices.references(self._engine, voice)
                 known[label] = known[label] if named else await own[1]()
             wanted = self._sampling(voice.defaults if voice else {}) if named else self._own
             sampling = replace(wanted, seed=self._own.seed)
@@ -89,27 +89,27 @@ class Casting:
         return parts
 
 
-def _cast(turns: Sequence[Turn], cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
+def _cast(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver) -> tuple[Role, ...]:
     """The turns with their voices: by the cast, else a voice of the speaker's own name.
 
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
     """
-    voices = {_fold(name): voice for name, voice in cast.items()}
+    wanted = {_fold(name): voice for name, voice in cast.items()}
     found: dict[str, Voice | None] = {}
     roles = []
     for turn in turns:
         name = _fold(turn.speaker or "")
         if turn.speaker is not None and name not in found:
-            found[name] = _voice_of(turn, voices.get(name), shelf)
+            found[name] = _voice_of(turn, wanted.get(name), voices)
         roles.append(Role(turn, found.get(name)))
     return tuple(roles)
 
 
-def _voice_of(turn: Turn, wanted: str | None, shelf: VoiceShelf) -> Voice | None:
+def _voice_of(turn: Turn, wanted: str | None, voices: VoiceResolver) -> Voice | None:
     if wanted is not None:
-        return shelf.find(wanted)
+        return voices.find(wanted)
     try:
-        return shelf.find(turn.speaker)
+        return voices.find(turn.speaker)
     except UnknownVoice:
         raise InvalidRequest(
             f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "

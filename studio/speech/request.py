@@ -26,8 +26,6 @@ MAX_CLIP_TEXT = 2000
 DEFAULT_FRAMES = 2048
 """Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
-OWN_CLIP = "clip"
-"""The voice's id when the request brought its own clip."""
 PAGE = "page"
 """The caller of requests that come from this process itself."""
 

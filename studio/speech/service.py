@@ -1,4 +1,4 @@
-"""The one door to speech, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
+"""The service that speaks, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from studio.speech.plan import Casting, plan_of
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.take_record import described
 from studio.takes.history import History
-from studio.takes.record import Take, Takes
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
 from studio.takes.recorder import Describe, Recorder, Retention
 from studio.voices.fetch import Fetcher
 from studio.voices.recogniser import Transcriber
 from studio.voices.references import References
-from studio.voices.resolver import Progress, VoiceShelf
+from studio.voices.resolver import Progress, VoiceResolver
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +69,12 @@ class Speech:
 
 
 class SpeechService:
-    """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
+    """Speaks requests with the host's engine in the library's voices. Used from one event loop."""
 
     def __init__(
         self,
         host: EngineHost,
-        voices: VoiceShelf,
+        voices: VoiceResolver,
         limits: Limits | None = None,
         retention: Retention | None = None,
         fetcher: Fetcher | None = None,
@@ -83,8 +84,8 @@ class SpeechService:
         self.transcriber = transcriber or Transcriber()
         self.host = host
         self.voices = voices
-        self.takes = Takes()
-        self._parts = Takes()  # of projects, which nobody lists
+        self.takes = RecentTakes()
+        self._parts = RecentTakes()  # of projects, which nobody lists
         self.warming = Watch("warming")
         self.background: list[Watch] = []
         """How the work goes that nobody waits for."""

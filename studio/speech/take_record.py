@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 from engine import Sampling
 from studio.library import StoredTake, Voice
+from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.plan import Role
-from studio.speech.request import OWN_CLIP, SpeechRequest
+from studio.speech.request import SpeechRequest
 from studio.takes.record import Take
-from studio.voices.resolver import RANDOM
 
 
 def described(

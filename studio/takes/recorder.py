@@ -46,7 +46,7 @@ class Retention:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Job:
+class _Ended:
     take: StoredTake
     sound: list[bytes] = field(repr=False)
     size: int
@@ -64,7 +64,7 @@ class Recorder:
         self._count = count
         self.watch = Watch("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
         self._pending: dict[str, Future[None]] = {}
         self._held = 0
         self._lock = threading.Lock()
@@ -102,7 +102,7 @@ class Recorder:
 
     def put(self, take: StoredTake, sound: list[bytes], size: int) -> None:
         """Have a take written; never blocks."""
-        job = _Job(take, sound, size)
+        job = _Ended(take, sound, size)
         with self._lock:
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
@@ -158,7 +158,7 @@ class Recorder:
                 job.done.set_result(None)
             self.check()
 
-    def _write(self, job: _Job) -> None:
+    def _write(self, job: _Ended) -> None:
         outcome: Outcome = "lost"
         with self.watch.guarded("a take could not be kept"):
             header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""

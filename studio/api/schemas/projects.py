@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Whole
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.errors import InvalidDocument
 from studio.library.projects.records import Part, PartTake, Project, ProjectSettings
 from studio.library.projects.repository import MAX_PAUSE, PartChanges
-from studio.projects.documents import Document, InvalidDocument, Passage
+from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
 from studio.projects.timeline import Placed, Timeline
 

@@ -140,7 +140,7 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ClaimedPart:
     """A part that the worker has claimed."""
 
     project_id: str

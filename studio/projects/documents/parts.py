@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from studio.projects.documents.passages import Document, InvalidDocument, Passage
+from studio.errors import InvalidDocument
+from studio.projects.documents.passages import Document, Passage
 from studio.speech.dialogue import turns_of
 from studio.speech.text import split_text
 
