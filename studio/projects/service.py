@@ -12,6 +12,7 @@ from studio.projects.documents import Document, into_parts
 from studio.projects.documents.parts import PART_BYTES
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.worker import ProjectWorker
+from studio.speech.dialogue import fold_speaker
 from studio.voices.resolver import VoiceResolver
 
 
@@ -42,10 +43,10 @@ class ProjectService:
         """
         settings = settings or ProjectSettings()
         self._check_voices(settings.voice, *(cast or {}).values())
-        known: dict[str, str | None] = {_fold(name): voice for name, voice in (cast or {}).items()}
+        known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in (cast or {}).items()}
 
         def voice_of(name: str) -> str | None:
-            folded = _fold(name)
+            folded = fold_speaker(name)
             if folded not in known:
                 known[folded] = name if self.library.voices.exists(name) else None
             return known[folded]
@@ -122,7 +123,3 @@ class ProjectService:
                 "partial",
             )
         return timeline
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())

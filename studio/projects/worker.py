@@ -16,7 +16,7 @@ import anyio
 from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
-from studio.audio.encode import WAV_HEADER, whole_wav
+from studio.audio.encode import wav_samples, whole_wav
 from studio.background import Watch
 from studio.errors import (
     Cancelled,
@@ -201,7 +201,7 @@ class ProjectWorker:
 
     async def _keep(self, part: ClaimedPart, speech: Speech, wav: bytes, seconds: float) -> Note:
         """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
-        samples = (len(wav) - WAV_HEADER) // 2
+        samples = wav_samples(len(wav))
         take = PartTake(
             id=f"ptake_{secrets.token_hex(12)}",
             part_id=part.part_id,

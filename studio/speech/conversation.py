@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine import Engine, Reference, Utterance
-from studio.speech.performance import MAX_SEED, Performance, Sound
+from studio.speech.performance import Performance, Sound, next_sound
+from studio.speech.request import MAX_SEED
 from studio.speech.text import Script
 from studio.takes.record import TurnTime
 
@@ -141,7 +142,7 @@ class _Begun:
 
     def __init__(self, sounds: AsyncGenerator[Sound, None]) -> None:
         self._sounds = sounds
-        self._first: asyncio.Task[Sound | None] | None = asyncio.ensure_future(_next(sounds))
+        self._first: asyncio.Task[Sound | None] | None = asyncio.ensure_future(next_sound(sounds))
 
     def __aiter__(self) -> _Begun:
         return self
@@ -149,7 +150,7 @@ class _Begun:
     async def __anext__(self) -> Sound:
         task, self._first = self._first, None
         try:
-            sound = await (task or _next(self._sounds))
+            sound = await (task or next_sound(self._sounds))
         except asyncio.CancelledError:
             self._first = task
             raise
@@ -163,7 +164,3 @@ class _Begun:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(self._first, return_exceptions=True)
         await self._sounds.aclose()
-
-
-async def _next(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    return await anext(sounds, None)

@@ -10,7 +10,7 @@ from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM, Scalar
 from studio.speech.conversation import Part
-from studio.speech.dialogue import Turn, read_turns
+from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
 from studio.voices.resolver import VoiceResolver
@@ -94,11 +94,11 @@ def _cast(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver)
 
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
     """
-    wanted = {_fold(name): voice for name, voice in cast.items()}
+    wanted = {fold_speaker(name): voice for name, voice in cast.items()}
     found: dict[str, Voice | None] = {}
     roles = []
     for turn in turns:
-        name = _fold(turn.speaker or "")
+        name = fold_speaker(turn.speaker or "")
         if turn.speaker is not None and name not in found:
             found[name] = _voice_of(turn, wanted.get(name), voices)
         roles.append(Role(turn, found.get(name)))
@@ -117,7 +117,3 @@ def _voice_of(turn: Turn, wanted: str | None, voices: VoiceResolver) -> Voice | 
             "cast",
             "unknown_speaker",
         ) from None
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())

@@ -23,6 +23,8 @@ MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
 """The largest budget of frames that a request may ask for."""
 MAX_CLIP_TEXT = 2000
+MAX_SEED = 2**63 - 1
+MAX_TOP_K = 1024
 DEFAULT_FRAMES = 2048
 """Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()

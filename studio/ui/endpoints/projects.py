@@ -10,8 +10,7 @@ from anyio import to_thread
 
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidRequest, StudioError
-from studio.library.projects.records import Project, ProjectSettings
-from studio.library.projects.repository import MAX_PAUSE
+from studio.library.projects.records import MAX_PAUSE, Project, ProjectSettings
 from studio.projects.documents import Document, Passage, kind_of, read_document
 from studio.projects.service import ProjectService
 from studio.speech.request import PAGE
