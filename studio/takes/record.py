@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
+
+from studio.library import StoredTake
 
 TakeState = Literal["waiting", "speaking", "finished", "cancelled", "failed"]
 
@@ -73,6 +75,20 @@ class Take:
             "frames": self.frames,
             "error": self.error,
         } | ({"turns": [_turn(turn) for turn in self.turns]} if self.turns else {})
+
+
+def ended(draft: StoredTake, take: Take) -> StoredTake:
+    """What the library keeps of a take that has ended; ``draft`` is what was known of it when it began."""
+    timings = {name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "audio_s")}
+    return replace(
+        draft,
+        state=take.state,
+        finish_reason=take.finish_reason,
+        error=take.error,
+        timings=timings | ({"turns": [asdict(turn) for turn in take.turns]} if take.turns else {}),
+        frames=take.frames,
+        seconds=take.audio_s,
+    )
 
 
 def _turn(turn: TurnTime) -> dict[str, object]:
