@@ -29,14 +29,14 @@ from studio.voices.fetch import Fetcher
 from studio.speech.host import EngineHost, Reporter, StartEngine
 from studio.library import Backup, Library
 from studio.speech.limits import Limits
-from studio.projects.worker import Producer
-from studio.projects.service import ProjectDesk
+from studio.projects.worker import ProjectWorker
+from studio.projects.service import ProjectService
 from studio.voices.recogniser import Transcriber
 from studio.takes.recorder import Retention
 from studio.settings import Settings, SettingsError
 from studio.speech.service import SpeechService
 from studio.terminal import Terminal
-from studio.voices.resolver import VoiceShelf
+from studio.voices.resolver import VoiceResolver
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -88,13 +88,13 @@ def create_app(
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
     transcriber = Transcriber(settings.transcriber)
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    voices = VoiceShelf(library, read_aliases(Path(settings.voices)))
+    voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher, transcriber)
-    producer = Producer(service, settings.project_rows)
-    desk = ProjectDesk(library, producer, service.voices)
-    is_full = settings.profile == "full"  # where a GPU is lent for a call, nothing speaks in the background
+    worker = ProjectWorker(service, settings.project_rows)
+    projects = ProjectService(library, worker, service.voices)
+    is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
     jobs = [(library.watch, library.clear_away)]
-    jobs += [(service.warming, service.warm_voices), (producer.watch, producer.run)] if is_full else []
+    jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if is_full else []
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
 
@@ -120,12 +120,12 @@ def create_app(
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service, app.state.desk, app.state.at_end = service, desk, at_end
-    install_api(app, service, settings, desk)
+    app.state.service, app.state.projects, app.state.at_end = service, projects, at_end
+    install_api(app, service, settings, projects)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
-        mount_page(app, service, settings, desk)
+        mount_page(app, service, settings, projects)
     return app
 
 
@@ -222,7 +222,7 @@ def _why(error: OSError) -> str:
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:
-    """Serve on a host that lends a GPU to Gradio's requests, for one call each; Gradio launches the page itself."""
+    """Serve on ZeroGPU, where each of Gradio's requests has a GPU for one call; Gradio launches the page itself."""
     import spaces
 
     def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
@@ -248,7 +248,7 @@ async def _launch_until_stopped(app: FastAPI, settings: Settings) -> None:
     async with app.router.lifespan_context(app):
         service = app.state.service
         await service.host.ready()
-        page = launch_page(app, service, settings, app.state.desk)
+        page = launch_page(app, service, settings, app.state.projects)
         await stopped.wait()
         page.close(verbose=False)
 

@@ -29,7 +29,7 @@ from studio.speech.host import EngineHost
 from studio.speech.request import SpeechRequest
 from studio.speech.service import SpeechService
 from studio.voices.intake import take_in
-from studio.voices.resolver import VoiceShelf
+from studio.voices.resolver import VoiceResolver
 
 REPEATS = 21
 VOICES = Path(__file__).resolve().parent.parent / "assets" / "fry" / "voices"
@@ -164,7 +164,7 @@ async def studio(library: Library, model: str) -> AsyncIterator[SpeechService]:
     host.start()
     engine = await host.ready()
     try:
-        yield SpeechService(host, VoiceShelf(library))
+        yield SpeechService(host, VoiceResolver(library))
     finally:
         engine.stop()
 

@@ -1,1 +1,1 @@
-"""The voice studio: settings, one speech door, the HTTP API and the page, on the engine's public names."""
+"""The voice studio: settings, one service that speaks, the HTTP API and the page, on the engine's public names."""

@@ -6,6 +6,7 @@ StudioError
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── InvalidClip      a reference clip that cannot be used
+│   ├── InvalidDocument  a document that cannot be read
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
 ├── Changed              somebody else changed it since it was read
@@ -54,6 +55,10 @@ class NotFound(StudioError):
 
 class InvalidPack(InvalidRequest):
     code = "invalid_pack"
+
+
+class InvalidDocument(InvalidRequest):
+    code = "invalid_document"
 
 
 class NameTaken(InvalidRequest):

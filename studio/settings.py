@@ -133,7 +133,7 @@ class Settings:
     send_timeout: int = 60
     """Seconds after which a listener who takes no more bytes is let go."""
     profile: str = "full"
-    """full: engine, page and API for many at once; zero: for ZeroGPU, where a GPU is lent for one call."""
+    """full: engine, page and API for many at once; zero: for ZeroGPU, which gives a GPU for one call."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:

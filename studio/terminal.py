@@ -29,8 +29,8 @@ class Terminal:
             self._say(f"{fraction:4.0%}  {doing}")
 
     def ready(self, info: EngineInfo) -> None:
-        door = f"Open {self._settings.address} or try:" if self._settings.page else "Try:"
-        self._say(f"Ready on {info.device} ({info.dtype}). {door}")
+        hint = f"Open {self._settings.address} or try:" if self._settings.page else "Try:"
+        self._say(f"Ready on {info.device} ({info.dtype}). {hint}")
         self._say(curl_line(self._settings.address))
 
     def failed(self, reason: str) -> None:

@@ -14,7 +14,7 @@ from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.models import listing_routes
-from studio.api.routes.openai_voices import AudioVoices
+from studio.api.routes.openai_voices import OpenAIVoiceRoutes
 from studio.api.routes.project_files import ProjectFiles
 from studio.api.routes.projects import ProjectRoutes
 from studio.api.routes.queue import request_routes
@@ -22,13 +22,13 @@ from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
-from studio.api.routes.voices import LibraryRoutes
-from studio.projects.service import ProjectDesk
+from studio.api.routes.voices import VoiceRoutes
+from studio.projects.service import ProjectService
 from studio.settings import Settings
 from studio.speech.service import SpeechService
 
 
-def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
+def install_api(app: FastAPI, service: SpeechService, settings: Settings, projects: ProjectService) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     install_errors(app)
     install_document(app, bool(settings.api_keys))
@@ -39,10 +39,10 @@ def install_api(app: FastAPI, service: SpeechService, settings: Settings, desk: 
         request_routes(service),
         TakeRoutes(service).router(),
         listing_routes(service),
-        AudioVoices(service).router(),
-        LibraryRoutes(service).router(),
-        ProjectRoutes(desk).router(),
-        ProjectFiles(desk).router(),
+        OpenAIVoiceRoutes(service).router(),
+        VoiceRoutes(service).router(),
+        ProjectRoutes(projects).router(),
+        ProjectFiles(projects).router(),
         system_routes(service),
         about_routes(service, settings),
     ]

@@ -81,7 +81,12 @@ class WavEncoder:
 
 def whole_wav(wav: bytes, sample_rate: int) -> bytes:
     """A WAV that was written while its length was not known, with the sizes that it came to have."""
-    return wav_header(sample_rate, (len(wav) - WAV_HEADER) // 2) + wav[WAV_HEADER:]
+    return wav_header(sample_rate, wav_samples(len(wav))) + wav[WAV_HEADER:]
+
+
+def wav_samples(size: int) -> int:
+    """How many 16-bit mono samples a WAV of so many bytes has."""
+    return (size - WAV_HEADER) // 2
 
 
 def wav_header(sample_rate: int, samples: int | None) -> bytes:

@@ -9,6 +9,12 @@ from typing import Any
 Scalar = str | int | float | bool | None
 
 
+RANDOM = "random"
+"""The voice of a take that the seed alone decides."""
+OWN_CLIP = "clip"
+"""The voice of a take whose request brought a clip of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """How a clip is used: a span of it, a gain, one of its channels. The clip itself is kept untouched."""

@@ -1,4 +1,4 @@
-"""A timeline as one file, read from the disk take by take: WAV with any byte at once, others while they are encoded."""
+"""A timeline concatenated into one file, take by take: WAV with any byte at once, others while they are encoded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ M4B_BITS = 64_000
 FORMATS = {name: kind for name, kind in MEDIA_TYPES.items() if name in ("wav", "mp3", "flac", "opus")} | {M4B: M4B_TYPE}
 
 
-class Stitched:
+class Concatenation:
     """The 16-bit samples of a timeline as one row of bytes."""
 
     def __init__(self, timeline: Timeline, files: AudioFiles) -> None:
@@ -57,12 +57,12 @@ class Stitched:
                     yield data
 
 
-class StitchedWav:
+class ConcatenatedWav:
     """The same as a WAV file, any part of which can be read."""
 
     def __init__(self, timeline: Timeline, files: AudioFiles) -> None:
         """Raises InvalidRequest for more than a WAV can count."""
-        self._sound = Stitched(timeline, files)
+        self._sound = Concatenation(timeline, files)
         if self._sound.size > MAX_WAV:
             raise InvalidRequest("this is longer than a WAV file can be (13 hours): take flac, mp3 or m4b", "format")
         self._header = wav_header(timeline.sample_rate, timeline.samples)
@@ -78,7 +78,7 @@ class StitchedWav:
 def encoded(timeline: Timeline, files: AudioFiles, name: str) -> Iterator[bytes]:
     """The whole in a compressed format, while it is encoded. Raises InvalidRequest for a format there is not."""
     encoder = open_encoder(name, timeline.sample_rate, None, timeline.samples)
-    for data in Stitched(timeline, files).read():
+    for data in Concatenation(timeline, files).read():
         if piece := encoder.write(_floats(data)):
             yield piece
     yield encoder.finish()
@@ -98,7 +98,7 @@ def write_m4b(timeline: Timeline, files: AudioFiles, title: str, folder: Path) -
         if timeline.chapters:
             file.set_chapters([_chapter(number, each, timeline) for number, each in enumerate(timeline.chapters)])
         at = 0
-        for data in Stitched(timeline, files).read():
+        for data in Concatenation(timeline, files).read():
             frame = av.AudioFrame.from_ndarray(_floats(data)[None], format="fltp", layout="mono")
             frame.sample_rate, frame.pts = timeline.sample_rate, at
             at += frame.samples

@@ -1,4 +1,4 @@
-"""The one door to projects, for page, API and clients alike: documents in, parts asked for, and the whole as files."""
+"""What owners do with their projects, from page, API and clients alike: documents in, a timeline out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from studio.library.projects.repository import PartChanges, Which
 from studio.projects.documents import Document, into_parts
 from studio.projects.documents.parts import PART_BYTES
 from studio.projects.timeline import Timeline, lay_out
-from studio.projects.worker import Producer
-from studio.voices.resolver import VoiceShelf
+from studio.projects.worker import ProjectWorker
+from studio.speech.dialogue import fold_speaker
+from studio.voices.resolver import VoiceResolver
 
 
-class ProjectDesk:
+class ProjectService:
     """What owners do with their projects; ``sees`` is as for Projects. Calls block for milliseconds, on any thread."""
 
-    def __init__(self, library: Library, producer: Producer, voices: VoiceShelf) -> None:
+    def __init__(self, library: Library, worker: ProjectWorker, voices: VoiceResolver) -> None:
         self.library = library
         self._voices = voices
         self._projects = library.projects
-        self._producer = producer
+        self._worker = worker
 
     def create(
         self,
@@ -42,10 +43,10 @@ class ProjectDesk:
         """
         settings = settings or ProjectSettings()
         self._check_voices(settings.voice, *(cast or {}).values())
-        known: dict[str, str | None] = {_fold(name): voice for name, voice in (cast or {}).items()}
+        known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in (cast or {}).items()}
 
         def voice_of(name: str) -> str | None:
-            folded = _fold(name)
+            folded = fold_speaker(name)
             if folded not in known:
                 known[folded] = name if self.library.voices.exists(name) else None
             return known[folded]
@@ -85,31 +86,31 @@ class ProjectDesk:
     def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
         """Raises NotFound."""
         project = self._projects.ask(project_id, sees, which)
-        self._producer.wake()
+        self._worker.wake()
         return project
 
     def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
         """Raises NotFound."""
         project = self._projects.pause(project_id, sees, paused)
-        self._producer.wake()
+        self._worker.wake()
         return project
 
     def cancel(self, project_id: str, sees: str | None) -> Project:
         """Forget what is not spoken yet, end what is being spoken. Raises NotFound."""
         project = self._projects.cancel(project_id, sees)
-        self._producer.stop_project(project_id)
+        self._worker.stop_project(project_id)
         return project
 
     def delete(self, project_id: str, sees: str | None) -> None:
         """Raises NotFound."""
         self._projects.delete(project_id, sees)
-        self._producer.stop_project(project_id)
+        self._worker.stop_project(project_id)
 
     def seconds_left(self, project: Project) -> float | None:
         """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
         if project.state != "running" or project.pace is None:
             return None
-        return project.characters_left * project.pace / max(1, self._producer.at_once)
+        return project.characters_left * project.pace / max(1, self._worker.at_once)
 
     def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
         """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
@@ -122,7 +123,3 @@ class ProjectDesk:
                 "partial",
             )
         return timeline
-
-
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())

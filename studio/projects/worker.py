@@ -16,7 +16,7 @@ import anyio
 from anyio import to_thread
 
 from engine import EngineError, EngineFull, EngineStopped
-from studio.audio.encode import WAV_HEADER, whole_wav
+from studio.audio.encode import wav_samples, whole_wav
 from studio.background import Watch
 from studio.errors import (
     Cancelled,
@@ -28,7 +28,7 @@ from studio.errors import (
     TooManyRequests,
     Unavailable,
 )
-from studio.library.projects.records import Job, PartTake
+from studio.library.projects.records import ClaimedPart, PartTake
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
 
@@ -48,8 +48,8 @@ Note = Callable[[], None]
 """Writes what became of a part into the library."""
 
 
-class Producer:
-    """The one worker of a library's projects. Made anywhere; `run` in the event loop of the speech door."""
+class ProjectWorker:
+    """The one worker of a library's projects. Made anywhere; `run` in the event loop of the SpeechService."""
 
     def __init__(self, service: SpeechService, rows: int | None = None) -> None:
         """``rows``: so many parts at once at most, 0 none; None is half of the engine's places."""
@@ -58,7 +58,7 @@ class Producer:
         self._work = service.voices.library.project_work
         self._wake = asyncio.Event()
         self.watch = Watch("projects")
-        self._speaking: dict[asyncio.Task[None], Job] = {}
+        self._speaking: dict[asyncio.Task[None], ClaimedPart] = {}
         self._is_unsettled = False
         """Whether a part may be said to be spoken that is not, because what became of it could not be noted."""
         self._pause, self._not_before = AGAIN_SECONDS, 0.0
@@ -111,25 +111,25 @@ class Producer:
                     return math.inf
                 if not self._has_place():
                     return LOOK_SECONDS
-                job = await to_thread.run_sync(self._work.claim)
+                part = await to_thread.run_sync(self._work.claim)
             except (NotReady, Unavailable):
                 return AGAIN_SECONDS
             except (sqlite3.Error, OSError) as error:
                 self.watch.went_wrong("the library cannot be used for projects", error)
                 return AGAIN_SECONDS
-            if job is None:
+            if part is None:
                 if not self._speaking:
                     self._all_well()
                 return math.inf
-            task = asyncio.create_task(self._speak(job))
-            self._speaking[task] = job
+            task = asyncio.create_task(self._speak(part))
+            self._speaking[task] = part
             task.add_done_callback(self._ended)
 
     async def _settle(self) -> None:
         """Put back in line what is said to be spoken and is not. Raises LibraryUnavailable."""
         self._is_unsettled = False
         try:
-            await to_thread.run_sync(self._work.recover, [job.part_id for job in self._speaking.values()])
+            await to_thread.run_sync(self._work.recover, [part.part_id for part in self._speaking.values()])
         except BaseException:
             self._is_unsettled = True
             raise
@@ -160,61 +160,63 @@ class Producer:
         self.watch.went_well()
         self._pause, self._not_before = AGAIN_SECONDS, 0.0
 
-    async def _speak(self, job: Job) -> None:
+    async def _speak(self, part: ClaimedPart) -> None:
         """Speak a part and note what became of it."""
         try:
-            note = await self._attempt(job)
+            note = await self._attempt(part)
         except Exception as error:
-            await to_thread.run_sync(self._work.failed, job, f"an error of the studio: {type(error).__name__}: {error}")
+            await to_thread.run_sync(
+                self._work.failed, part, f"an error of the studio: {type(error).__name__}: {error}"
+            )
             raise
         await to_thread.run_sync(note)
 
-    async def _attempt(self, job: Job) -> Note:
+    async def _attempt(self, part: ClaimedPart) -> Note:
         """Speak a part; what is to be noted of it."""
-        settings, begun = job.settings, time.perf_counter()
+        settings, begun = part.settings, time.perf_counter()
         try:
             request = SpeechRequest(
-                text=job.text,
-                voice=job.voice or settings.voice,
+                text=part.text,
+                voice=part.voice or settings.voice,
                 format="wav",
-                seed=job.seed,
+                seed=part.seed,
                 temperature=settings.temperature,
                 top_p=settings.top_p,
                 top_k=settings.top_k,
                 speed=settings.speed,
             )
-            origin = Origin(f"{job.project_id}.{secrets.token_hex(6)}", job.owner, patient=True, background=True)
+            origin = Origin(f"{part.project_id}.{secrets.token_hex(6)}", part.owner, patient=True, background=True)
             speech = await self._service.speak(request, origin)
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
         except NOT_ITS_FAULT as error:
-            log.info("a part of %s waits: %s", job.project_id, error)
+            log.info("a part of %s waits: %s", part.project_id, error)
             await asyncio.sleep(AGAIN_SECONDS)
-            return partial(self._work.release, job)
+            return partial(self._work.release, part)
         except Cancelled:
-            return partial(self._work.dropped, job)
+            return partial(self._work.dropped, part)
         except (StudioError, EngineError) as error:
-            return partial(self._work.failed, job, str(error))
-        return await self._keep(job, speech, wav, time.perf_counter() - begun)
+            return partial(self._work.failed, part, str(error))
+        return await self._keep(part, speech, wav, time.perf_counter() - begun)
 
-    async def _keep(self, job: Job, speech: Speech, wav: bytes, seconds: float) -> Note:
+    async def _keep(self, part: ClaimedPart, speech: Speech, wav: bytes, seconds: float) -> Note:
         """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
-        samples = (len(wav) - WAV_HEADER) // 2
+        samples = wav_samples(len(wav))
         take = PartTake(
             id=f"ptake_{secrets.token_hex(12)}",
-            part_id=job.part_id,
+            part_id=part.part_id,
             created=time.time(),
-            recipe=job.recipe,
+            recipe=part.recipe,
             voice=speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}",
             seed=speech.seed,
             finish_reason=speech.take.finish_reason,
             audio="",
             samples=samples,
             sample_rate=speech.sample_rate,
-            characters=len(job.text),
+            characters=len(part.text),
             work_s=seconds,
         )
-        keep = partial(self._work.done, job, take, whole_wav(wav, speech.sample_rate))
+        keep = partial(self._work.done, part, take, whole_wav(wav, speech.sample_rate))
         try:
             try:
                 await to_thread.run_sync(keep)
@@ -222,7 +224,7 @@ class Producer:
                 await to_thread.run_sync(keep)
         except (sqlite3.Error, OSError) as error:
             self._hold_off("the sound of a part could not be kept", error)
-            return partial(self._work.release, job, f"the sound could not be kept: {error}")
+            return partial(self._work.release, part, f"the sound could not be kept: {error}")
         self._all_well()
         return _nothing
 

@@ -1,4 +1,4 @@
-"""All parts of a project as one zip, written while it is sent: a WAV for each, and a table that lists them."""
+"""A project as a zip export, written while it is sent: a WAV for each part, and a table that lists them."""
 
 from __future__ import annotations
 

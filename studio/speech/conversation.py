@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from engine import Engine, Reference, Utterance
-from studio.speech.performance import MAX_SEED, Performance, Sound
-from studio.speech.text import Script
+from studio.speech.performance import Performance, Sound, next_sound
+from studio.speech.plan import Plan
+from studio.speech.request import MAX_SEED
 from studio.takes.record import TurnTime
 
 TURN_STEP = 1009
@@ -22,36 +23,32 @@ HEAD_START = 1.2
 LETTERS_A_SECOND = 15
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Part:
-    """One turn as the engine takes it."""
-
-    speaker: str
-    voice: str
-    """What tells voices apart; turns of one voice hear each other."""
-    script: Script
-    utterance: Utterance
-    """The text, the voice's references, and the sampling of the whole take: each turn's seed follows from it."""
-
-
 class Conversation:
-    """Turn after turn through the engine. Iterate `sounds` once; leaving the iteration frees the rows."""
+    """Part after part of a plan through the engine. Iterate `sounds` once; leaving the iteration frees the rows."""
 
     def __init__(
         self,
         engine: Engine,
-        parts: Sequence[Part],
-        gap: float,
-        budget: int | None = None,
+        plan: Plan,
+        references: Mapping[str, tuple[Reference, ...]],
+        history: list[Reference] | None = None,
         patient: bool = False,
     ) -> None:
-        """``gap``: seconds of silence between turns; ``budget``: frames of all turns together, None: no end."""
+        """``references`` are those of each voice, by its label.
+
+        ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
+        one waits when the line is full.
+        """
         self._engine = engine
-        self._parts = parts
-        self._gap = np.zeros(round(gap * engine.info.sample_rate), np.float32)
-        self._budget = budget
+        self._parts = plan.parts
+        self._references = references
+        self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
+        self._budget = plan.budget
         self._patient = patient
-        self._said: dict[str, list[Reference]] = {part.voice: [] for part in parts}
+        self._said: dict[str, list[Reference]] = {part.label: [] for part in plan.parts}
+        if history is not None:
+            self._said[plan.parts[0].label] = history
+        self._is_dialogue = plan.is_dialogue
         self._samples = 0
         self._waited = self._worked = 0.0
         self._before = 0.0, 0.0
@@ -60,7 +57,7 @@ class Conversation:
         self._first_sound: float | None = None
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
-        """Piece by piece, while it is made, with the times of the turns so far; as Performance.sounds does."""
+        """Piece by piece, while it is made; of a dialogue with the times of the turns so far. As Performance.sounds."""
         begun: _Begun | None = None
         try:
             for number in range(len(self._parts)):
@@ -79,15 +76,14 @@ class Conversation:
 
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]
-        sampling = part.utterance.sampling
-        seed = (sampling.seed + number * TURN_STEP) % (MAX_SEED + 1)
-        utterance = replace(part.utterance, sampling=replace(sampling, seed=seed))
+        sampling = replace(part.sampling, seed=self._seed(number))
+        utterance = Utterance(part.text, self._references[part.label], sampling)
         return Performance(
             self._engine,
             part.script,
             utterance,
             self._budget,
-            self._said[part.voice],
+            self._said[part.label],
             self._patient or number > 0,  # what was begun is not broken off because the line is full
         ).sounds()
 
@@ -110,15 +106,20 @@ class Conversation:
         self._cut |= sound.finish_reason == "length"
         ends = sound.finish_reason is not None and number == len(self._parts) - 1
         reason = ("length" if self._cut else "stop") if ends else None
-        return Sound(pcm, sound.frames, self._waited, self._worked, reason, self._turns)
+        return Sound(pcm, sound.frames, self._waited, self._worked, reason, self._told())
 
     def _begin_turn(self, number: int, at: int) -> None:
         part, start = self._parts[number], at / self._engine.info.sample_rate
-        seed = (part.utterance.sampling.seed + number * TURN_STEP) % (MAX_SEED + 1)
-        self._turns = (*self._turns, TurnTime(part.speaker, part.voice, seed, start, start))
+        self._turns = (*self._turns, TurnTime(part.speaker or "", part.label, self._seed(number), start, start))
 
     def _ending(self, reason: str) -> Sound:
-        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._turns)
+        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._told())
+
+    def _told(self) -> tuple[TurnTime, ...]:
+        return self._turns if self._is_dialogue else ()
+
+    def _seed(self, number: int) -> int:
+        return (self._parts[number].sampling.seed + number * TURN_STEP) % (MAX_SEED + 1)
 
     def _is_due(self, number: int) -> bool:
         """Whether the next turn must begin beside this one, because what is there and to come will not last.
@@ -128,11 +129,11 @@ class Conversation:
         if number + 1 == len(self._parts) or self._budget is not None or self._first_sound is None:
             return False
         this, following = self._parts[number], self._parts[number + 1]
-        if this.voice == following.voice:
+        if this.label == following.label:
             return False
         made = self._samples / self._engine.info.sample_rate
         lead = made - (time.perf_counter() - self._first_sound)
-        to_come = len(this.utterance.text) / LETTERS_A_SECOND - (made - self._turns[-1].start_s)
+        to_come = len(this.text) / LETTERS_A_SECOND - (made - self._turns[-1].start_s)
         return lead + max(to_come, 0.0) + len(self._gap) / self._engine.info.sample_rate < HEAD_START
 
 
@@ -141,7 +142,7 @@ class _Begun:
 
     def __init__(self, sounds: AsyncGenerator[Sound, None]) -> None:
         self._sounds = sounds
-        self._first: asyncio.Task[Sound | None] | None = asyncio.ensure_future(_next(sounds))
+        self._first: asyncio.Task[Sound | None] | None = asyncio.ensure_future(next_sound(sounds))
 
     def __aiter__(self) -> _Begun:
         return self
@@ -149,7 +150,7 @@ class _Begun:
     async def __anext__(self) -> Sound:
         task, self._first = self._first, None
         try:
-            sound = await (task or _next(self._sounds))
+            sound = await (task or next_sound(self._sounds))
         except asyncio.CancelledError:
             self._first = task
             raise
@@ -163,7 +164,3 @@ class _Begun:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(self._first, return_exceptions=True)
         await self._sounds.aclose()
-
-
-async def _next(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
-    return await anext(sounds, None)

@@ -19,8 +19,9 @@ from studio.audio.encode import Encoder
 from studio.audio.formats import open_encoder
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
-from studio.speech.performance import Sound
-from studio.takes.record import Take, Takes, TurnTime
+from studio.speech.performance import Sound, next_sound
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 
 Result = TypeVar("Result")
@@ -43,7 +44,7 @@ class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
     def __init__(
-        self, take: Take, takes: Takes, on_end: Callable[[Take], None], recording: Recording | None = None
+        self, take: Take, takes: RecentTakes, on_end: Callable[[Take], None], recording: Recording | None = None
     ) -> None:
         """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
 
@@ -150,7 +151,7 @@ class Delivery:
 
     async def _pull(self) -> Sound | None:
         assert self._source is not None
-        sound = await self.unless_cancelled(_next(self._source))
+        sound = await self.unless_cancelled(next_sound(self._source))
         if sound is not None and sound.finish_reason and not self._samples + len(sound.pcm):
             silence = np.zeros(round(SILENCE_SECONDS * self._speed * self._source_rate), np.float32)
             return replace(sound, pcm=silence)
@@ -194,10 +195,6 @@ class Delivery:
     def _record(self, take: Take) -> None:
         self._take = take
         self._takes.put(take)
-
-
-async def _next(source: AsyncGenerator[Sound, None]) -> Sound | None:
-    return await anext(source, None)
 
 
 @lru_cache(maxsize=1)

@@ -79,6 +79,11 @@ def _names(script: str) -> list[re.Match[str]]:
     return [found for found in _NAME.finditer(script) if len(found[1].split()) <= _WORDS_IN_A_NAME]
 
 
+def fold_speaker(name: str) -> str:
+    """Speakers whose names fold to the same are the same: case and space do not count."""
+    return " ".join(name.casefold().split())
+
+
 def check_cast(cast: Mapping[str, str], gap: float) -> None:
     """Raises InvalidRequest for what could not be spoken whatever the script and the voices are."""
     if not 0 <= gap <= MAX_GAP:

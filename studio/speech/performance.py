@@ -12,13 +12,13 @@ import numpy as np
 
 from engine import AudioChunk, Engine, EngineFull, Reference, Utterance
 from studio.errors import DegenerateSpeech
-from studio.speech.quality import Guard
+from studio.speech.quality import QualityCheck
+from studio.speech.request import MAX_SEED
 from studio.speech.text import Pause, Script, Words
 from studio.takes.record import TurnTime
 
 MOST_TURNS = 64
 """Turns of a conversation that are kept; fewer fit into a context."""
-MAX_SEED = 2**63 - 1
 PLACE_SECONDS = 0.05
 """How often a later part looks for a place in a full line."""
 RETRY_STEP = 1_000_003
@@ -39,6 +39,11 @@ class Sound:
     """On the last piece: stop, or length when a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
     """Of a conversation: those that have begun."""
+
+
+async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
+    """None when there is no more."""
+    return await anext(sounds, None)
 
 
 class Performance:
@@ -111,11 +116,11 @@ class Performance:
         attempt = 0
         while True:
             heard: list[np.ndarray] = []
-            guard = Guard(words.text, self._engine.info.frame_rate)
+            quality = QualityCheck(words.text, self._engine.info.frame_rate)
             try:
                 async with aclosing(self._speak(words, number + attempt * RETRY_STEP)) as chunks:
                     async for chunk in chunks:
-                        guard.watch(chunk)
+                        quality.watch(chunk)
                         heard.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
                         yield chunk

@@ -1,115 +1,110 @@
-"""What a request wants said and in whose voices: its text cut up once, the voices found and made ready."""
+"""The plan of a request: what is said, by whom and how, all of it decided before the engine is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine import Engine, Reference, Sampling, Utterance
+from engine import Sampling
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
-from studio.library.records import Scalar
-from studio.speech.conversation import Part
-from studio.speech.dialogue import Turn, read_turns
-from studio.speech.request import OWN_CLIP, SpeechRequest
+from studio.library.records import OWN_CLIP, RANDOM
+from studio.speech.dialogue import Turn, fold_speaker, read_turns
+from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
-from studio.voices.resolver import RANDOM, VoiceShelf
-
-References = tuple[Reference, ...]
+from studio.voices.resolver import VoiceResolver
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
-    """A turn and the voice that speaks it."""
+class PlannedPart:
+    """What one voice says before another does: the whole text, or a turn of a dialogue."""
 
-    turn: Turn
+    text: str
+    script: Script
+    """The same text, cut into what is said in one breath."""
+    label: str
+    """What its voice is called; parts of one label hear each other."""
     voice: Voice | None
-    """None is the random voice; of a turn without a speaker, the request's own one is meant instead."""
-
-    @property
-    def label(self) -> str:
-        return self.voice.slug if self.voice else RANDOM
+    """None is the request's clip, or the random voice."""
+    sampling: Sampling
+    """With the seed of the whole plan: each part's own follows from it."""
+    speaker: str | None = None
+    """In a dialogue: as written, blank for what stands before the first name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is said by whom: one voice's script, or the turns of a dialogue."""
+    """One part after the other; a single voice is a plan of one part."""
 
+    parts: tuple[PlannedPart, ...]
+    gap: float
+    """Seconds of silence between two parts."""
+    budget: int | None
+    """Frames of all parts together; None: no end."""
     voice: Voice | None
-    """The request's own one; None is its clip, or the random voice."""
-    own: str
-    """What that is called."""
-    script: Script = ()
-    roles: tuple[Role, ...] = ()
-    """Of a dialogue, which has no script of its own."""
+    """The request's own one, which speaks what nobody is named for; None is its clip, or the random voice."""
+    sampling: Sampling
+    """Of the request's own voice."""
+
+    @property
+    def seed(self) -> int:
+        return self.sampling.seed
 
     @property
     def label(self) -> str:
         """All its voices, each once."""
-        labels = (role.label if role.turn.speaker else self.own for role in self.roles)
-        return ", ".join(dict.fromkeys(labels)) or self.own
+        return ", ".join(dict.fromkeys(part.label for part in self.parts))
+
+    @property
+    def is_dialogue(self) -> bool:
+        return self.parts[0].speaker is not None
 
 
-def plan_of(request: SpeechRequest, shelf: VoiceShelf) -> Plan:
-    """Blocking: milliseconds. Raises InvalidRequest for a text that cannot be spoken, UnknownVoice."""
-    voice = None if request.has_clip else shelf.find(request.voice)
-    own = OWN_CLIP if request.has_clip else RANDOM if voice is None else voice.slug
+def plan_of(request: SpeechRequest, voices: VoiceResolver) -> Plan:
+    """Blocking: milliseconds.
+
+    Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
+    """
+    own = None if request.has_clip else voices.find(request.voice)
+    turns, cast = _turns(request), request.cast
+    named = _named(turns, cast or {}, voices)
+    sampling = _sampling(request, own)
+
+    def part_of(turn: Turn) -> PlannedPart:
+        if turn.speaker is None:
+            label = OWN_CLIP if request.has_clip else _label(own)
+            return PlannedPart(turn.text, turn.script, label, own, sampling, None if cast is None else "")
+        voice = named[fold_speaker(turn.speaker)]
+        wanted = replace(_sampling(request, voice), seed=sampling.seed)
+        return PlannedPart(turn.text, turn.script, _label(voice), voice, wanted, turn.speaker)
+
+    return Plan(tuple(part_of(turn) for turn in turns), request.turn_gap, request.max_frames, own, sampling)
+
+
+def _turns(request: SpeechRequest) -> tuple[Turn, ...]:
     if request.cast is None:
-        return Plan(voice, own, read_script(request.text, request.chunk_length))
-    turns = read_turns(request.text, request.chunk_length)
-    return Plan(voice, own, roles=_cast(turns, request.cast, shelf))
+        return (Turn(None, request.text, 1, read_script(request.text, request.chunk_length)),)
+    return read_turns(request.text, request.chunk_length)
 
 
-class Casting:
-    """Makes parts of one take; its voices' references are looked up, and if need be encoded, once."""
-
-    def __init__(
-        self, shelf: VoiceShelf, engine: Engine, sampling: Callable[[dict[str, Scalar]], Sampling], own: Sampling
-    ) -> None:
-        """``sampling`` gives the request's for a voice's defaults; ``own`` is its own voice's, with the seed."""
-        self._shelf, self._engine, self._sampling, self._own = shelf, engine, sampling, own
-
-    async def parts(self, roles: Sequence[Role], own: tuple[str, Callable[[], Awaitable[References]]]) -> list[Part]:
-        """The turns as the engine takes them; ``own`` is the label and the references of the request's own voice.
-
-        Raises InvalidClip, EngineStopped.
-        """
-        known: dict[str, References] = {}
-        parts = []
-        for role in roles:
-            named, voice = role.turn.speaker is not None, role.voice
-            label = role.label if named else own[0]
-            if label not in known:
-                known[label] = () if voice is None else await self._shelf.references(self._engine, voice)
-                known[label] = known[label] if named else await own[1]()
-            wanted = self._sampling(voice.defaults if voice else {}) if named else self._own
-            sampling = replace(wanted, seed=self._own.seed)
-            utterance = Utterance(role.turn.text, known[label], sampling)
-            parts.append(Part(role.turn.speaker or "", label, role.turn.script, utterance))
-        return parts
-
-
-def _cast(turns: Sequence[Turn], cast: Mapping[str, str], shelf: VoiceShelf) -> tuple[Role, ...]:
-    """The turns with their voices: by the cast, else a voice of the speaker's own name.
+def _named(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver) -> dict[str, Voice | None]:
+    """The voice of each speaker, by the folded name: the cast's, else a voice of the speaker's own name.
 
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
     """
-    voices = {_fold(name): voice for name, voice in cast.items()}
+    wanted = {fold_speaker(name): voice for name, voice in cast.items()}
     found: dict[str, Voice | None] = {}
-    roles = []
     for turn in turns:
-        name = _fold(turn.speaker or "")
-        if turn.speaker is not None and name not in found:
-            found[name] = _voice_of(turn, voices.get(name), shelf)
-        roles.append(Role(turn, found.get(name)))
-    return tuple(roles)
+        if turn.speaker is not None and (name := fold_speaker(turn.speaker)) not in found:
+            found[name] = _voice_of(turn, wanted.get(name), voices)
+    return found
 
 
-def _voice_of(turn: Turn, wanted: str | None, shelf: VoiceShelf) -> Voice | None:
+def _voice_of(turn: Turn, wanted: str | None, voices: VoiceResolver) -> Voice | None:
     if wanted is not None:
-        return shelf.find(wanted)
+        return voices.find(wanted)
     try:
-        return shelf.find(turn.speaker)
+        return voices.find(turn.speaker)
     except UnknownVoice:
         raise InvalidRequest(
             f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "
@@ -119,5 +114,9 @@ def _voice_of(turn: Turn, wanted: str | None, shelf: VoiceShelf) -> Voice | None
         ) from None
 
 
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())
+def _label(voice: Voice | None) -> str:
+    return voice.slug if voice else RANDOM
+
+
+def _sampling(request: SpeechRequest, voice: Voice | None) -> Sampling:
+    return request.sampling(voice.defaults if voice else {})

@@ -1,4 +1,4 @@
-"""Tells a take that went wrong from speech: too short for its words, silent, stuck in a loop, or not numbers at all."""
+"""The quality check: a take that is too short for its words, silent, stuck in a loop, or not numbers at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOP_PERIODS = range(1, 9)
 _TAGS = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
 
 
-class Guard:
+class QualityCheck:
     """Watches one take, chunk by chunk. Silence and brevity are told at its end, the rest at once."""
 
     def __init__(self, text: str, frame_rate: float) -> None:

@@ -23,11 +23,11 @@ MIN_PART, MAX_PART = 100, 1000
 MAX_FRAMES = 4096
 """The largest budget of frames that a request may ask for."""
 MAX_CLIP_TEXT = 2000
+MAX_SEED = 2**63 - 1
+MAX_TOP_K = 1024
 DEFAULT_FRAMES = 2048
 """Frames that one part of a text may have when nothing is said about it."""
 DEFAULT_SAMPLING = Sampling()
-OWN_CLIP = "clip"
-"""The voice's id when the request brought its own clip."""
 PAGE = "page"
 """The caller of requests that come from this process itself."""
 

@@ -1,4 +1,4 @@
-"""The one door to speech, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
+"""The service that speaks, for page and API alike: a SpeechRequest in, a Speech out while it is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from anyio import to_thread
 
@@ -15,22 +14,23 @@ from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtteranc
 from studio.background import Watch
 from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.library import Voice
+from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.conversation import Conversation
 from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.draft import draft_of
 from studio.speech.host import EngineHost, HostStatus
 from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
-from studio.speech.performance import Performance
-from studio.speech.plan import Casting, plan_of
+from studio.speech.plan import Plan, plan_of
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.take_record import described
 from studio.takes.history import History
-from studio.takes.record import Take, Takes
-from studio.takes.recorder import Describe, Recorder, Retention
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
 from studio.voices.fetch import Fetcher
 from studio.voices.recogniser import Transcriber
 from studio.voices.references import References
-from studio.voices.resolver import Progress, VoiceShelf
+from studio.voices.resolver import Progress, VoiceResolver
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +68,12 @@ class Speech:
 
 
 class SpeechService:
-    """Speaks requests with the host's engine in the shelf's voices. Used from one event loop."""
+    """Speaks requests with the host's engine in the library's voices. Used from one event loop."""
 
     def __init__(
         self,
         host: EngineHost,
-        voices: VoiceShelf,
+        voices: VoiceResolver,
         limits: Limits | None = None,
         retention: Retention | None = None,
         fetcher: Fetcher | None = None,
@@ -83,8 +83,8 @@ class SpeechService:
         self.transcriber = transcriber or Transcriber()
         self.host = host
         self.voices = voices
-        self.takes = Takes()
-        self._parts = Takes()  # of projects, which nobody lists
+        self.takes = RecentTakes()
+        self._parts = RecentTakes()  # of projects, which nobody lists
         self.warming = Watch("warming")
         self.background: list[Watch] = []
         """How the work goes that nobody waits for."""
@@ -118,21 +118,10 @@ class SpeechService:
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await to_thread.run_sync(plan_of, request, self.voices)
-        voice = plan.voice
-        sampling = request.sampling(voice.defaults if voice else {})
-        take = Take(origin.request_id, "waiting", plan.label, sampling.seed, time.time(), origin.caller)
-        delivery = self._open(take, request, origin, partial(described, request, sampling, voice, plan.roles))
+        delivery = self._open(request, plan, origin)
         try:
-            own = partial(self._whose, engine, request, voice)
-            if plan.roles:
-                casting = Casting(self.voices, engine, request.sampling, sampling)
-                parts = await delivery.unless_cancelled(casting.parts(plan.roles, (plan.own, own)))
-                gap, budget = request.turn_gap, request.max_frames
-                sounds = Conversation(engine, parts, gap, budget, origin.patient).sounds()
-            else:
-                utterance = Utterance(request.text, await delivery.unless_cancelled(own()), sampling)
-                turns = [] if history is None else history
-                sounds = Performance(engine, plan.script, utterance, request.max_frames, turns, origin.patient).sounds()
+            references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
+            sounds = Conversation(engine, plan, references, history, origin.patient).sounds()
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -144,25 +133,26 @@ class SpeechService:
             await delivery.aclose(error)
             raise
         return Speech(
-            request_id=take.id,
+            request_id=origin.request_id,
             media_type=encoder.media_type,
             sample_rate=encoder.sample_rate,
-            seed=sampling.seed,
+            seed=plan.seed,
             voice=plan.label,
-            revision=voice.revision if voice and not plan.roles else None,
+            revision=plan.voice.revision if plan.voice and not plan.is_dialogue else None,
             queue_ms=delivery.take.queue_ms or 0.0,
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
             delivery=delivery,
         )
 
-    def _open(self, take: Take, request: SpeechRequest, origin: Origin, describe: Describe) -> Delivery:
+    def _open(self, request: SpeechRequest, plan: Plan, origin: Origin) -> Delivery:
         """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
+        take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
         if origin.background:
             delivery = Delivery(take, self._parts, self._part_ended, None)
         else:
             self._limits.enter(origin.caller)
-            recording = self.recorder.open(describe) if self.recorder and request.store else None
+            recording = self.recorder.open(draft_of(request, plan, take)) if self.recorder and request.store else None
             delivery = Delivery(take, self.takes, self._ended, recording)
         self._active[take.id] = delivery
         return delivery
@@ -269,10 +259,19 @@ class SpeechService:
         if not troubles:
             self.warming.went_well()
 
-    async def _whose(self, engine: Engine, request: SpeechRequest, voice: Voice | None) -> tuple[Reference, ...]:
-        clip = request.clip
-        if request.clip_url is not None:
-            clip = await self._fetcher.fetch(request.clip_url)
-        if clip is not None and request.clip_text is not None:
-            return (await self._references.encode(engine, clip, request.clip_text, "ref_audio"),)
-        return () if voice is None else await self.voices.references(engine, voice)
+    async def _references_of(
+        self, request: SpeechRequest, plan: Plan, engine: Engine
+    ) -> dict[str, tuple[Reference, ...]]:
+        """By the label of each part's voice; looked up, and if need be fetched and encoded, once each."""
+        found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
+        for part in plan.parts:
+            if part.label == OWN_CLIP and OWN_CLIP not in found:
+                found[OWN_CLIP] = (await self._clip_of(request, engine),)
+            elif part.voice is not None and part.label not in found:
+                found[part.label] = await self.voices.references(engine, part.voice)
+        return found
+
+    async def _clip_of(self, request: SpeechRequest, engine: Engine) -> Reference:
+        clip = request.clip if request.clip_url is None else await self._fetcher.fetch(request.clip_url)
+        assert clip is not None and request.clip_text is not None, "a request with a clip has both"
+        return await self._references.encode(engine, clip, request.clip_text, "ref_audio")

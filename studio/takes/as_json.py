@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from studio.errors import NotFound
 from studio.library import Library, StoredTake
-from studio.speech.request import OWN_CLIP
+from studio.library.records import OWN_CLIP
 from studio.takes.record import Take, TurnTime
 
 EXCERPT = 280

@@ -13,7 +13,7 @@ import av
 import numpy as np
 from av.error import FFmpegError
 
-from studio.audio.encode import WAV_HEADER
+from studio.audio.encode import wav_samples
 from studio.audio.formats import open_encoder
 from studio.audio.sink import Sink
 from studio.errors import StudioError
@@ -82,4 +82,4 @@ def _unique(name: str, names: dict[str, int]) -> str:
 
 def _samples(path: Path, media_type: str) -> int | None:
     """The length of a kept WAV."""
-    return (path.stat().st_size - WAV_HEADER) // 2 if media_type == "audio/wav" else None
+    return wav_samples(path.stat().st_size) if media_type == "audio/wav" else None

@@ -13,7 +13,8 @@ from anyio import to_thread
 from studio.errors import NotFound, UnderWay
 from studio.library import Library, StoredTake, TakeFilter
 from studio.takes.as_json import recent_json, stored_json, whole_json
-from studio.takes.record import Take, Takes
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
 from studio.takes.recorder import Recorder
 
 TakeJson = dict[str, object]
@@ -31,7 +32,7 @@ class TakePage:
 class History:
     """Used from one event loop. ``sees`` is the caller whose takes are meant; None means everybody's."""
 
-    def __init__(self, library: Library, recent: Takes, recorder: Recorder | None) -> None:
+    def __init__(self, library: Library, recent: RecentTakes, recorder: Recorder | None) -> None:
         self._library = library
         self._recent = recent
         self._recorder = recorder

@@ -1,12 +1,11 @@
-"""What became of recent requests: a bounded record by request id, with the server's own clock."""
+"""What became of a request: its state, its figures by the server's own clock, and how a dialogue's turns lie in it."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from studio.errors import NotFound
+from studio.library import StoredTake
 
 TakeState = Literal["waiting", "speaking", "finished", "cancelled", "failed"]
 
@@ -78,33 +77,18 @@ class Take:
         } | ({"turns": [_turn(turn) for turn in self.turns]} if self.turns else {})
 
 
-class Takes:
-    """The last ``limit`` takes, newest kept."""
-
-    def __init__(self, limit: int = 512) -> None:
-        self._limit = limit
-        self._takes: OrderedDict[str, Take] = OrderedDict()
-
-    def put(self, take: Take) -> None:
-        """Add a take, or replace what was known of it."""
-        self._takes[take.id] = take
-        while len(self._takes) > self._limit:
-            self._takes.popitem(last=False)
-
-    def get(self, take_id: str, caller: str | None = None) -> Take:
-        """Raises NotFound when there is none of this caller (None: of anybody), or it is too long ago."""
-        take = self._takes.get(take_id)
-        if take is None or (caller is not None and take.caller != caller):
-            raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
-        return take
-
-    def drop(self, take_id: str) -> None:
-        """Forget a take, if it is known."""
-        self._takes.pop(take_id, None)
-
-    def list(self, caller: str | None = None) -> list[Take]:
-        """The recent takes of a caller (None: of everybody), newest first."""
-        return [take for take in reversed(self._takes.values()) if caller is None or take.caller == caller]
+def ended(draft: StoredTake, take: Take) -> StoredTake:
+    """What the library keeps of a take that has ended; ``draft`` is what was known of it when it began."""
+    timings = {name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "audio_s")}
+    return replace(
+        draft,
+        state=take.state,
+        finish_reason=take.finish_reason,
+        error=take.error,
+        timings=timings | ({"turns": [asdict(turn) for turn in take.turns]} if take.turns else {}),
+        frames=take.frames,
+        seconds=take.audio_s,
+    )
 
 
 def _turn(turn: TurnTime) -> dict[str, object]:

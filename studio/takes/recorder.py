@@ -18,7 +18,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.background import Watch
 from studio.errors import LibraryFull
 from studio.library import Library, StoredTake
-from studio.takes.record import Take
+from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,6 @@ PATIENCE = 5.0
 """Seconds that somebody who asks for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
-Describe = Callable[[Take], StoredTake]
-"""What is to be kept of a take that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Retention:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Job:
+class _Ended:
     take: StoredTake
     sound: list[bytes] = field(repr=False)
     size: int
@@ -64,15 +62,15 @@ class Recorder:
         self._count = count
         self.watch = Watch("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
         self._pending: dict[str, Future[None]] = {}
         self._held = 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def open(self, describe: Describe) -> Recording:
-        """A recording of one take, to be closed when it ends."""
-        recording = Recording(self, describe)
+    def open(self, draft: StoredTake) -> Recording:
+        """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now."""
+        recording = Recording(self, draft)
         with self._lock:
             self._open.add(recording)
         return recording
@@ -102,7 +100,7 @@ class Recorder:
 
     def put(self, take: StoredTake, sound: list[bytes], size: int) -> None:
         """Have a take written; never blocks."""
-        job = _Job(take, sound, size)
+        job = _Ended(take, sound, size)
         with self._lock:
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
@@ -158,7 +156,7 @@ class Recorder:
                 job.done.set_result(None)
             self.check()
 
-    def _write(self, job: _Job) -> None:
+    def _write(self, job: _Ended) -> None:
         outcome: Outcome = "lost"
         with self.watch.guarded("a take could not be kept"):
             header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""
@@ -176,9 +174,9 @@ class Recorder:
 class Recording:
     """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
 
-    def __init__(self, recorder: Recorder, describe: Describe) -> None:
+    def __init__(self, recorder: Recorder, draft: StoredTake) -> None:
         self._recorder = recorder
-        self._describe = describe
+        self._draft = draft
         self._sound: list[bytes] = []
         self._size = 0
         self._is_whole = True
@@ -197,14 +195,10 @@ class Recording:
 
     def close(self, take: Take, sample_rate: int) -> None:
         """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz."""
-        try:
-            stored = self._describe(take)
-            if self._sound:
-                seconds = self._size / 2 / sample_rate
-                stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
-        except BaseException:
-            self.drop()
-            raise
+        stored = ended(self._draft, take)
+        if self._sound:
+            seconds = self._size / 2 / sample_rate
+            stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
         self._recorder.put(stored, self._sound, self._size)
         self._recorder.forget(self)
 

@@ -1,1 +1,1 @@
-"""The page: one quiet Gradio screen over the same door as the API."""
+"""The page: one quiet Gradio screen over the same services as the API."""

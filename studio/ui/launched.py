@@ -1,4 +1,4 @@
-"""The page as Gradio itself launches it, as hosts that lend GPUs want it, behind all other routes of the studio."""
+"""The page as Gradio itself launches it, which ZeroGPU wants, behind all other routes of the studio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.projects.service import ProjectDesk
+from studio.projects.service import ProjectService
 from studio.settings import Settings
 from studio.speech.service import SpeechService
 from studio.ui.page import look_of, page_of, serve_files
@@ -34,11 +34,11 @@ async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
     await gradio_app(original, receive, send)
 
 
-def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
+def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> gr.Blocks:
     """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
     serve_files(app, settings)
     app.mount("/", _hand_on)
-    page = page_of(app, speech, settings, desk)
+    page = page_of(app, speech, settings, projects)
     page.launch(
         prevent_thread_lock=True,
         quiet=True,

@@ -10,15 +10,15 @@ import gradio as gr
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from studio.projects.service import ProjectDesk
+from studio.projects.service import ProjectService
 from studio.settings import Settings, on_space
 from studio.speech.service import SpeechService
 from studio.ui import words
 from studio.ui.checked import CheckedBlocks
-from studio.ui.endpoints.projects import add_batch_doors
-from studio.ui.endpoints.speech import add_client_doors
-from studio.ui.endpoints.takes import add_take_doors
-from studio.ui.endpoints.voices import add_voice_doors
+from studio.ui.endpoints.projects import add_project_endpoints
+from studio.ui.endpoints.speech import add_speech_endpoints
+from studio.ui.endpoints.takes import add_take_endpoints
+from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.handout import Handout
 from studio.ui.slash import TrailingSlash
 from studio.ui.theme import page_theme
@@ -73,10 +73,10 @@ class Fields:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> None:
+def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     serve_files(app, settings)
-    gr.mount_gradio_app(app, page_of(app, speech, settings, desk), path="/", **look_of(settings))
+    gr.mount_gradio_app(app, page_of(app, speech, settings, projects), path="/", **look_of(settings))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> None:
@@ -101,14 +101,16 @@ def look_of(settings: Settings) -> dict[str, Any]:
     }
 
 
-def page_of(app: FastAPI, speech: SpeechService, settings: Settings, desk: ProjectDesk) -> gr.Blocks:
+def page_of(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> gr.Blocks:
     """The page of a studio with these settings; what it leaves in temporary files goes when ``app`` ends."""
     handout = Handout()
     app.state.at_end.callback(handout.close)
-    return build_page(speech, desk, handout, is_temporary=on_space() and not settings.backup_dir)
+    return build_page(speech, projects, handout, is_temporary=on_space() and not settings.backup_dir)
 
 
-def build_page(speech: SpeechService, desk: ProjectDesk, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
+def build_page(
+    speech: SpeechService, projects: ProjectService, handout: Handout, is_temporary: bool = False
+) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("shell/header"))
@@ -145,10 +147,10 @@ def build_page(speech: SpeechService, desk: ProjectDesk, handout: Handout, is_te
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
-        add_client_doors(speech, handout)
-        add_voice_doors(speech, handout)
-        add_take_doors(speech.history, handout)
-        add_batch_doors(desk)
+        add_speech_endpoints(speech, handout)
+        add_voice_endpoints(speech, handout)
+        add_take_endpoints(speech.history, handout)
+        add_project_endpoints(projects)
     return page
 
 

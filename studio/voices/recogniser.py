@@ -91,7 +91,7 @@ def check_name(name: str) -> str:
 
 
 class Transcriber:
-    """The one door to the recogniser, which may be none. Used from one event loop."""
+    """The one way to the recogniser, which may be none. Used from one event loop."""
 
     def __init__(self, name: str | None = None, recogniser: Recogniser | None = None) -> None:
         """``name``: as `check_name` allows; ``recogniser`` in the place of the one of that name."""

@@ -14,7 +14,7 @@ from anyio import to_thread
 from engine import Engine, InvalidReference, Reference
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
-from studio.library.records import Scalar
+from studio.library.records import RANDOM, Scalar
 from studio.voices.intake import sound_of
 
 OPENAI_VOICES = (
@@ -31,7 +31,6 @@ Progress = Callable[[float], None]
 """Hears how much of a voice is encoded, 0 to 1."""
 
 DEFAULT = "default"
-RANDOM = "random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class ListedVoice:
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
 
 
-class VoiceShelf:
+class VoiceResolver:
     """Finds voices in a library, and encodes what was never encoded. Used from one event loop."""
 
     def __init__(self, library: Library, preferred: Preferred | None = None) -> None:

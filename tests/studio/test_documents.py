@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.projects.documents import InvalidDocument, Passage, into_parts, kind_of, read_document
+from studio.errors import InvalidDocument
+from studio.projects.documents import Passage, into_parts, kind_of, read_document
 from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import epub, page, spoilt
 

@@ -1,4 +1,4 @@
-"""The library through its public door, on real SQLite files."""
+"""The library through its public names, on real SQLite files."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.library.files import AudioFiles
 from studio.library.projects.records import Part, PartTake, ProjectSettings
-from studio.projects.render import StitchedWav
+from studio.projects.render import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -183,8 +183,8 @@ def take_of(samples: int, rate: int) -> Part:
 def test_more_than_a_wav_can_count_and_mixed_rates_are_refused(tmp_path: Path) -> None:
     longest = (2**32 - 1 - 44) // 2
     files, settings = AudioFiles(tmp_path), ProjectSettings()
-    assert StitchedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2
+    assert ConcatenatedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2
     with pytest.raises(InvalidRequest, match="flac, mp3 or m4b"):
-        StitchedWav(lay_out([take_of(longest + 1, RATE)], settings), files)
+        ConcatenatedWav(lay_out([take_of(longest + 1, RATE)], settings), files)
     with pytest.raises(InvalidRequest, match="24000 Hz and others at 44100"):
         lay_out([take_of(1, RATE), take_of(1, 24_000)], settings)

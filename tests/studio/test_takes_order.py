@@ -10,7 +10,8 @@ import pytest
 
 from studio.library import Library, StoredTake, TakeFilter
 from studio.takes.history import History
-from studio.takes.record import Take, Takes
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]
@@ -38,7 +39,7 @@ async def listed(history: History, limit: int) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: int) -> None:
-    library, recent, dice = Library(tmp_path), Takes(), random.Random(seed)
+    library, recent, dice = Library(tmp_path), RecentTakes(), random.Random(seed)
     for number in range(1, 30):
         if dice.random() < 0.5:
             recent.put(unkept(number))
@@ -53,7 +54,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
 
 
 async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:
-    library, recent = Library(tmp_path), Takes()
+    library, recent = Library(tmp_path), RecentTakes()
     for number in range(1, 7):
         library.takes.add(kept(number)) if number % 2 else recent.put(unkept(number))
     history = History(library, recent, None)

@@ -7,52 +7,26 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.body import as_model, read_json
-from studio.api.http.openapi import CUT, reads, reads_form
-from studio.api.http.upload import Form, read_form
+from studio.api.http.openapi import reads, reads_form
+from studio.api.http.upload import read_form
+from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, sample_of
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.schemas.voices import ConsentChanges
-from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
+from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
-from studio.library import Cut, NewConsent, NewSample, VoiceDraft
+from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
-from studio.voices.intake import take_in
 
-FORM_LIMIT = MAX_BYTES + 256 * 1024
-"""A clip of the largest size, and its fields."""
-
-
-SAMPLE = ("audio_sample", "ref_text", *CUT)
-SPOKEN_CLIP = ("audio_sample", "ref_text")
 _SAID = ("speaker", "language", "description", "tags", "licence", "consent")
 NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
 NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
 
-def cut_of(form: Form) -> Cut:
-    """How a form wants its clip to be cut. Raises InvalidRequest."""
-    return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
-
-
-async def sample_of(form: Form) -> NewSample:
-    """The sample in a form: the file audio_sample, its words as ref_text. Raises InvalidRequest, InvalidClip."""
-    if form.text("speaker_embedding"):
-        raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
-    data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
-    if not text:
-        raise InvalidRequest(
-            "ref_text is missing: this model needs the words spoken in the clip",
-            "ref_text",
-            "missing_required_parameter",
-        )
-    intake = await to_thread.run_sync(take_in, data, text, cut_of(form), "audio_sample")
-    return intake.sample(text, form.whole("speaker") or 0)
-
-
-class AudioVoices:
+class OpenAIVoiceRoutes:
     """The routes, on this service."""
 
     def __init__(self, service: SpeechService) -> None:
-        self._shelf = service.voices
+        self._voices = service.voices
         self._service = service
         self._library = service.voices.library
 
@@ -100,7 +74,7 @@ class AudioVoices:
     def list_voices(self, legacy: bool = False) -> JSONResponse:
         """The voices to speak in, each an {id, name}; ``legacy=true`` lists bare names, as some servers do."""
         uploaded = [uploaded_voice(voice) for voice in self._library.voices.page(bundled=False)]
-        listed = self._shelf.listed
+        listed = self._voices.listed
         if legacy:
             return JSONResponse({"voices": [voice.id for voice in listed], "uploaded_voices": uploaded})
         data = [
@@ -121,7 +95,7 @@ class AudioVoices:
                 "object": "list",
                 "voices": data,
                 "data": data,
-                "aliases": self._shelf.aliases,
+                "aliases": self._voices.aliases,
                 "uploaded_voices": uploaded,
                 "has_more": False,
             }

@@ -15,18 +15,18 @@ from studio.api.http.ranges import in_threads, of_file, of_path, ranged
 from studio.api.schemas.projects import timeline_json
 from studio.errors import InvalidRequest, NotFound
 from studio.projects.documents.subtitles import write_srt
-from studio.projects.render import FORMATS, M4B, StitchedWav, encoded, write_m4b
-from studio.projects.service import ProjectDesk
+from studio.projects.render import FORMATS, M4B, ConcatenatedWav, encoded, write_m4b
+from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import zipped
 
 
 class ProjectFiles:
-    """The routes, on this desk."""
+    """The routes, on this service."""
 
-    def __init__(self, desk: ProjectDesk) -> None:
-        self._desk = desk
-        self._library = desk.library
+    def __init__(self, service: ProjectService) -> None:
+        self._service = service
+        self._library = service.library
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
@@ -48,7 +48,7 @@ class ProjectFiles:
 
     def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
-        return JSONResponse(timeline_json(self._desk.timeline(project_id, request.state.sees, partial)))
+        return JSONResponse(timeline_json(self._service.timeline(project_id, request.state.sees, partial)))
 
     async def audio(self, project_id: str, request: Request, format: str = "wav", partial: bool = False) -> Response:
         """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
@@ -56,12 +56,12 @@ class ProjectFiles:
         if format not in FORMATS:
             raise InvalidRequest(f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}", "format")
         sees = request.state.sees
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
         title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         headers = _saved_as(f"{title}.{format}") | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
         if format == "wav":
-            wav = StitchedWav(timeline, files)
+            wav = ConcatenatedWav(timeline, files)
             return ranged(request, wav.size, _fingerprint(timeline), wav.read, FORMATS["wav"], headers)
         if format == M4B:
             book = await to_thread.run_sync(write_m4b, timeline, files, title, self._library.home)
@@ -75,14 +75,14 @@ class ProjectFiles:
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A WAV for every part, and manifest.csv, of which a project can be made again."""
         sees = request.state.sees
-        timeline = await to_thread.run_sync(self._desk.timeline, project_id, sees, partial)
+        timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
         title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         pieces = in_threads(zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(f"{title}.zip"))
 
     def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, a cue a part, with the times that the parts have in the whole."""
-        timeline = self._desk.timeline(project_id, request.state.sees, partial)
+        timeline = self._service.timeline(project_id, request.state.sees, partial)
         seconds = timeline.seconds
         cues = ((seconds(each.start), seconds(each.end), each.part.text) for each in timeline.placed)
         title = self._library.projects.get(project_id, request.state.sees).title

@@ -24,7 +24,7 @@ from studio.api.schemas.projects import (
 from studio.errors import InvalidRequest, StudioError
 from studio.library.projects.records import Project, ProjectSettings
 from studio.projects.documents import MAX_FILE, Document, kind_of, read_document
-from studio.projects.service import ProjectDesk
+from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
@@ -34,11 +34,11 @@ NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=(
 
 
 class ProjectRoutes:
-    """The routes, on this desk. With API keys each owner of one has its own projects; without, all are one person's."""
+    """The routes, on this service. With API keys each owner of one has projects of its own; without, all are one's."""
 
-    def __init__(self, desk: ProjectDesk) -> None:
-        self._desk = desk
-        self._projects = desk.library.projects
+    def __init__(self, service: ProjectService) -> None:
+        self._service = service
+        self._projects = service.library.projects
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
@@ -61,7 +61,7 @@ class ProjectRoutes:
         items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         document, kind, body = await _read(request)
         project = await to_thread.run_sync(
-            lambda: self._desk.create(
+            lambda: self._service.create(
                 request.state.caller,
                 document,
                 kind,
@@ -91,29 +91,29 @@ class ProjectRoutes:
         """Change title or settings; parts that were spoken with others become stale."""
         body = as_model(await read_json(request), SettingsBody)
         sees = request.state.sees
-        return self._told(await to_thread.run_sync(self._desk.edit, project_id, sees, body.title, body.settings))
+        return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its sound."""
-        self._desk.delete(project_id, request.state.sees)
+        self._service.delete(project_id, request.state.sees)
         return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
-        return self._told(await to_thread.run_sync(self._desk.ask, project_id, request.state.sees, body.parts))
+        return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
     def pause(self, project_id: str, request: Request) -> Response:
         """Begin no more parts; what is being spoken is spoken to its end."""
-        return self._told(self._desk.pause(project_id, request.state.sees, True))
+        return self._told(self._service.pause(project_id, request.state.sees, True))
 
     def resume(self, project_id: str, request: Request) -> Response:
         """Go on after a pause."""
-        return self._told(self._desk.pause(project_id, request.state.sees, False))
+        return self._told(self._service.pause(project_id, request.state.sees, False))
 
     def cancel(self, project_id: str, request: Request) -> Response:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
-        return self._told(self._desk.cancel(project_id, request.state.sees))
+        return self._told(self._service.cancel(project_id, request.state.sees))
 
     def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
         """Parts in order, with their takes."""
@@ -130,7 +130,7 @@ class ProjectRoutes:
         """Change a part's text, voice or pause, or choose among its takes; only this part becomes stale by it."""
         changes = as_model(await read_json(request), PartBody).changes()
         sees = request.state.sees
-        part = await to_thread.run_sync(self._desk.edit_part, project_id, sees, part_id, changes)
+        part = await to_thread.run_sync(self._service.edit_part, project_id, sees, part_id, changes)
         project = await to_thread.run_sync(self._projects.get, project_id, sees)
         return JSONResponse(part_json(part, project.settings))
 
@@ -139,7 +139,7 @@ class ProjectRoutes:
 
     def _seconds_left(self, project: Project) -> float | None:
         try:
-            return self._desk.seconds_left(project)
+            return self._service.seconds_left(project)
         except StudioError:  # the engine is not ready: nobody knows
             return None
 

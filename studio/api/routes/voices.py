@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, reads_form, sends
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.openai_voices import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, cut_of, sample_of
+from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, cut_of, sample_of
 from studio.api.schemas.voice_answers import version_wanted, voice_response
 from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.encode import pcm16, wav_header
@@ -50,7 +50,7 @@ ADD_SAMPLE = reads_form(*SAMPLE, "speaker", required=SPOKEN_CLIP)
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
 
 
-class LibraryRoutes:
+class VoiceRoutes:
     """The routes, on this service."""
 
     def __init__(self, service: SpeechService) -> None:

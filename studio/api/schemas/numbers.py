@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.speech.request import MAX_SEED, MAX_TOP_K
+
 
 def _no_boolean(value: Any) -> Any:
     if isinstance(value, bool):
@@ -15,3 +18,9 @@ def _no_boolean(value: Any) -> Any:
 
 Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
 Whole = Annotated[int, BeforeValidator(_no_boolean)]
+
+Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
+Temperature = Annotated[Number, Field(ge=0, le=2)]
+TopP = Annotated[Number, Field(ge=0, le=1)]
+TopK = Annotated[Whole, Field(ge=1, le=MAX_TOP_K)]
+Speed = Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)]

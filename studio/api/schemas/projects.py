@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from studio.api.schemas.numbers import Number, Whole
-from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.library.projects.records import Part, PartTake, Project, ProjectSettings
-from studio.library.projects.repository import MAX_PAUSE, PartChanges
-from studio.projects.documents import Document, InvalidDocument, Passage
+from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
+from studio.errors import InvalidDocument
+from studio.library.projects.records import MAX_PAUSE, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.repository import PartChanges
+from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
 from studio.projects.timeline import Placed, Timeline
 
@@ -26,11 +26,11 @@ class SettingsBody(BaseModel):
 
     title: str | None = None
     voice: str | None = Field(None, description="Of the parts that have none of their own.")
-    temperature: Annotated[Number, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[Number, Field(ge=0, le=1)] | None = None
-    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = None
-    speed: Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)] | None = None
-    seed: Annotated[Whole, Field(ge=0, le=2**63 - 1)] | None = Field(None, description="Of each part's first take.")
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    top_k: TopK | None = None
+    speed: Speed | None = None
+    seed: Seed | None = Field(None, description="Of each part's first take.")
     pause: Pause | None = Field(None, description="Seconds of silence between parts.")
     chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
 

@@ -7,14 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from studio.api.schemas.numbers import Number, Whole
-from studio.audio.tempo import MAX_SPEED, MIN_SPEED
+from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
 from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.speech.text import PART_BYTES
 
 MAX_ITEMS = 32
-MAX_SEED = 2**63 - 1
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
@@ -48,9 +46,7 @@ class SpeechOptions(BaseModel):
         None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
     )
     stream: bool | None = Field(None, description="true without a stream_format means sse.")
-    speed: Annotated[Number, Field(ge=MIN_SPEED, le=MAX_SPEED)] | None = Field(
-        None, description="The pitch is kept (FFmpeg's atempo); default 1."
-    )
+    speed: Speed | None = Field(None, description="The pitch is kept (FFmpeg's atempo); default 1.")
     instructions: str | None = Field(
         None, max_length=4096, description="Ignored: the model takes none; it is never spoken."
     )
@@ -60,15 +56,15 @@ class SpeechOptions(BaseModel):
         "public https: or http: address, or a file: address in the folder that the settings allow.",
     )
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
-    seed: Annotated[Whole, Field(ge=0, le=MAX_SEED)] | None = Field(
+    seed: Seed | None = Field(
         None,
         description="The same request with the same seed gives the same speech; absent: drawn, see X-Seed.",
     )
-    temperature: Annotated[Number, Field(ge=0, le=2)] | None = Field(
+    temperature: Temperature | None = Field(
         None, description=f"0 always takes the likeliest; default {DEFAULT_SAMPLING.temperature}."
     )
-    top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
-    top_k: Annotated[Whole, Field(ge=1, le=1024)] | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
+    top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
+    top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description="The speech is cut after this many frames (21.5 a second for S2 Pro); absent: never."
     )

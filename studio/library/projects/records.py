@@ -7,6 +7,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Literal
 
+MAX_PART_TEXT = 4000
+"""Characters of one part."""
+MAX_PAUSE = 30.0
+"""Seconds of silence between two parts."""
+
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
 """new: never asked for; stale: words, voice or settings are others than those of its take."""
 PART_STATES: tuple[PartState, ...] = ("new", "queued", "speaking", "done", "stale", "failed")
@@ -140,7 +145,7 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ClaimedPart:
     """A part that the worker has claimed."""
 
     project_id: str

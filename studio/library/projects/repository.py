@@ -14,7 +14,7 @@ from sqlite_utils import Database
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store
-from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import MAX_PART_TEXT, MAX_PAUSE, NewPart, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.rows import (
     as_project,
     number_of,
@@ -31,9 +31,6 @@ MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Of one owner."""
 MAX_TITLE = 200
-MAX_PART_TEXT = 4000
-MAX_PAUSE = 30.0
-"""Seconds of silence between two parts."""
 
 Which = Literal["missing", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken anew."""

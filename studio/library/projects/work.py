@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 
 from studio.library.database import Store
-from studio.library.projects.records import Job, PartTake
+from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.projects.rows import part_of, settings_of, settle
 
 MAX_TAKES = 8
@@ -35,7 +35,7 @@ class ProjectWork:
             )
             return int(db.execute(query, [json.dumps(list(spoken))]).rowcount)
 
-    def claim(self) -> Job | None:
+    def claim(self) -> ClaimedPart | None:
         """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
         with self._store.writing() as db:
             waiting = "select 1 from parts where project_id = projects.id and state = 'queued'"
@@ -52,48 +52,50 @@ class ProjectWork:
                 )
                 drawn = again or part["attempts"]  # the same seed would say the same again
                 seed = secrets.randbelow(2**31) if drawn else settings.seed
-                return Job(
+                return ClaimedPart(
                     row["id"], part["id"], row["owner"], part["text"], part["voice"], settings, part["attempts"], seed
                 )
         return None
 
-    def done(self, job: Job, take: PartTake, wav: bytes) -> None:
+    def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes) -> None:
         """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none."""
         dropped = []
         with self._store.writing() as db:
-            row = next(iter(db.table("projects").rows_where("id = ?", [job.project_id])), None)
-            if row is None or not list(db.table("parts").rows_where("id = ? and state = 'speaking'", [job.part_id])):
+            row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
+            if row is None or not list(
+                db.table("parts").rows_where("id = ? and state = 'speaking'", [claimed.part_id])
+            ):
                 return
             kept = asdict(take) | {"audio": self._store.files.put(wav)}
             db.table("part_takes").insert(kept)
-            db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, job.part_id])
-            settle(db, part_of(db, job.project_id, job.part_id), settings_of(row), at_rest=True)
+            db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
+            settle(db, part_of(db, claimed.project_id, claimed.part_id), settings_of(row), at_rest=True)
             old = db.table("part_takes").rows_where(
-                "part_id = ?", [job.part_id], order_by="n desc", offset=MAX_TAKES, limit=100
+                "part_id = ?", [claimed.part_id], order_by="n desc", offset=MAX_TAKES, limit=100
             )
             for each in list(old):
                 db.table("part_takes").delete_where("id = ?", [each["id"]])
                 dropped.append(each["audio"])
         self._store.drop_unreferred(dropped)
 
-    def failed(self, job: Job, reason: str) -> None:
+    def failed(self, claimed: ClaimedPart, reason: str) -> None:
         """Note why; the first time, the part goes back in line."""
-        attempts = job.attempts + 1
+        attempts = claimed.attempts + 1
         state = "queued" if attempts < MAX_ATTEMPTS else "failed"
         with self._store.writing() as db:
             change = "update parts set state = ?, attempts = ?, error = ? where id = ? and state = 'speaking'"
-            db.execute(change, [state, attempts, reason[:1000], job.part_id])
+            db.execute(change, [state, attempts, reason[:1000], claimed.part_id])
 
-    def release(self, job: Job, reason: str | None = None) -> None:
+    def release(self, claimed: ClaimedPart, reason: str | None = None) -> None:
         """Put a part back in line: that it was not spoken was none of its fault. ``reason`` is told with it."""
         with self._store.writing() as db:
             change = "update parts set state = 'queued', error = coalesce(?, error) where id = ? and state = 'speaking'"
-            db.execute(change, [reason and reason[:1000], job.part_id])
+            db.execute(change, [reason and reason[:1000], claimed.part_id])
 
-    def dropped(self, job: Job) -> None:
+    def dropped(self, claimed: ClaimedPart) -> None:
         """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""
         with self._store.writing() as db:
-            for row in db.table("projects").rows_where("id = ?", [job.project_id]):
-                part = part_of(db, job.project_id, job.part_id)
+            for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
+                part = part_of(db, claimed.project_id, claimed.part_id)
                 if part.state == "speaking":
                     settle(db, part, settings_of(row), at_rest=True)

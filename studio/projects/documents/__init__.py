@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from studio.errors import InvalidDocument
 from studio.projects.documents.epub import read_epub
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
-from studio.projects.documents.passages import MAX_FILE, Document, InvalidDocument, Passage
+from studio.projects.documents.passages import MAX_FILE, Document, Passage
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv
 
-__all__ = ["KINDS", "MAX_FILE", "Document", "InvalidDocument", "Passage", "into_parts", "kind_of", "read_document"]
+__all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", "read_document"]
 
 READERS: Mapping[str, Callable[[bytes], Document]] = {
     "txt": read_plain,

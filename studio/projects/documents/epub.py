@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from studio.projects.documents.passages import MAX_TEXT, Document, InvalidDocument, Passage
+from studio.errors import InvalidDocument
+from studio.projects.documents.passages import MAX_TEXT, Document, Passage
 from studio.unzip import InvalidArchive, opened, read_entry
 
 MAX_ENTRIES = 10_000

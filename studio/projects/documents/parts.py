@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from studio.projects.documents.passages import Document, InvalidDocument, Passage
+from studio.errors import InvalidDocument
+from studio.library.projects.records import MAX_PART_TEXT
+from studio.projects.documents.passages import Document, Passage
 from studio.speech.dialogue import turns_of
 from studio.speech.text import split_text
 
@@ -13,8 +15,6 @@ PART_BYTES = 400
 """A part of prose has at most so many bytes of UTF-8 if nothing is said: about 25 s of English."""
 MIN_PART_BYTES, MAX_PART_BYTES = 100, 2000
 MAX_PARTS = 20_000
-MAX_PART_TEXT = 4000
-"""Characters of one part, rows of a table too."""
 
 VoiceOf = Callable[[str], str | None]
 """The voice of a speaker's name, None where it is no speaker."""

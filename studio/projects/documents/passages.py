@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from studio.errors import InvalidRequest
+from studio.errors import InvalidDocument
 
 MAX_FILE = 32 * 1024 * 1024
 """Bytes of a document."""
 MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
-
-
-class InvalidDocument(InvalidRequest):
-    """A document that cannot be read."""
-
-    code = "invalid_document"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from studio.projects.documents.passages import Document, InvalidDocument, Passage, text_of
+from studio.errors import InvalidDocument
+from studio.projects.documents.passages import Document, Passage, text_of
 
 _TIMES = re.compile(
     r"\s*(\d{1,3}):([0-5]\d):([0-5]\d)[,.](\d{1,3})\s*-->\s*(\d{1,3}):([0-5]\d):([0-5]\d)[,.](\d{1,3})\b.*"

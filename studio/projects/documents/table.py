@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
-from studio.projects.documents.passages import Document, InvalidDocument, Passage, text_of
+from studio.errors import InvalidDocument
+from studio.library.projects.records import MAX_PAUSE
+from studio.projects.documents.passages import Document, Passage, text_of
 
-MAX_PAUSE = 30.0
-"""Seconds of silence between two parts."""
 _SEPARATORS = ",;\t|"
 
 

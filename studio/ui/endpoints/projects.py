@@ -10,21 +10,20 @@ from anyio import to_thread
 
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidRequest, StudioError
-from studio.library.projects.records import Project, ProjectSettings
-from studio.library.projects.repository import MAX_PAUSE
+from studio.library.projects.records import MAX_PAUSE, Project, ProjectSettings
 from studio.projects.documents import Document, Passage, kind_of, read_document
-from studio.projects.service import ProjectDesk
+from studio.projects.service import ProjectService
 from studio.speech.request import PAGE
 from studio.ui.handout import sent_file
 
 USUAL = ProjectSettings()
 
 
-class BatchDoors:
+class ProjectEndpoints:
     """What the endpoints do; a caller's projects are those that it has over HTTP."""
 
-    def __init__(self, desk: ProjectDesk) -> None:
-        self._desk = desk
+    def __init__(self, projects: ProjectService) -> None:
+        self._projects = projects
 
     async def submit(
         self,
@@ -42,7 +41,7 @@ class BatchDoors:
             pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
             settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
             project = await to_thread.run_sync(
-                lambda: self._desk.create(_caller(request), read, kind, title, settings, start=True)
+                lambda: self._projects.create(_caller(request), read, kind, title, settings, start=True)
             )
         except StudioError as error:
             raise _refusal(error) from error
@@ -51,8 +50,8 @@ class BatchDoors:
     async def status(self, project_id: str = "", request: gr.Request | None = None) -> dict[str, object]:
         """How a project stands, part by part; the sound is at GET /v1/projects/{id}/audio."""
         try:
-            project = await to_thread.run_sync(self._desk.library.projects.get, project_id, _sees(request))
-            parts = await to_thread.run_sync(self._desk.library.projects.parts, project_id, _sees(request))
+            project = await to_thread.run_sync(self._projects.library.projects.get, project_id, _sees(request))
+            parts = await to_thread.run_sync(self._projects.library.projects.parts, project_id, _sees(request))
         except StudioError as error:
             raise _refusal(error) from error
         told = [
@@ -77,9 +76,9 @@ class BatchDoors:
         }
 
 
-def add_batch_doors(desk: ProjectDesk) -> None:
+def add_project_endpoints(projects: ProjectService) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = BatchDoors(desk)
+    endpoints = ProjectEndpoints(projects)
     with gr.Column(visible=False):
         inputs = [
             gr.JSON([], label="texts"),
@@ -92,14 +91,14 @@ def add_batch_doors(desk: ProjectDesk) -> None:
         project_id, facts = gr.Textbox("", label="project_id"), gr.JSON(label="project")
         trigger = gr.Button()
     trigger.click(
-        doors.submit,
+        endpoints.submit,
         inputs,
         facts,
         api_name="batch_submit",
         api_description="Have texts, or a document (.txt, .md, .epub, .srt, .csv), spoken in the background.",
     )
     trigger.click(
-        doors.status,
+        endpoints.status,
         project_id,
         facts,
         api_name="batch_status",

@@ -1,4 +1,4 @@
-"""The named endpoints for gradio_client, over the same speech door as page and API; names and arguments are frozen."""
+"""The named endpoints for gradio_client that speak, over the same service as the API; names and arguments stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALL_AT_ONCE = None
 """The engine keeps its own line; Gradio's queue must not hold anybody back before it."""
 
 
-class SpeechDoors:
+class SpeechEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
     def __init__(self, service: SpeechService, handout: Handout) -> None:
@@ -157,9 +157,9 @@ class SpeechDoors:
             raise _refusal(error) from error
 
 
-def add_client_doors(service: SpeechService, handout: Handout) -> None:
+def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = SpeechDoors(service, handout)
+    endpoints = SpeechEndpoints(service, handout)
     with gr.Column(visible=False):
         inputs = [
             gr.Textbox("", label="text"),
@@ -177,7 +177,7 @@ def add_client_doors(service: SpeechService, handout: Handout) -> None:
         file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
-        doors.synthesize,
+        endpoints.synthesize,
         inputs,
         [file, facts],
         api_name="synthesize",
@@ -185,7 +185,7 @@ def add_client_doors(service: SpeechService, handout: Handout) -> None:
         concurrency_limit=ALL_AT_ONCE,
     )
     trigger.click(
-        doors.synthesize_stream,
+        endpoints.synthesize_stream,
         inputs,
         facts,
         api_name="synthesize_stream",
@@ -200,17 +200,17 @@ def add_client_doors(service: SpeechService, handout: Handout) -> None:
             gr.Number(TURN_GAP, label="turn_gap"),
         ]
     trigger.click(
-        doors.dialogue,
+        endpoints.dialogue,
         [*script, *inputs[2:]],
         [file, facts],
         api_name="dialogue",
         api_description="Speak lines such as “Anna: Hello.”, each in the voice that cast has for the name.",
         concurrency_limit=ALL_AT_ONCE,
     )
-    trigger.click(doors.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
-    trigger.click(doors.health, None, facts, api_name="health", api_description="The engine's state and load.")
+    trigger.click(endpoints.voices_list, None, facts, api_name="voices_list", api_description="The voices to speak in.")
+    trigger.click(endpoints.health, None, facts, api_name="health", api_description="The engine's state and load.")
     trigger.click(
-        doors.queue_status,
+        endpoints.queue_status,
         None,
         facts,
         api_name="queue_status",

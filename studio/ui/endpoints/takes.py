@@ -18,7 +18,7 @@ PIECE = 1 << 20
 """Bytes copied at a time."""
 
 
-class TakeDoors:
+class TakeEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
     def __init__(self, history: History, handout: Handout) -> None:
@@ -58,9 +58,9 @@ class TakeDoors:
             raise _refusal(str(error)) from error
 
 
-def add_take_doors(history: History, handout: Handout) -> None:
+def add_take_endpoints(history: History, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = TakeDoors(history, handout)
+    endpoints = TakeEndpoints(history, handout)
     with gr.Column(visible=False):
         question = [
             gr.Textbox("", label="query"),
@@ -73,14 +73,14 @@ def add_take_doors(history: History, handout: Handout) -> None:
         file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
-        doors.history_list,
+        endpoints.history_list,
         question,
         facts,
         api_name="history_list",
         api_description="Takes, newest first: by a part of the text, a voice, or starred ones alone; paged by `after`.",
     )
     trigger.click(
-        doors.take_get,
+        endpoints.take_get,
         take_id,
         [file, facts],
         api_name="take_get",

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 Does = TypeVar("Does", bound=Callable[..., Any])
 
 
-class VoiceDoors:
+class VoiceEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
     def __init__(self, service: SpeechService, handout: Handout) -> None:
@@ -160,9 +160,9 @@ class VoiceDoors:
         return f"{found.id}@{found.revision}"
 
 
-def add_voice_doors(service: SpeechService, handout: Handout) -> None:
+def add_voice_endpoints(service: SpeechService, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    doors = VoiceDoors(service, handout)
+    endpoints = VoiceEndpoints(service, handout)
     with gr.Column(visible=False):
         told, sound, pack = gr.JSON(), gr.Audio(type="filepath"), gr.File(type="filepath")
         trigger = gr.Button()
@@ -183,15 +183,15 @@ def add_voice_doors(service: SpeechService, handout: Handout) -> None:
         ]
         changes += [gr.Dropdown([True, False], value=None, label="favourite"), gr.JSON(None, label="defaults")]
         inputs: dict[Callable[..., Any], tuple[list[Component], Component]] = {
-            doors.voice_get: ([text("voice", "default")], told),
-            doors.voice_create: ([text("name"), audio(), text("text"), *cut, *said, text("consent")], told),
-            doors.voice_update: ([text("voice"), *changes], told),
-            doors.voice_delete: ([text("voice")], told),
-            doors.voice_export: ([text("voice")], pack),
-            doors.voice_import: ([sent_file("pack"), text("name")], told),
-            doors.voice_preview: ([text("voice", "default"), number("sample")], sound),
-            doors.analyze_reference: ([audio(), text("text"), *cut], told),
-            doors.transcribe: ([audio(), text("language"), text("text")], told),
+            endpoints.voice_get: ([text("voice", "default")], told),
+            endpoints.voice_create: ([text("name"), audio(), text("text"), *cut, *said, text("consent")], told),
+            endpoints.voice_update: ([text("voice"), *changes], told),
+            endpoints.voice_delete: ([text("voice")], told),
+            endpoints.voice_export: ([text("voice")], pack),
+            endpoints.voice_import: ([sent_file("pack"), text("name")], told),
+            endpoints.voice_preview: ([text("voice", "default"), number("sample")], sound),
+            endpoints.analyze_reference: ([audio(), text("text"), *cut], told),
+            endpoints.transcribe: ([audio(), text("language"), text("text")], told),
         }
     for does, (components, output) in inputs.items():
         trigger.click(

@@ -1,0 +1,51 @@
+"""What the library will keep of a take, as far as its plan says it: all that is needed to say it again."""
+
+from __future__ import annotations
+
+from studio.library import StoredTake
+from studio.library.records import OWN_CLIP, RANDOM
+from studio.speech.plan import Plan
+from studio.speech.request import SpeechRequest
+from studio.takes.record import Take
+
+
+def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
+    """The record of a take that begins; `studio.takes.record.ended` completes it. A clip of its own is not in it."""
+    own = OWN_CLIP if request.has_clip else plan.voice.address if plan.voice else RANDOM
+    return StoredTake(
+        id=take.id,
+        created=take.created,
+        text=request.text,
+        voice_id=plan.voice.id if plan.voice and not plan.is_dialogue else None,
+        voice=plan.label if plan.is_dialogue else own,
+        seed=plan.seed,
+        parameters={
+            "temperature": plan.sampling.temperature,
+            "top_p": plan.sampling.top_p,
+            "top_k": plan.sampling.top_k,
+            "max_new_tokens": plan.budget,
+            "speed": request.speed,
+            "chunk_length": request.chunk_length,
+            "response_format": request.format,
+            "sample_rate": request.sample_rate,
+        }
+        | (_dialogue(request, plan, own) if plan.is_dialogue else {}),
+        state=take.state,
+        finish_reason=None,
+        error=None,
+        timings={},
+        frames=0,
+        seconds=0.0,
+        caller=take.caller,
+    )
+
+
+def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]:
+    """Every speaker's voice in its revision; ``voice`` speaks what stands before the first name, if anything does.
+
+    The sampling stays as it was wished: each voice has defaults of its own.
+    """
+    cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
+    told = all(part.speaker for part in plan.parts)
+    wishes = {name: value for name, value in request.wishes.items() if name != "seed"}
+    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if told else own}
