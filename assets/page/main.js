@@ -7,7 +7,7 @@ import { Cast } from "./speak/cast.js";
 import { CodeDialog } from "./api/code-dialog.js";
 import { Compare } from "./compare/compare.js";
 import { Dock } from "./player/player-bar.js";
-import { isLent } from "./client/http.js";
+import { isZeroGpu } from "./client/host.js";
 import { drawn } from "./shell/rendered.js";
 import { Fields } from "./speak/fields.js";
 import { keepFocus } from "./shell/focus.js";
@@ -46,7 +46,7 @@ class Studio {
     this.card = new Card(await drawn("#card"));
     this.card.addEventListener("told", ({ detail }) => this.stage.fail(detail.what));
     this.code = new CodeDialog(await drawn("#code"));
-    this.list = new TakeList(await drawn("#takes"), () => (isLent ? null : this.preferences.values.format));
+    this.list = new TakeList(await drawn("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
     this.areas = new Areas(await drawn("#areas"));
     this.history = new History(await drawn("#area-history"));
     await this.#dressFields();
@@ -65,8 +65,8 @@ class Studio {
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     offerPresets(await drawn("#presets"), this.fields);
     const preview = await drawn("#hear-voice");
-    preview.hidden = isLent;
-    if (!isLent) offerPreview(preview, this.fields);
+    preview.hidden = isZeroGpu;
+    if (!isZeroGpu) offerPreview(preview, this.fields);
     const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
     this.cast = new Cast(await drawn("#cast"), script.area);
     this.cast.addEventListener("change", () => (script.note = this.cast.note));

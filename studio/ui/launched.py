@@ -36,7 +36,7 @@ async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
 
 def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> gr.Blocks:
     """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
-    serve_files(app, settings)
+    files = serve_files(app, settings)
     app.mount("/", _hand_on)
     page = page_of(app, speech, settings, projects)
     page.launch(
@@ -45,6 +45,6 @@ def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, project
         server_name=settings.host,
         server_port=settings.port,
         app_kwargs={"middleware": [Middleware(StudioFirst, studio=app)]},
-        **look_of(settings),
+        **look_of(settings, files),
     )
     return page

@@ -8,12 +8,12 @@ from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from studio.projects.service import ProjectService
 from studio.settings import Settings, on_space
 from studio.speech.service import SpeechService
 from studio.ui import words
+from studio.ui.bundle import SCRIPT, STYLES, PageFiles
 from studio.ui.checked import CheckedBlocks
 from studio.ui.endpoints.projects import add_project_endpoints
 from studio.ui.endpoints.speech import add_speech_endpoints
@@ -29,7 +29,7 @@ LARGEST_UPLOAD = "25mb"
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
-STYLES = (
+STYLE_SHEETS = (
     "main",
     "speak/cast",
     "takes/take-list",
@@ -37,6 +37,7 @@ STYLES = (
     "api/code-dialog",
     *(f"{area}/{area}" for area in AREAS),
 )
+"""In the order in which they apply."""
 
 RAW_MICROPHONE = """<script>(() => {
   // The browser's noise and echo filters bend a voice: record without them.
@@ -75,23 +76,25 @@ class Fields:
 
 def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
-    serve_files(app, settings)
-    gr.mount_gradio_app(app, page_of(app, speech, settings, projects), path="/", **look_of(settings))
+    files = serve_files(app, settings)
+    gr.mount_gradio_app(app, page_of(app, speech, settings, projects), path="/", **look_of(settings, files))
 
 
-def serve_files(app: FastAPI, settings: Settings) -> None:
+def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
     """The page's own scripts and styles, at "/page"."""
-    app.mount("/page", StaticFiles(directory=PAGE_FILES), name="page")
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS)
+    app.mount("/page", files.app(), name="page")
     if settings.root_path:
         app.add_middleware(TrailingSlash, root_path=settings.root_path)
+    return files
 
 
-def look_of(settings: Settings) -> dict[str, Any]:
+def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
     """What Gradio wants to know beside the page, however it is served."""
     return {
         "root_path": settings.root_path or None,
         "theme": page_theme(),
-        "head": _head(settings),
+        "head": _head(settings, files),
         "favicon_path": str(PAGE_FILES / "icon.svg"),
         "footer_links": [],
         "run_history": False,
@@ -249,12 +252,15 @@ def _part(name: str) -> str:
     return (PAGE_FILES / f"{name}.html").read_text("utf-8")
 
 
-def _head(settings: Settings) -> str:
-    root = settings.root_path
-    styles = (f'<link rel="stylesheet" href="{root}/page/{name}.css">' for name in STYLES)
+def _head(settings: Settings, files: PageFiles) -> str:
+    def address(name: str) -> str:
+        return settings.root_path + files.address(name)
+
     keys = "needed" if settings.api_keys else "none"
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
-        f"{''.join(styles)}{RAW_MICROPHONE}"
-        f'<script type="module" src="{root}/page/main.js"></script>'
+        f'<link rel="stylesheet" href="{address(STYLES)}">{RAW_MICROPHONE}'
+        f'<script type="module" src="{address(SCRIPT)}"></script>'
+        # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.
+        f'<link rel="prefetch" href="{address("new-voice/recorder-worklet.js")}">'
     )

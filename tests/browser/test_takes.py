@@ -107,7 +107,8 @@ def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> 
     screen.takes.get_by_role("button", name="Star take 1").click()
     urls = screen.page.evaluate(
         """async () => {
-            const { Take } = await import('/page/takes/take.js');
+            const script = document.querySelector('script[src$="/page.js"]').src;
+            const { Take } = await import(new URL('takes/take.js', script));
             const first = window.studio.current;
             const dropped = [];
             for (let number = 2; number <= 40; number += 1) {

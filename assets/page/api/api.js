@@ -1,6 +1,9 @@
 // The area that tells how other programs use the studio, and tries it.
 
-import { address, askForSpeech, needsKey, Refusal } from "../client/http.js";
+import { address } from "../client/address.js";
+import { needsKey } from "../client/host.js";
+import { Refusal } from "../client/refusal.js";
+import { askForSpeech } from "../client/speech.js";
 
 const WITH_KEYS = "Needed, as Authorization: Bearer. Keys are what the studio was started with as API_KEYS.";
 const WITHOUT_KEYS = "None is needed: whoever reaches this address may speak. Start the studio with API_KEYS=… to ask for one.";

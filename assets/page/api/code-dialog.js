@@ -1,6 +1,7 @@
 // The dialog that shows a request as a program and copies it.
 
-import { address, needsKey } from "../client/http.js";
+import { address } from "../client/address.js";
+import { needsKey } from "../client/host.js";
 import { SNIPPETS } from "./snippets.js";
 
 export class CodeDialog {

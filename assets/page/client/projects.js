@@ -1,10 +1,9 @@
 // The page's way to projects: make, read, change, have spoken, and the addresses of what there is to hear. It shows nothing.
 
-import { address } from "./http.js";
-import { ask } from "./voices.js";
+import { address } from "./address.js";
+import { ask, json } from "./requests.js";
 
 const at = (id, path = "") => `/v1/projects/${encodeURIComponent(id)}${path}`;
-const json = (method, body = {}) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));

@@ -1,10 +1,16 @@
 // The page's way to the takes that the server keeps: find, star, delete, bring back, and where their sound is. It shows nothing.
 
-import { address } from "./http.js";
-import { ask } from "./voices.js";
+import { address } from "./address.js";
+import { ask, json, readJson } from "./requests.js";
 
-function json(method, body) {
-  return { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+/** What the server's own clock says of a take; null when it does not know it any more. */
+export function takeRecord(id) {
+  return readJson(`/v1/takes/${encodeURIComponent(id)}`);
+}
+
+/** This caller's requests, under way and recent, newest first. */
+export async function recentTakes() {
+  return (await readJson("/v1/takes", { cache: "no-store" }))?.data ?? [];
 }
 
 /** question: {q, voice, starred, since, until, ids, limit, after}, what is empty left out. Gives {data, last_id, has_more, retention}. */

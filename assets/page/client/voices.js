@@ -1,38 +1,11 @@
 // The page's way to the voice library: clips judged and written down, voices found, made and changed. It shows nothing.
 
-import { address, lostConnection, refusalOf } from "./http.js";
+import { address } from "./address.js";
+import { ask, fetched, form, json, readJson } from "./requests.js";
 
-/** The answer of a route of the library. Raises Refusal. */
-async function fetched(path, options = {}) {
-  let response;
-  try {
-    response = await fetch(address(path), { cache: "no-store", ...options });
-  } catch (problem) {
-    if (problem instanceof TypeError) throw lostConnection();
-    throw problem;
-  }
-  if (!response.ok) throw await refusalOf(response);
-  return response;
-}
-
-/** The JSON of such an answer. Raises Refusal. */
-export async function ask(path, options) {
-  return (await fetched(path, options)).json();
-}
-
-/** A JSON request; with an etag it is refused when somebody else was faster. */
-function json(method, body, etag = null) {
-  const headers = { "Content-Type": "application/json", ...(etag ? { "If-Match": etag } : {}) };
-  return { method, headers, body: JSON.stringify(body) };
-}
-
-function form(fields) {
-  const body = new FormData();
-  for (const [name, value] of Object.entries(fields)) {
-    if (value instanceof Blob) body.append(name, value, "clip");
-    else if (value !== null && value !== undefined && value !== "") body.append(name, value);
-  }
-  return { method: "POST", body };
+/** All voices to speak in: {id, name, bundled, …}. */
+export async function voices() {
+  return (await readJson("/v1/audio/voices"))?.voices ?? [];
 }
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;

@@ -1,6 +1,7 @@
 // Speech through Gradio's own API, for hosts that lend a GPU to Gradio's requests alone. It shows nothing.
 
-import { address, lostConnection, Refusal } from "./http.js";
+import { address } from "./address.js";
+import { lostConnection, Refusal } from "./refusal.js";
 import { wavFile } from "../lib/wav.js";
 
 const CALL = "/gradio_api/call/synthesize_stream";

@@ -1,6 +1,7 @@
 // What is compared: up to eight voices with one text, or one voice with up to eight settings. It speaks nothing.
 
-import { Refusal, voices } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
+import { voices } from "../client/voices.js";
 import { element, labelled } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 

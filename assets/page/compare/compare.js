@@ -4,7 +4,7 @@ import { Ballots } from "./votes.js";
 import { Candidates, unfit } from "./candidates.js";
 import { isTold } from "../speak/cast.js";
 import { Cell } from "./candidate-card.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { makeTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
 

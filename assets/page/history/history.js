@@ -1,6 +1,7 @@
 // The area of all takes that the server keeps: find, hear, star, use again, compare, save, delete and bring back.
 
-import { Refusal, voices } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
+import { voices } from "../client/voices.js";
 import { HistoryRow } from "./history-row.js";
 import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../client/takes.js";
 import { Pair } from "../takes/ab-comparison.js";

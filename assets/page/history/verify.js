@@ -1,6 +1,6 @@
 // Whether a take can be made again, sample by sample. It shows nothing and plays nothing.
 
-import { askForSpeech } from "../client/http.js";
+import { askForSpeech } from "../client/speech.js";
 import { readWav } from "../lib/wav.js";
 
 /** Speak a kept take's request again, without keeping it, and compare. Raises Refusal. */

@@ -1,7 +1,8 @@
 // The area of long form: documents become projects, the list of them, and one of them opened.
 
 import { speakers, voiceNamed } from "../speak/cast.js";
-import { Refusal, voices } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
+import { voices } from "../client/voices.js";
 import { duration, element, labelled } from "../lib/elements.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "../client/projects.js";

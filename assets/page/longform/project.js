@@ -1,6 +1,6 @@
 // One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { duration, element, setChildren } from "../lib/elements.js";
 import { PartRow } from "./part-row.js";
 import {

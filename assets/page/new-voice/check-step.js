@@ -3,7 +3,7 @@
 import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { decodeClip } from "./decoded-clip.js";
 import { CutMarks } from "./clip-trimmer.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };

@@ -1,6 +1,6 @@
 // The microphone, without the filters of a browser: lossless pieces of sound and their level. It shows nothing.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { wavFile } from "../lib/wav.js";
 
 // Echo and noise filters bend a voice; an automatic level hides how loud it is.

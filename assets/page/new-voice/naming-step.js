@@ -1,6 +1,6 @@
 // Step 4 of a new voice: what it is called, what it may be used for and who agreed; then it is saved.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { READINGS } from "../voices/reading-texts.js";

@@ -3,7 +3,7 @@
 import { introduce } from "../voices/introduction.js";
 import { CaptureStep } from "./record-step.js";
 import { CheckStep } from "./check-step.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { Draft } from "./draft.js";
 import { NamingStep } from "./naming-step.js";
 import { WordsStep } from "./transcript-step.js";

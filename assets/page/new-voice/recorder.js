@@ -1,7 +1,7 @@
 // The desk for one recording: record, pause, stop, a clock and a live level with words for it.
 
 import { clock } from "../player/player-bar.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { Microphone } from "./microphone.js";
 import { element } from "../lib/elements.js";
 

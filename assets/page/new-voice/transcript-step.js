@@ -1,6 +1,6 @@
 // Step 3 of a new voice: the words of the clip, written, heard by a recogniser where there is one, and compared.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { advise, transcribe } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 

@@ -1,6 +1,7 @@
 // The area of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
 
-import { cancelRequest, queue, recentTakes } from "../client/http.js";
+import { cancelRequest, queue } from "../client/system.js";
+import { recentTakes } from "../client/takes.js";
 import { element, labelled, setChildren } from "../lib/elements.js";
 
 const REFRESH = 1000; // ms, while the area is shown

@@ -1,6 +1,9 @@
 // The area of settings: what this browser likes, and what the studio is, which can only be read here.
 
-import { address, health, needsKey, signOut, studioFacts, voices } from "../client/http.js";
+import { address } from "../client/address.js";
+import { needsKey } from "../client/host.js";
+import { health, signOut, studioFacts } from "../client/system.js";
+import { voices } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 
 const MIB = 2 ** 20;

@@ -1,6 +1,6 @@
 // The engine's health: asked again and again, shown in the header's pill, and waited for.
 
-import { health } from "../client/http.js";
+import { health } from "../client/system.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const S2_FRAME_RATE = 44100 / 2048; // frames a second

@@ -1,6 +1,6 @@
 // The page's tabs: which area is shown, its name in the address so that a reload, a link or Back comes to it.
 
-import { isLent } from "../client/http.js";
+import { isZeroGpu } from "../client/host.js";
 
 const FIRST = "studio";
 const NOT_WHEN_LENT = ["longform", "queue", "api"]; // they are about work that such a host does not do
@@ -11,7 +11,7 @@ export class Areas extends EventTarget {
 
   constructor(tabs) {
     super();
-    if (isLent) for (const area of NOT_WHEN_LENT) tabs.querySelector(`[data-area=${area}]`).remove();
+    if (isZeroGpu) for (const area of NOT_WHEN_LENT) tabs.querySelector(`[data-area=${area}]`).remove();
     this.tabs = [...tabs.querySelectorAll("[role=tab]")];
     for (const tab of this.tabs) {
       tab.addEventListener("click", () => this.show(tab.dataset.area));

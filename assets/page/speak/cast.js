@@ -1,6 +1,8 @@
 // The cast of a dialogue: who speaks in the script, in which voice. Lines begin turns as the API reads them.
 
-import { isLent, Refusal, voices } from "../client/http.js";
+import { isZeroGpu } from "../client/host.js";
+import { Refusal } from "../client/refusal.js";
+import { voices } from "../client/voices.js";
 import { element, labelled } from "../lib/elements.js";
 import { plainVoice } from "../takes/take.js";
 
@@ -52,7 +54,7 @@ export class Cast extends EventTarget {
   constructor(root, script) {
     super();
     this.part = (name) => root.querySelector(`[data-part=${name}]`);
-    root.hidden = isLent; // such a host speaks in one voice at a time
+    root.hidden = isZeroGpu; // such a host speaks in one voice at a time
     this.#text = script.value;
     this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));
     script.addEventListener("input", () => this.read(script.value));
@@ -147,7 +149,7 @@ export class Cast extends EventTarget {
     try {
       const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
       this.#chosen = { ...kept.chosen };
-      this.#isOn = kept.isOn === true && !isLent;
+      this.#isOn = kept.isOn === true && !isZeroGpu;
     } catch (problem) {
       if (!(problem instanceof SyntaxError)) throw problem;
     }

@@ -1,6 +1,6 @@
 // The card that says what failed, why, and what to do.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 
 /** Fires "told" with {what} when there is something to tell. */
 export class Card extends EventTarget {

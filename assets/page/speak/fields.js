@@ -1,6 +1,6 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
-import { voices } from "../client/http.js";
+import { voices } from "../client/voices.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
 const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];

@@ -1,7 +1,7 @@
 // The Studio's own clip: waited for while it is on its way, judged as soon as it is there, and kept as a voice if wished.
 
 import { showAdvice, showNoAdvice } from "../voices/advice.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
 import { clipBlob } from "./request.js";
 

@@ -1,6 +1,7 @@
 // From the page's fields to the body of POST /v1/audio/speech. It sends nothing.
 
-import { address, Refusal } from "../client/http.js";
+import { address } from "../client/address.js";
+import { Refusal } from "../client/refusal.js";
 
 const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
 const LETTERS_A_SECOND = 15; // of speech, in Latin script

@@ -1,6 +1,8 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
-import { askForSpeech, lostConnection, Refusal, takeRecord } from "../client/http.js";
+import { lostConnection, Refusal } from "../client/refusal.js";
+import { askForSpeech } from "../client/speech.js";
+import { takeRecord } from "../client/takes.js";
 import { readWav } from "../lib/wav.js";
 
 /**

@@ -1,6 +1,6 @@
 // What can be done with the takes of a list: hear them, use their settings, make them anew, see them as a program.
 
-import { askForSpeech } from "../client/http.js";
+import { askForSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
 
 const READ = 60_000; // ms that the browser may take to read a file after the press

@@ -1,7 +1,7 @@
 // One take: what was asked, what came, and what is known of it. It shows nothing.
 
 import { Outline } from "../player/player-bar.js";
-import { lostConnection, refusalOf } from "../client/http.js";
+import { lostConnection, refusalOf } from "../client/refusal.js";
 import { soundAddress, wholeTake } from "../client/takes.js";
 import { readWav, wavFile } from "../lib/wav.js";
 

@@ -1,7 +1,7 @@
 // The inspector of the library: one voice in full, what is said of it, and everything that can be done with it.
 
 import { introduce } from "./introduction.js";
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { Samples } from "./clips.js";

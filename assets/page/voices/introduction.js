@@ -1,6 +1,6 @@
 // A voice introduces itself: a short sentence in its language, as a file to hear.
 
-import { askForSpeech } from "../client/http.js";
+import { askForSpeech } from "../client/speech.js";
 import { sampleSentence } from "./reading-texts.js";
 import { readWav, wavFile } from "../lib/wav.js";
 

@@ -1,6 +1,6 @@
 // The area of the voice library: voices found, listened to, starred and chosen; the inspector shows one of them in full.
 
-import { Refusal } from "../client/http.js";
+import { Refusal } from "../client/refusal.js";
 import { Inspector } from "./inspector.js";
 import { changeVoice, findVoices, importVoice, previewAddress, restoreVoice } from "../client/voices.js";
 import { Listener } from "../lib/sound-button.js";

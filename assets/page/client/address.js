@@ -1,0 +1,8 @@
+// Where the studio answers, also when a proxy serves it under a path of its own.
+
+/** The full address of a path of the studio, such as "/v1/takes". */
+export function address(path) {
+  const root = (window.gradio_config?.root ?? window.location.origin).replace(/\/$/, "");
+  const url = new URL(root, window.location.href);
+  return `${window.location.origin}${url.pathname.replace(/\/$/, "")}${path}`;
+}

@@ -1,0 +1,9 @@
+// What the page's head says of the studio that it came from.
+
+const told = (name) => document.querySelector(`meta[name=${name}]`)?.content;
+
+/** Whether requests need a key; the page's own are signed in. */
+export const needsKey = told("studio-keys") === "needed";
+
+/** Whether this is ZeroGPU, where only Gradio's requests get a GPU: then speech goes that way, and only as WAV. */
+export const isZeroGpu = told("studio-profile") === "zero";

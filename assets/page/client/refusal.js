@@ -1,0 +1,54 @@
+// Why the studio did not do what it was asked, in sentences for people.
+
+/** A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card. */
+export class Refusal extends Error {
+  constructor({ what, why, advice, status = 0, retryAfter = null }) {
+    super(why);
+    Object.assign(this, { what, why, advice, status, retryAfter });
+  }
+}
+
+const ADVICE_BY_FIELD = {
+  input: "Change the script and press Speak again.",
+  speed: "Open Sampling and choose another speed.",
+  voice: "Choose another voice on the right.",
+  ref_audio: "Record or upload 10 to 30 seconds of one person speaking, then press Speak again.",
+  ref_text: "Write down exactly what is said in your clip, then press Speak again.",
+  max_new_tokens: "Open Sampling and let the take be cut earlier, or never.",
+  seed: "Open Sampling and choose a whole number, zero or larger.",
+};
+
+const BY_STATUS = {
+  401: ["This studio asks for a key.", "Load the page again and sign in."],
+  404: ["That was not found.", "Choose another voice, then press Speak again."],
+  413: ["Your clip is too large.", "Use a shorter clip: 10 to 30 seconds is best."],
+  429: ["Everyone is speaking at once.", "Wait a few seconds and press Speak again."],
+  500: ["The engine failed on this take.", "Press Speak again; if it fails again, read the terminal."],
+  503: ["The engine is not running.", "Read the terminal for the cause, then start the studio again."],
+};
+
+/** Turn an answer that is not audio into a Refusal, from the OpenAI error envelope. */
+export async function refusalOf(response) {
+  let error = {};
+  try {
+    error = (await response.json()).error ?? {};
+  } catch (problem) {
+    if (!(problem instanceof SyntaxError)) throw problem;
+  }
+  const [what, advice] = BY_STATUS[response.status] ?? ["The studio could not speak this.", "Change the request and press Speak again."];
+  return new Refusal({
+    what,
+    why: error.message ?? `The server answered ${response.status} without a reason.`,
+    advice: ADVICE_BY_FIELD[error.param] ?? advice,
+    status: response.status,
+    retryAfter: Number(response.headers.get("retry-after")) || null,
+  });
+}
+
+export function lostConnection() {
+  return new Refusal({
+    what: "The connection was lost.",
+    why: "The studio stopped answering before the take was complete.",
+    advice: "Check that the studio is still running, then press Speak again.",
+  });
+}

@@ -1,0 +1,44 @@
+// Requests to the studio's API and their answers as JSON; a refusal is raised, or read as null where it says enough.
+
+import { address } from "./address.js";
+import { lostConnection, refusalOf } from "./refusal.js";
+
+/** The answer of a route. Raises Refusal. */
+export async function fetched(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(address(path), { cache: "no-store", ...options });
+  } catch (problem) {
+    if (problem instanceof TypeError) throw lostConnection();
+    throw problem;
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+/** The JSON of such an answer. Raises Refusal. */
+export async function ask(path, options) {
+  return (await fetched(path, options)).json();
+}
+
+/** The JSON of such an answer; null when it was refused. */
+export async function readJson(path, options) {
+  const response = await fetch(address(path), options);
+  return response.ok ? response.json() : null;
+}
+
+/** A JSON request; with an etag it is refused when somebody else was faster. */
+export function json(method, body = {}, etag = null) {
+  const headers = { "Content-Type": "application/json", ...(etag ? { "If-Match": etag } : {}) };
+  return { method, headers, body: JSON.stringify(body) };
+}
+
+/** A form to POST; what is empty is left out. */
+export function form(fields) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof Blob) body.append(name, value, "clip");
+    else if (value !== null && value !== undefined && value !== "") body.append(name, value);
+  }
+  return { method: "POST", body };
+}

@@ -1,0 +1,25 @@
+// Asks for speech: over the HTTP API, or over Gradio's where that is the only way to a GPU.
+
+import { address } from "./address.js";
+import { isZeroGpu } from "./host.js";
+import { lostConnection, refusalOf } from "./refusal.js";
+import { speakThroughGradio } from "./zerogpu.js";
+
+/** POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort(). */
+export async function askForSpeech(request, signal) {
+  if (isZeroGpu) return speakThroughGradio(request, signal);
+  let response;
+  try {
+    response = await fetch(address("/v1/audio/speech"), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    });
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
+    throw lostConnection();
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}

