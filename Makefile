@@ -1,11 +1,11 @@
-# make run: the studio.  make test: every test.  make: lint, types and tests.  make bench: README's figures.
-# make bench-gpu: the figures of a GPU.  make soak: half an hour of callers.
+# make run: the studio.  make test: every test.  make: lint, types and tests.
+# make bench, make bench-gpu: the figures of docs/benchmarks.md.  make soak: half an hour of callers.
 # On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 VENV ?= .venv
 PY := $(VENV)/bin/python
 export PYTHON VENV
 
-.PHONY: all run test lint types bench bench-gpu soak clean
+.PHONY: all run test lint types docs bench bench-gpu soak clean
 all: lint types test
 
 run:
@@ -20,6 +20,11 @@ lint:
 types:
 	@scripts/prepare test
 	$(PY) -m mypy
+
+# The documentation as a website in site/; a dead link fails it, and the tests. The variable silences an advertisement.
+docs:
+	@scripts/prepare docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
 # Two processes: a browser keeps threads and an event loop that the other tests should not meet.
 test:
@@ -45,5 +50,5 @@ soak:
 	@$(PY) -m benchmarks.soak
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) site .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

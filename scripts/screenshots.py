@@ -1,4 +1,4 @@
-"""Pictures of the page for README, taken from a running studio: python -m scripts.screenshots http://127.0.0.1:7860"""
+"""Pictures of the page for README and docs, taken from a running studio: python -m scripts.screenshots http://127.0.0.1:7860"""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.chromium import NoChromium, find
 
-FOLDER = Path(__file__).resolve().parent.parent / "assets"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PATIENCE_MS = 120_000
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
 PICTURES = {
-    "screenshot": DESKTOP | {"color_scheme": "light"},
-    "screenshot-dark": DESKTOP | {"color_scheme": "dark"},
-    "screenshot-phone": PHONE | {"color_scheme": "light"},
+    "studio": DESKTOP | {"color_scheme": "light"},
+    "studio-dark": DESKTOP | {"color_scheme": "dark"},
+    "studio-phone": PHONE | {"color_scheme": "light"},
 }
 
 
@@ -66,11 +66,11 @@ def take_picture(browser: Browser, address: str, file: Path, look: dict[str, obj
 
 
 def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page], None]) -> None:
-    page = open_page(browser, address, PICTURES["screenshot"])
+    page = open_page(browser, address, PICTURES["studio"])
     page.click(f"#tab-{area}")
     show(page)
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
-    page.screenshot(path=str(FOLDER / f"screenshot-{area}.png"))
+    page.screenshot(path=str(FOLDER / f"{area}.png"))
     page.close()
 
 

@@ -1,8 +1,9 @@
-"""The documents keep their word: routes, settings, files, commands and the curl line of README are the real ones."""
+"""The documents keep their word: routes, settings, files, modules, commands and README's programs are the real ones."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import shlex
 import subprocess
@@ -22,8 +23,20 @@ from tests.studio.server import serve
 from tests.studio.sounds import tone, wav
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = [path for path in (ROOT / name for name in ("README.md", "NOTES.md", "CHANGELOG.md")) if path.exists()]
+DOCUMENTS = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
+NOT_FILES = {"fishaudio/s2-pro"}
+"""What looks like a path and is the name of something else."""
+PAGES_FOLDERS = sorted(path for path in (ROOT / "assets" / "page").iterdir() if path.is_dir())
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -31,36 +44,87 @@ def app() -> FastAPI:
     return create_app(Settings(page=False))
 
 
-def test_readme_has_every_route_of_the_api(app: FastAPI) -> None:
+def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:
+    manual = page("api.md")
     paths = app.openapi()["paths"]
     assert len(paths) > 4
     for path, methods in paths.items():
         for method in methods:
-            assert f"`{method.upper()} {path}`" in README
+            assert f"`{method.upper()} {path}`" in manual
     sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "studio" / "api").rglob("*.py"))]
-    for path in re.findall(r"\.websocket\(\"([^\"]+)\"", "".join(sources)):
-        assert f"`WS {path}`" in README
+    sockets = re.findall(r"\.websocket\(\"([^\"]+)\"", "".join(sources))
+    assert sockets
+    for path in sockets:
+        assert f"`WS {path}`" in manual
 
 
-def test_readme_has_every_setting_with_its_row() -> None:
-    rows = re.findall(r"^\| `([A-Z_]+)` \|", README, re.MULTILINE)
+def test_every_setting_has_its_row() -> None:
+    rows = re.findall(r"^\| `([A-Z_0-9]+)` \|", page("settings.md"), re.MULTILINE)
     assert rows == [field.name.upper() for field in dataclasses.fields(Settings)]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_file_that_a_document_names_exists(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = re.findall(r"`([\w.-]+(?:/[\w.-]*)*)`", text)
     paths = {name for name in named if "/" in name or name.endswith((".py", ".md", ".txt"))}
-    paths |= {link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link}
-    missing = [path for path in sorted(paths) if not (ROOT / path).exists()]
+    links = {link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link}
+    missing = [path for path in sorted(paths - NOT_FILES) if not (ROOT / path).exists()]
+    missing += [link for link in sorted(links) if not (document.parent / link).exists()]
     assert not missing
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_module_that_a_document_names_exists(document: Path) -> None:
+    text = re.sub(r"```python\n.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    code = "\n".join([*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^.*python -m .*$", text, re.MULTILINE)])
+    named = set(re.findall(r"(?<![\w./-])((?:engine|studio|training|benchmarks|scripts|tests)(?:\.\w+)+)", code))
+    assert not [name for name in sorted(named) if not is_a_module_or_a_name_in_one(name)]
+
+
+def is_a_module_or_a_name_in_one(name: str) -> bool:
+    file, rest = ROOT, name.split(".")
+    while rest and (file / rest[0]).is_dir():
+        file, rest = file / rest[0], rest[1:]
+    if rest and (file / f"{rest[0]}.py").is_file():
+        file, rest = file / f"{rest[0]}.py", rest[1:]
+    else:
+        file = file / "__init__.py" if rest else file
+    return not rest or (file.is_file() and re.search(rf"\b{rest[0]}\b", file.read_text("utf-8")) is not None)
+
+
+def test_structure_has_a_line_for_every_package_and_every_folder_of_the_page() -> None:
+    packages = sorted(path.parent for name in ("engine", "studio") for path in (ROOT / name).rglob("__init__.py"))
+    lines = page("structure.md").splitlines()
+    for folder in [*packages, *PAGES_FOLDERS]:
+        assert sum(line.startswith(f"| `{name_of(folder)}/` |") for line in lines) == 1, name_of(folder)
+
+
+def test_readme_and_glossary_stay_short() -> None:
+    assert len(README.splitlines()) <= 150
+    assert 0 < len(re.findall(r"^\| (?!term \|)", page("glossary.md"), re.MULTILINE)) <= 30
+
+
+def test_the_website_has_no_dead_link_and_needs_no_other_host(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    pages = {path.relative_to(tmp_path).with_suffix(".md") for path in tmp_path.rglob("*.html")}
+    assert {path.relative_to(DOCS) for path in DOCS.rglob("*.md")} <= pages
+    for path in tmp_path.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*", path.read_text("utf-8"))
+        assert not loaded
+
+
 def test_every_make_target_in_the_documents_exists() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for document in DOCUMENTS:
-        assert set(re.findall(r"(?:`|^)make ([a-z]+)", document.read_text("utf-8"), re.MULTILINE)) <= targets
+        assert set(re.findall(r"(?:`|^)make ([a-z-]+)", document.read_text("utf-8"), re.MULTILINE)) <= targets
 
 
 def test_the_space_front_matter_fits_the_requirements() -> None:
