@@ -21,7 +21,7 @@ def draw(path: Path, title: str, sounds: dict[str, np.ndarray]) -> None:
         axis.specgram(audio + noise, NFFT=1024, noverlap=768, Fs=SAMPLE_RATE, vmin=-130, vmax=-40)
         axis.set_ylim(0, 8000)
         axis.set_ylabel(f"{name} (Hz)")
-    axes[0, 0].set_title(title)
+    axes[0, 0].set_title(title, parse_math=False)  # a price is no formula
     figure.tight_layout()
     figure.savefig(path, dpi=60)
     pyplot.close(figure)
