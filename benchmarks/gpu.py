@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.encoding import time_encoding
-from benchmarks.gpu_checks import check_alike, check_kernels, check_logits, check_small, check_stops
+from benchmarks.gpu_checks import check_batch_invariance, check_kernels, check_logits, check_small, check_stops
 from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
@@ -105,11 +105,11 @@ def floor() -> tuple[float, float]:
 
 
 def time_frames(
-    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", twelve: bool = True
+    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", packed12: bool = True
 ) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None, weights=weights, twelve=twelve)
+    runner.use_graphs(True, lambda done: None, weights=weights, packed12=packed12)
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -139,7 +139,7 @@ class Heard:
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
-    runner.use_graphs(True, lambda done: None, twelve=True)
+    runner.use_graphs(True, lambda done: None, packed12=True)
     decoder = FusedDecoder(codec, rows, precision)
     streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
@@ -225,9 +225,9 @@ def main() -> None:
             keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
-        plain = time_frames(model, (1,), 600, twelve=False)
+        plain = time_frames(model, (1,), 600, packed12=False)
         keep("frames_sixteen_bits", {"frame_ms_b1_sixteen_bits": plain["frame_ms_b1"]})
-        keep("alike", check_alike(model))
+        keep("alike", check_batch_invariance(model))
         with DEVICE:
             codec = Codec(CodecConfig()).eval().requires_grad_(False)
         keep("codec", time_codec(codec))

@@ -48,8 +48,8 @@ def check_kernels() -> dict[str, float]:
     gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
     norms = (gains[0], gains[1])
     k2, v2 = keys.clone(), values.clone()
-    q = kernels.rotate(qkv, norms, 1e-6, table, slots, positions, keys, values)
-    out["rotate"] = error(q, kernels.rotate_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
+    q = kernels.rope(qkv, norms, 1e-6, table, slots, positions, keys, values)
+    out["rotate"] = error(q, kernels.rope_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
     out["rotate keys"] = error(keys, k2)
     how = qkv, norms, 1e-6, table
     y = kernels.decode_attention(*how, keys, values, slots, positions)
@@ -122,30 +122,32 @@ def check_logits(model: DualAR) -> dict[str, float]:
     kinds: dict[str, Float8] = {"kernels bfloat16": "none", "kernels fp8": "ffn", "kernels fp8-all": "all"}
     for name, float8 in kinds.items():
         slow = copy.deepcopy(model.slow)  # float8 takes the weights away
-        fused = FusedTransformer(slow, 1024, kernels.decode_attention, alike=False, float8=float8, twelve=False)
+        fused = FusedTransformer(
+            slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, packed12=False
+        )
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-        hidden = fused(x[0].clone(), slots, positions, cache, one_slot_twice=True)
+        hidden = fused(x[0].clone(), slots, positions, cache, shared_slots=True)
         out[name] = error(fused.head(hidden, head), oracle)
         if float8 == "none":
-            for kind, twelve in (("kernels bfloat16", False), ("twelve bits", True)):
-                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, twelve)
+            for kind, packed12 in (("kernels bfloat16", False), ("twelve bits", True)):
+                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, packed12)
                 cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
                 alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
                 out[f"{kind}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
     return out
 
 
-def check_alike(model: DualAR) -> dict[str, int]:
+def check_batch_invariance(model: DualAR) -> dict[str, int]:
     """Frames of a seeded row that are the same alone and among 63 others, in the reproducible mode and without it."""
     equal = {}
-    for alike in (True, False):
+    for batch_invariant in (True, False):
         runner = Runner(model, 64, 1024)
-        runner.use_graphs(True, lambda done: None, alike)
+        runner.use_graphs(True, lambda done: None, batch_invariant)
         drawn = []
         for company in (1, 64):
             rows = join(runner, tuple(row(i, 100 + i, 300 + i, S2_PRO) for i in range(company)))
             drawn.append(np.stack([next(iter(runner.launch(rows).read()))[1].copy() for _ in range(40)]))
-        equal["reproducible" if alike else "usual"] = int((drawn[0] == drawn[1]).all(1).sum())
+        equal["reproducible" if batch_invariant else "usual"] = int((drawn[0] == drawn[1]).all(1).sum())
     return equal | {"of_frames": 40}
 
 

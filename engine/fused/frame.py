@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from engine.config import Weights
 from engine.fused.float8 import FLOAT8, Float8
-from engine.kernels import Spoken, Twelve, decode_attention, end_frame, linear, quantised, rotate, sample
+from engine.kernels import EmbedOut, Packed12, decode_attention, end_frame, linear, quantised, rope, sample
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -29,22 +29,22 @@ Attend = Callable[..., Tensor]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Of a product (outputs, inputs), and for float8 a scale an output; what few rows read instead."""
+    """Of a product (outputs, inputs), and for float8 a scale an output; packed12: what GEMV reads instead."""
 
     values: Tensor
     scales: Tensor | None = None
-    twelve: Twelve | None = None
+    packed12: Packed12 | None = None
 
     @property
-    def read(self) -> Tensor:
-        """What few rows read."""
-        return self.values if self.twelve is None else self.twelve.words
+    def gemv_weights(self) -> Tensor:
+        """What GEMV reads."""
+        return self.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, weight: Tensor, float8: bool, twelve: bool, gated: bool = False) -> Weight:
+    def of(cls, weight: Tensor, float8: bool, packed12: bool, gated: bool = False) -> Weight:
         if float8:
             return cls(*quantised(weight))
-        return cls(weight, twelve=Twelve.of(weight) if twelve and Twelve.fits(weight, gated) else None)
+        return cls(weight, packed12=Packed12.of(weight) if packed12 and Packed12.fits(weight, gated) else None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,7 +61,7 @@ class FusedLayer:
     down: Weight
 
     @classmethod
-    def of(cls, block: Block, float8: Float8, twelve: bool) -> FusedLayer:
+    def of(cls, block: Block, float8: Float8, packed12: bool) -> FusedLayer:
         """Take a block's weights, so that nothing is held twice.
 
         Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
@@ -71,59 +71,67 @@ class FusedLayer:
         ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=_taken(attention.wqkv, float8 == "all", twelve),
+            qkv=_moved(attention.wqkv, float8 == "all", packed12),
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=_taken(attention.wo, float8 == "all", twelve),
+            output=_moved(attention.wo, float8 == "all", packed12),
             ffn_norm=block.ffn_norm.weight,
-            gate_up=Weight.of(gate_up, small, twelve, gated=True),
-            down=_taken(ffn.w2, small, twelve),
+            gate_up=Weight.of(gate_up, small, packed12, gated=True),
+            down=_moved(ffn.w2, small, packed12),
         )
 
 
-def _taken(part: nn.Linear, float8: bool, twelve: bool) -> Weight:
+def _moved(part: nn.Linear, float8: bool, packed12: bool) -> Weight:
     weight = part.weight.data
     if float8:
         part.weight.data = weight.new_empty(0)
-    return Weight.of(weight, float8, twelve)
+    return Weight.of(weight, float8, packed12)
 
 
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
     def __init__(
-        self, plain: Transformer, context: int, attend: Attend, alike: bool, float8: Float8, twelve: bool
+        self, plain: Transformer, context: int, attend: Attend, batch_invariant: bool, float8: Float8, packed12: bool
     ) -> None:
-        self._attend, self._alike = attend, alike
+        self._attend, self._batch_invariant = attend, batch_invariant
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
-        self._layers = [FusedLayer.of(block, float8, twelve) for block in plain.layers]  # type: ignore[arg-type]
+        self._layers = [FusedLayer.of(block, float8, packed12) for block in plain.layers]  # type: ignore[arg-type]
         angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
         self._table = torch.view_as_real(angles).contiguous()
 
     def __call__(
-        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, one_slot_twice: bool = False
+        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, shared_slots: bool = False
     ) -> Tensor:
         """Returns the hidden states before the final norm, (rows, dim); `head` applies it.
 
-        one_slot_twice: several rows may be of one slot, at positions that follow one another.
+        shared_slots: several rows may be of one slot, at positions that follow one another.
         """
         eps = self._sizes.norm_eps
         for index, layer in enumerate(self._layers):
             keys, values = cache.keys[index], cache.values[index]
             qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
             how = qkv, layer.norms, eps, self._table
-            if one_slot_twice:  # a row sees what another row of its slot puts into the cache
-                rotate(*how, slots, positions, keys, values)
-            y = self._attend(*how, keys, values, slots, positions, one_slot_twice, self._alike)
-            x = self._product(y.flatten(1), layer.output, residual=x, idle=True)
-            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, ahead=layer.down.read)
-            after = self._layers[index + 1].qkv.read if index + 1 < len(self._layers) else None
-            x = self._product(y, layer.down, residual=x, ahead=after)
+            if shared_slots:  # a row sees what another row of its slot puts into the cache
+                rope(*how, slots, positions, keys, values)
+            y = self._attend(*how, keys, values, slots, positions, shared_slots, self._batch_invariant)
+            x = self._product(y.flatten(1), layer.output, residual=x, preload=True)
+            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
+            after = self._layers[index + 1].qkv.gemv_weights if index + 1 < len(self._layers) else None
+            x = self._product(y, layer.down, residual=x, prefetch=after)
         return x
 
     def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
         eps = self._sizes.norm_eps
-        return linear(x, weight.values, eps=eps, scales=weight.scales, twelve=weight.twelve, alike=self._alike, **fused)
+        return linear(
+            x,
+            weight.values,
+            eps=eps,
+            scales=weight.scales,
+            packed12=weight.packed12,
+            batch_invariant=self._batch_invariant,
+            **fused,
+        )
 
     def norm(self, x: Tensor) -> Tensor:
         """The final norm (rows, dim)."""
@@ -135,7 +143,7 @@ class FusedTransformer:
 
 
 class FusedFrame:
-    """One frame for the rows in these slots, without a word from the host: what was drawn, as `packed` lays it out."""
+    """One frame for the rows in these slots, all on the device: what was drawn, as `packed` lays it out."""
 
     def __init__(
         self,
@@ -145,23 +153,23 @@ class FusedFrame:
         rows: int,
         context: int,
         kernel_attention: bool,
-        alike: bool = False,
+        batch_invariant: bool = False,
         weights: Weights = "dtype",
-        twelve: bool = False,
+        packed12: bool = False,
     ) -> None:
-        """alike: a row draws the same alone and in any company, bit by bit, at some cost of speed.
+        """batch_invariant: a row draws the same alone and in any company, bit by bit, at some cost of speed.
 
-        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. twelve: few rows read the
+        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. packed12: GEMV reads the
         other weights, as rounded to bfloat16, in twelve bits, which are held besides.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
-        self._head = Weight.of(model.head().contiguous(), False, twelve)
-        self._fast_head = Weight.of(model.fast_output.weight, False, twelve)
+        self._head = Weight.of(model.head().contiguous(), False, packed12)
+        self._fast_head = Weight.of(model.fast_output.weight, False, packed12)
         attend = decode_attention if kernel_attention else masked_attention
         slow, fast = FLOAT8[weights]
-        self.slow = FusedTransformer(model.slow, context, attend, alike, slow, twelve)
-        self._fast = FusedTransformer(model.fast, books, attend, alike, fast, twelve)
+        self.slow = FusedTransformer(model.slow, context, attend, batch_invariant, slow, packed12)
+        self._fast = FusedTransformer(model.fast, books, attend, batch_invariant, fast, packed12)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
@@ -179,13 +187,13 @@ class FusedFrame:
         table = model.fast.embeddings.weight
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, self._head)
-        ended = sample(logits, *how, 0, state.recent, Spoken(codes[:, 0], table, x[rows:])) == stop
+        ended = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:])) == stop
         which, positions = self._pairs(rows)
         for book in range(1, books):
             x = self._fast(x, which, positions, self._fast_cache, book == 1)[-rows:]
             logits = self._fast.head(x, self._fast_head)
             x = torch.empty_like(x)
-            sample(logits, *how, book + 1, None, Spoken(codes[:, book], table, x))
+            sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
@@ -209,7 +217,7 @@ class FusedPrefill:
     def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
         """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
         x = self._model.embed(tokens[None], codes[None])[0]
-        return self._slow(x, slots, positions, self._cache, one_slot_twice=True)
+        return self._slow(x, slots, positions, self._cache, shared_slots=True)
 
 
 def masked_attention(
@@ -222,10 +230,10 @@ def masked_attention(
     slots: Tensor,
     positions: Tensor,
     stored: bool = False,
-    alike: bool = False,
+    batch_invariant: bool = False,
 ) -> Tensor:
     """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
-    q = rotate(qkv, norms, eps, table, slots, positions, keys, values)
+    q = rope(qkv, norms, eps, table, slots, positions, keys, values)
     seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
     y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])
     return y.view_as(q)

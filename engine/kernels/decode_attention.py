@@ -1,7 +1,13 @@
-"""Grouped-query attention of one step a row over its slot of the KV cache, from the qkv product to the heads' output.
+"""Flash-decoding: grouped-query attention of one step a row over its slot of the KV cache, with all around it fused.
 
-One kernel norms and rotates queries and the new key, puts key and value into the cache, attends over long contexts
-in splits, and adds the splits up. Splits have a fixed number of keys and are added up in a fixed order, so a row's
+out[r, h] = softmax(q[r, h] · Kᵀ / √head_dim) · V over positions 0 … positions[r], where K and V are of key head
+h // (heads / kv_heads) (GQA, Ainslie et al. 2023). The softmax is online, as in FlashAttention (Dao et al. 2022): of
+each block only the largest score m, the sum of weights l = Σ e^(s − m) and the weighted values are kept. A long context
+is cut into splits that programs take side by side, as in Flash-Decoding (Dao et al. 2023); their parts are combined as
+Σ e^(mᵢ − m) · accᵢ / Σ e^(mᵢ − m) · lᵢ, in the same launch, by the program that finishes last (`split_k`).
+
+The kernel norms and rotates queries and the new key itself (RoPE, Su et al. 2021) and puts key and value into the
+cache, which is our own addition. Splits have a fixed number of keys and are combined in a fixed order, so a row's
 result depends on its own length and on the tiles alone.
 """
 
@@ -15,17 +21,17 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
-from engine.kernels.rope import rotate_twin
-from engine.kernels.split_k import arrivals
+from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
+from engine.kernels.rope import rope_twin
+from engine.kernels.split_k import semaphores
 from engine.model.dual_ar import attention
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
-    """Keys that a program sees in all and at a time, its warps and its stages.
+class AttentionTiles:
+    """Keys of a split and of a block, which a program sees at a time; its warps and its stages.
 
-    When it sees all of them at a time, it has them before the product of queries before it is done.
+    Where a split is one block, its keys and values are loaded before the grid wait, while the qkv product still runs.
     """
 
     split: int
@@ -34,17 +40,17 @@ class Tiles:
     num_stages: int
 
 
-ALIKE = Tiles(256, 64, 4, 3)
+BATCH_INVARIANT = AttentionTiles(256, 64, 4, 3)
 """For any number of rows."""
-_BY_ROWS = ((4, Tiles(128, 128, 4, 1)), (16, ALIKE))
-_MORE = Tiles(1024, 32, 2, 4)
+_BY_ROWS = ((4, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT))
+_MORE = AttentionTiles(1024, 32, 2, 4)
 """The best measured on an H200 in whole frames at 600 keys."""
 _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro fills 4
 
 
 @triton.jit
-def _turned(heads, gains, table, position, dim, eps, mask, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
-    """Heads at `heads` (pointers to their first values, of any shape that goes with dim), normed and rotated."""
+def _norm_and_rotate(heads, gains, table, position, dim, eps, mask, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
+    """RMSNorm and RoPE of the heads at `heads` (pointers to their first values, of any shape that goes with dim)."""
     here = tl.load(heads + dim, mask=mask, other=0.0)
     there = tl.load(heads + (dim ^ 1), mask=mask, other=0.0)  # the other one of each pair that is rotated
     kind = here.dtype
@@ -61,8 +67,10 @@ def _turned(heads, gains, table, position, dim, eps, mask, HAS_NORM: tl.constexp
 
 
 @triton.jit
-def _over_cache(query, keys, values, start, end, dim, scale, position_stride, GROUP: tl.constexpr, BLOCK: tl.constexpr):
-    """Attention over positions start … end − 1: the largest score, the sum of weights, the weighted values."""
+def _online_softmax(
+    query, keys, values, start, end, dim, scale, position_stride, GROUP: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Online softmax over positions start … end − 1: the largest score, the sum of weights, the weighted values."""
     best = tl.full((GROUP,), float("-inf"), tl.float32)
     weight = tl.zeros((GROUP,), tl.float32)
     total = tl.zeros(query.shape, tl.float32)
@@ -84,8 +92,8 @@ def _over_cache(query, keys, values, start, end, dim, scale, position_stride, GR
 
 
 @triton.jit
-def _at_once(query, k, v, inside, scale):
-    """The same over keys and values that are at hand."""
+def _one_block(query, k, v, inside, scale):
+    """The same over one block of keys and values that is in registers already."""
     score = tl.dot(query, tl.trans(k), input_precision="ieee") * scale
     score = tl.where(inside[None, :], score, float("-inf"))
     best = tl.max(score, 1)
@@ -94,8 +102,8 @@ def _at_once(query, k, v, inside, scale):
 
 
 @triton.jit
-def _all_splits(partial, stats, head, used, dim, count, splits, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr):
-    """The parts of `count` splits of these heads added up, eight at a time: weighted values over sums of weights."""
+def _combine_splits(partial, stats, head, used, dim, count, splits, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr):
+    """Combine the parts of `count` splits of these heads, eight at a time: weighted values over sums of weights."""
     best = tl.full((HEADS,), float("-inf"), tl.float32)
     weight = tl.zeros((HEADS,), tl.float32)
     total = tl.zeros((HEADS, HEAD_DIM), tl.float32)
@@ -116,31 +124,31 @@ def _all_splits(partial, stats, head, used, dim, count, splits, HEADS: tl.conste
 
 
 @triton.jit
-def _hand_in(
-    partial, stats, arrived, out, best, weight, total, first, used, dim, split, count, splits,
+def _reduce_splits(
+    partial, stats, semaphore, out, best, weight, total, first, used, dim, split, count, splits,
     each: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ):  # fmt: skip
-    """Leave a split's part of the heads from `first` on where whoever comes last finds it and adds all up."""
+    """Store a split's part of the heads from `first` on; the program that finishes last combines all of them."""
     cell = (first + tl.arange(0, GROUP)) * splits + split
     tl.store(partial + cell[:, None] * HEAD_DIM + dim, total, mask=used[:, None])
     tl.store(stats + cell * 2, best, mask=used)
     tl.store(stats + cell * 2 + 1, weight, mask=used)
     tl.debug_barrier()
-    if tl.atomic_add(arrived, 1, sem="acq_rel") == count - 1:
+    if tl.atomic_add(semaphore, 1, sem="acq_rel") == count - 1:
         head = tl.arange(0, HEADS)
-        y = _all_splits(partial, stats, first + head, head < each, dim, count, splits, HEADS, HEAD_DIM)
+        y = _combine_splits(partial, stats, first + head, head < each, dim, count, splits, HEADS, HEAD_DIM)
         at = (first + head)[:, None] * HEAD_DIM + dim
         tl.store(out + at, y.to(out.dtype.element_ty), mask=(head < each)[:, None])
-        tl.store(arrived, 0)
+        tl.store(semaphore, 0)
 
 
 @triton.jit
-def _attend(
-    qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats, arrived, out,
+def _decode_attention(
+    qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats, semaphore, out,
     eps, scale, slot_stride, position_stride, splits,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HEAD_DIM: tl.constexpr, HAS_NORM: tl.constexpr,
     GROUP: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
-    STORED: tl.constexpr, AT_ONCE: tl.constexpr, OVERLAP: tl.constexpr,
+    STORED: tl.constexpr, ONE_BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
@@ -150,31 +158,31 @@ def _attend(
     position = tl.load(positions + row)
     start = split * SPLIT
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
-    if OVERLAP:
-        let_the_next_one_start()
-    if AT_ONCE:  # what the cache holds was put there before the kernel before this one began
+    if PDL:
+        launch_dependents()
+    if ONE_BLOCK:  # what the cache holds was put there before the kernel before this one began
         at = start + tl.arange(0, BLOCK)
         known = at < position
         lines = base + at.to(tl.int64)[:, None] * position_stride + dim
         k = tl.load(keys + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
         v = tl.load(values + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
-    if OVERLAP:
-        wait_for_the_one_before()
+    if PDL:
+        grid_wait()
     if start <= position:
         line = qkv + row * (N_HEAD + 2 * N_KV) * HEAD_DIM
         mine = line + (kv_head * each + group)[:, None] * HEAD_DIM
-        query = _turned(mine, q_norm, table, position, dim, eps, used[:, None], HAS_NORM, HEAD_DIM)
-        if AT_ONCE:
-            best, weight, total = _at_once(query, k, v, known, scale)
+        query = _norm_and_rotate(mine, q_norm, table, position, dim, eps, used[:, None], HAS_NORM, HEAD_DIM)
+        if ONE_BLOCK:
+            best, weight, total = _one_block(query, k, v, known, scale)
         else:
             end = tl.minimum(position + 1 if STORED else position, start + SPLIT)
-            best, weight, total = _over_cache(
+            best, weight, total = _online_softmax(
                 query, keys + base, values + base, start, end, dim, scale, position_stride, GROUP, BLOCK
             )
         if not STORED:
             if position < start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
                 own = line + (N_HEAD + kv_head) * HEAD_DIM
-                key = _turned(own, k_norm, table, position, dim, eps, dim >= 0, HAS_NORM, HEAD_DIM)
+                key = _norm_and_rotate(own, k_norm, table, position, dim, eps, dim >= 0, HAS_NORM, HEAD_DIM)
                 value = tl.load(own + N_KV * HEAD_DIM + dim)
                 tl.store(keys + base + position * position_stride + dim, key)
                 tl.store(values + base + position * position_stride + dim, value)
@@ -190,8 +198,8 @@ def _attend(
             y = (total / weight[:, None]).to(out.dtype.element_ty)
             tl.store(out + (first + group)[:, None] * HEAD_DIM + dim, y, mask=used[:, None])
         else:
-            _hand_in(
-                partial, stats, arrived + row * N_KV + kv_head, out, best, weight, total, first, used, dim,
+            _reduce_splits(
+                partial, stats, semaphore + row * N_KV + kv_head, out, best, weight, total, first, used, dim,
                 split, count, splits, each, GROUP, HEADS, HEAD_DIM,
             )  # fmt: skip
 
@@ -206,15 +214,15 @@ def decode_attention(
     slots: Tensor,
     positions: Tensor,
     stored: bool = False,
-    alike: bool = False,
+    batch_invariant: bool = False,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
 
     Row i's key and value are put at positions[i] of slot slots[i] in keys, values (slots, context, kv_heads,
     head_dim), and it sees all up to there; both (rows,) int64 on the device, never read by the host. norms: gains of
     queries and keys (head_dim,), or None for no norm. table: `rope_angles` of every position as float32
-    (context, head_dim / 2, 2). stored: keys and values are in the cache already (`rotate`), which they must be when
-    several rows are of one slot. alike: a row's result shall not depend on how many rows there are.
+    (context, head_dim / 2, 2). stored: keys and values are in the cache already (`rope`), which they must be when
+    several rows are of one slot. batch_invariant: a row's result must not depend on how many rows there are.
     """
     rows = qkv.shape[0]
     _, context, kv_heads, head_dim = keys.shape
@@ -225,22 +233,22 @@ def decode_attention(
         raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
     if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
         raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
-    tiles = ALIKE if alike else next((tiles for most, tiles in _BY_ROWS if rows <= most), _MORE)
+    tiles = BATCH_INVARIANT if batch_invariant else next((tiles for most, tiles in _BY_ROWS if rows <= most), _MORE)
     splits = triton.cdiv(context, tiles.split)
     block = min(tiles.block, max(16, triton.next_power_of_2(context)))
-    at_once = not stored and not alike and block >= min(tiles.split, context)
+    one_block = not stored and not batch_invariant and block >= min(tiles.split, context)
     partial = torch.empty(rows, n_head, splits, head_dim, device=qkv.device, dtype=torch.float32)
     stats = torch.empty(rows, n_head, splits, 2, device=qkv.device, dtype=torch.float32)
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
-        _attend, (rows, kv_heads, splits),
+        _decode_attention, (rows, kv_heads, splits),
         qkv, q_norm, k_norm, table, keys, values, slots, positions, partial, stats,
-        arrivals(qkv.device, "decode_attention"), out, eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
+        semaphores(qkv.device, "decode_attention"), out, eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,
         HEADS=triton.next_power_of_2(n_head // kv_heads), BLOCK=block, SPLIT=tiles.split,
-        ONE_SPLIT=splits == 1, STORED=stored, AT_ONCE=at_once,
-        OVERLAP=overlaps(qkv.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early(qkv.device),
+        ONE_SPLIT=splits == 1, STORED=stored, ONE_BLOCK=one_block,
+        PDL=supports_pdl(qkv.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(qkv.device),
     )  # fmt: skip
     return out
 
@@ -256,7 +264,7 @@ def decode_attention_twin(
     positions: Tensor,
 ) -> Tensor:
     """The same in plain torch; reads the lengths back to the host."""
-    q = rotate_twin(qkv, norms, eps, table, slots, positions, keys, values)
+    q = rope_twin(qkv, norms, eps, table, slots, positions, keys, values)
     outputs = []
     for row, (slot, position) in enumerate(zip(slots.tolist(), positions.tolist(), strict=True)):
         k, v = keys[slot, None, : position + 1], values[slot, None, : position + 1]

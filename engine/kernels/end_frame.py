@@ -1,4 +1,9 @@
-"""The end of a frame in one kernel: its codes become the next input, and every slot's counters go on by one."""
+"""The end of a frame in one kernel: its codes become the next input, and every slot's counters go on by one.
+
+input[slot] = (text[first_token + code₀] + Σ_b audio[b · size + code_b]) / √(codebooks + 1), rounded where the plain
+model rounds: an embedding bag. A program has 1,024 channels of a row; that of the first also moves the slot's counters.
+Our own.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +15,21 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
 
 
 @triton.jit
 def _end_frame(
     slots, codes, text, audio, inputs, positions, frames, recent, last_position,
     first_token, books, size, width, divisor,
-    WINDOW: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
+    WINDOW: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     row, block = tl.program_id(0), tl.program_id(1)
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
-    if OVERLAP:
-        let_the_next_one_start()
-        wait_for_the_one_before()
+    if PDL:
+        launch_dependents()
+        grid_wait()
     slot = tl.load(slots + row)
     main = tl.load(codes + row * books)
     total = tl.zeros((BLOCK,), tl.float32)
@@ -72,7 +77,7 @@ def end_frame(
         _end_frame, (rows, triton.cdiv(width, 1024)),
         slots, codes, text, audio, inputs, positions, frames, recent, last_position,
         first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
-        WINDOW=recent.shape[1], BLOCK=1024, OVERLAP=overlaps(codes.device), num_warps=4, **early(codes.device),
+        WINDOW=recent.shape[1], BLOCK=1024, PDL=supports_pdl(codes.device), num_warps=4, **pdl_launch(codes.device),
     )  # fmt: skip
 
 

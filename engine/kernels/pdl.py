@@ -1,4 +1,8 @@
-"""Programmatic dependent launch: a kernel is set up while the one before it still runs.
+"""Programmatic dependent launch (PDL) of Hopper: a kernel is set up while the one before it still runs.
+
+CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization": `launch_dependents` is its
+cudaTriggerProgrammaticLaunchCompletion (PTX griddepcontrol.launch_dependents), `grid_wait` its
+cudaGridDependencySynchronize (griddepcontrol.wait).
 
 Every kernel waits for the one before it only before it touches what that one made, so the gaps between the few hundred
 kernels of a frame shrink: 6.2 to 5.8 ms for two rows on an H200. With few rows a kernel lets the next one start before
@@ -18,34 +22,34 @@ from triton.language.extra import cuda as tl_cuda
 
 
 @functools.cache
-def overlaps(device: torch.device) -> bool:
+def supports_pdl(device: torch.device) -> bool:
     """Whether kernels on this device may start early: compute capability 9.0 (Hopper) or later."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
-def early(device: torch.device) -> dict[str, bool]:
-    """What a kernel is launched with so that it may start early."""
-    return {"launch_pdl": True} if overlaps(device) else {}
+def pdl_launch(device: torch.device) -> dict[str, bool]:
+    """Launch options of a kernel that calls `grid_wait`, so that it may start early where that is possible."""
+    return {"launch_pdl": True} if supports_pdl(device) else {}
 
 
 @triton.jit
-def let_the_next_one_start():
-    """The kernel after this one is set up as soon as all programs of this one have come here.
+def launch_dependents():
+    """Let the next kernel of the stream be set up as soon as all programs of this one have come here.
 
-    Before the wait, it may find even the kernel before this one at work; after it, only this one.
+    Called before `grid_wait`, it may find even the kernel before this one at work; after it, only this one.
     """
     tl_cuda.gdc_launch_dependents()
 
 
 @triton.jit
-def wait_for_the_one_before():
+def grid_wait():
     """Wait until the kernel before has ended and its writes are seen."""
     tl_cuda.gdc_wait()
 
 
 @triton.jit
-def call_ahead(weights, nbytes, SHARE: tl.constexpr):
-    """Call this program's share of the first of these nbytes, which the next kernel reads, into the L2 cache."""
+def prefetch_l2(weights, nbytes, SHARE: tl.constexpr):
+    """Prefetch into the L2 cache this program's SHARE bytes of what the next kernel reads, a line of 128 at a time."""
     line = tl.program_id(0).to(tl.int64) * SHARE + tl.arange(0, SHARE // 128) * 128
     at = weights.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, nbytes - 128)
     tl.inline_asm_elementwise(

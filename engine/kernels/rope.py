@@ -1,4 +1,9 @@
-"""Between the qkv product and attention: norm queries and keys, rotate them, and put keys and values in their slots."""
+"""RoPE between the qkv product and attention: norm and rotate queries and keys, put keys and values in their slots.
+
+Of each head's pair (a, b) = (x[2i], x[2i + 1]) at position p: (a · cos − b · sin, a · sin + b · cos) at the angle
+p · base^(−2i / head_dim), as in RoFormer (Su et al. 2021), pairs side by side. Norms and the store into the cache are
+fused in, as vLLM's rotary_embedding and reshape_and_cache do in two kernels. A program has one head of one row.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from engine.kernels.launch import launch
 
 
 @triton.jit
-def _rotate(
+def _rope(
     qkv, q_norm, k_norm, table, slots, positions, keys, values, out, eps,
     slot_stride, position_stride,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HALF: tl.constexpr, HAS_NORM: tl.constexpr,
@@ -49,7 +54,7 @@ def _rotate(
         tl.store(at + 2 * pair + 1, second)
 
 
-def rotate(
+def rope(
     qkv: Tensor,
     norms: tuple[Tensor, Tensor] | None,
     eps: float,
@@ -75,14 +80,14 @@ def rotate(
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
-        _rotate, (rows, n_head + 2 * kv_heads),
+        _rope, (rows, n_head + 2 * kv_heads),
         qkv, q_norm, k_norm, table, slots, positions, keys, values, out, eps, keys.stride(0), keys.stride(1),
         N_HEAD=n_head, N_KV=kv_heads, HALF=head_dim // 2, HAS_NORM=norms is not None, num_warps=1,
     )  # fmt: skip
     return out
 
 
-def rotate_twin(
+def rope_twin(
     qkv: Tensor,
     norms: tuple[Tensor, Tensor] | None,
     eps: float,

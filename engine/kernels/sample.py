@@ -1,7 +1,12 @@
 """One kernel from logits to a drawn token: top-p, top-k, temperature, counter-based noise, repetition-aware retry.
 
-The best entries are sorted out in one go; only a caller whose top-k is larger has the rest followed one by one.
-The rule and the random numbers are those of `engine.model.sampling`, which is the twin.
+token = argmaxᵢ softmax(logits / temperature)[i] / Eᵢ over what top-p and top-k keep, with Eᵢ ~ Exp(1): the exponential
+race, which is the Gumbel-max trick without its logarithm. Eᵢ = −log u is a pure function of (seed, frame, draw, rank)
+by Philox 4×32-10 (Salmon et al. 2011). Triton's `tl.randint4x` is the same generator with a counter of one word; here
+all four words are needed, so the rounds are spelled out. Sorting a row in registers by groups is our own.
+
+A program has a row. Its best 32 entries are found in one go; only a caller whose top-k is larger has the rest followed
+one by one. The rule and the random numbers are those of `engine.model.sampling`, which is the twin.
 """
 
 from __future__ import annotations
@@ -14,17 +19,17 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
-from engine.kernels.pdl import early, let_the_next_one_start, overlaps, wait_for_the_one_before
+from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
 from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
 
 LEAST: tl.constexpr = tl.constexpr(-0x7FFFFFFFFFFFFFFF)
-AT_ONCE = 32
-"""Ranks that are found in one go; a longer list is followed one by one."""
+TOP_RANKS = 32
+"""Ranks that are found in one go; those behind are followed one by one."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Spoken:
-    """Where drawn codes go: codes (rows,) int64 of any stride, and x (rows, width), their rows of embeddings."""
+class EmbedOut:
+    """Where drawn codes and their embeddings go: codes (rows,) int64 of any stride, x (rows, width) from embeddings."""
 
     codes: Tensor
     embeddings: Tensor
@@ -37,7 +42,7 @@ class Spoken:
 
 
 @triton.jit
-def _noise(seed, frame, index, rank):
+def _exponential_noise(seed, frame, index, rank):
     """Exp(1) variate number `rank` of draw `index`: one word of Philox 4x32-10 (see exponential_noise)."""
     c0, c1 = (rank // 4).to(tl.uint32), index.to(tl.uint32)
     c2, c3 = (frame & 0xFFFFFFFF).to(tl.uint32), (rank * 0).to(tl.uint32)
@@ -89,7 +94,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     rank = tl.arange(0, tops.shape[0])
     value = _value(tops)
     kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
-    score = tl.where(kept, tl.exp((value - best) / heat) / _noise(seed, frame, index, rank), -1.0)
+    score = tl.where(kept, tl.exp((value - best) / heat) / _exponential_noise(seed, frame, index, rank), -1.0)
     winning = tl.max(score, 0)
     first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
@@ -105,7 +110,7 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
         last_left = tl.where(last_left == top, LEAST, last_left)
         cumulative += tl.exp(_value(top) - log_total)
         if cumulative <= top_p:
-            score_here = tl.exp((_value(top) - best) / heat) / _noise(seed, frame, index, at)
+            score_here = tl.exp((_value(top) - best) / heat) / _exponential_noise(seed, frame, index, at)
             if score_here > winning:
                 winning = score_here
                 winner = _column(top)
@@ -137,12 +142,12 @@ def _sample(
     logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
     columns, width, first_draw, stop, code_stride,
     SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr,
-    EMBED: tl.constexpr, STEP: tl.constexpr, OVERLAP: tl.constexpr,
+    EMBED: tl.constexpr, STEP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
-    if OVERLAP:
-        let_the_next_one_start()
-        wait_for_the_one_before()
+    if PDL:
+        launch_dependents()
+        grid_wait()
     slot = tl.load(slots + row)
     column = tl.arange(0, BLOCK)
     line = logits + row * columns
@@ -165,12 +170,12 @@ def _sample(
             token = _draw(best, log_total, key, last_key, tops, 1.0, 0.9, top_k, seed, frame, first_draw + 1)
     tl.store(out + row, token.to(tl.int64))
     if EMBED:
-        spoken = tl.where(token == stop, 0, token) if SEMANTIC else token
-        tl.store(codes + row * code_stride, spoken.to(tl.int64))
+        code = tl.where(token == stop, 0, token) if SEMANTIC else token
+        tl.store(codes + row * code_stride, code.to(tl.int64))
         for start in range(0, width, STEP):
             at = start + tl.arange(0, STEP)
             inside = at < width
-            piece = tl.load(embeddings + spoken.to(tl.int64) * width + at, mask=inside)
+            piece = tl.load(embeddings + code.to(tl.int64) * width + at, mask=inside)
             tl.store(x + row * width + at, piece, mask=inside)
 
 
@@ -184,7 +189,7 @@ def sample(
     frame: Tensor,
     first_draw: int,
     recent: Tensor | None = None,
-    into: Spoken | None = None,
+    into: EmbedOut | None = None,
 ) -> Tensor:
     """Draw a token a row from logits (rows, columns). Returns (rows,) int64.
 
@@ -202,15 +207,16 @@ def sample(
     if into is not None and not into.fits(rows):
         raise ValueError(f"what {rows} rows draw does not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
-    block = max(triton.next_power_of_2(columns if recent is None else columns - 1), 2 * AT_ONCE)
+    block = max(triton.next_power_of_2(columns if recent is None else columns - 1), 2 * TOP_RANKS)
     launch(
         _sample, (rows,),
         logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
-        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=AT_ONCE, GROUP=min(32, block // AT_ONCE),
-        EMBED=into is not None, STEP=1024, OVERLAP=overlaps(logits.device), num_warps=8 if recent is None else 16,
-        **early(logits.device),
+        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW,
+        BLOCK=block, TOP=TOP_RANKS, GROUP=min(32, block // TOP_RANKS),
+        EMBED=into is not None, STEP=1024, PDL=supports_pdl(logits.device), num_warps=8 if recent is None else 16,
+        **pdl_launch(logits.device),
     )  # fmt: skip
     return out
 
@@ -225,7 +231,7 @@ def sample_twin(
     frame: Tensor,
     first_draw: int,
     recent: Tensor | None = None,
-    into: Spoken | None = None,
+    into: EmbedOut | None = None,
 ) -> Tensor:
     """The same in plain torch."""
     temperature, top_p, top_k, seed, frame = (p[slots] for p in (temperature, top_p, top_k, seed, frame))
@@ -237,7 +243,7 @@ def sample_twin(
     else:
         token = draw_semantic(logits, temperature, top_p, top_k, noise, recent[slots], stop)
     if into:
-        spoken = token if recent is None else token.masked_fill(token == stop, 0)
-        into.codes.copy_(spoken)
-        into.x.copy_(into.embeddings[spoken])
+        code = token if recent is None else token.masked_fill(token == stop, 0)
+        into.codes.copy_(code)
+        into.x.copy_(into.embeddings[code])
     return token

@@ -1,4 +1,9 @@
-"""Counters by which programs that share a piece of work find out which of them comes last."""
+"""Split-K semaphores: counters by which programs that share one result find out which of them finishes last.
+
+As in CUDA's sample threadFenceReduction, with a semaphore for each tile of the result as CUTLASS's split-K GEMM has:
+each program stores its partial sums and then adds one to the semaphore; the one that finds all others counted reads
+all partial sums, always in the same order, and makes the result.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,8 @@ from torch import Tensor
 
 
 @functools.cache
-def arrivals(device: torch.device, kernel: str) -> Tensor:
-    """Zeros (65536,) int32 of this kernel alone, which whoever comes last sets back to zero.
+def semaphores(device: torch.device, kernel: str) -> Tensor:
+    """Zeros (65536,) int32 of this kernel alone; the program that finishes last sets its semaphore back to zero.
 
     Kernels of one stream take turns, even those that start early: they wait before they count.
     """

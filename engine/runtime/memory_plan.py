@@ -55,12 +55,12 @@ def plan_memory(
     prefix_bytes: int,
     codec_graphs: Precision | None,
     weights: Weights = "dtype",
-    twelve: bool = False,
+    packed12: bool = False,
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
     codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
-    EngineConfig says. twelve: whether what is not in float8 is held in twelve bits besides.
+    EngineConfig says. packed12: whether what is not in float8 is held in twelve bits besides.
     """
     with torch.device("meta"):
         model, plain = DualAR(config), Codec(codec)
@@ -69,7 +69,7 @@ def plan_memory(
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
     items = [("weights", held + head)]
-    if twelve:
+    if packed12:
         items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
     items += [
         ("codec", _codec_bytes(plain, codec_graphs)),

@@ -57,20 +57,28 @@ class Runner:
         self,
         kernel_attention: bool,
         progress: Callable[[float], None],
-        alike: bool = False,
+        batch_invariant: bool = False,
         weights: Weights = "dtype",
-        twelve: bool = False,
+        packed12: bool = False,
     ) -> None:
         """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
 
-        alike: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
-        EngineConfig says. Both need the kernel. twelve: as `FusedFrame` says.
+        batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
+        EngineConfig says. Both need the kernel. packed12: as `FusedFrame` says.
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
         from engine.runtime.graphs import FrameGraphs, PrefillGraphs
 
         step = FusedFrame(
-            self._model, self._cache, self._slots, self._rows, self._context, kernel_attention, alike, weights, twelve
+            self._model,
+            self._cache,
+            self._slots,
+            self._rows,
+            self._context,
+            kernel_attention,
+            batch_invariant,
+            weights,
+            packed12,
         )
         graphs = FrameGraphs(step, self._rows, self._rows, self.device)
         graphs.capture(progress)

@@ -47,11 +47,11 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     )
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
-    twelve = _twelve_bits(config, dtype, missing)
-    if twelve:
-        more = plan(twelve=True)
-        twelve = more.fits(budget, spare=GIB)
-        memory = more if twelve else memory
+    packed12 = _twelve_bits(config, dtype, missing)
+    if packed12:
+        more = plan(packed12=True)
+        packed12 = more.fits(budget, spare=GIB)
+        memory = more if packed12 else memory
     tell(f"memory: {memory}", 0.0)
     checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
     codec = checkpoint.codec
@@ -75,7 +75,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
     if missing is None:
         runner.use_graphs(
-            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights, twelve
+            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights, packed12
         )
     if isinstance(streams, GraphStreams):
         streams.capture(lambda done: tell("capturing codec graphs", done))

@@ -43,11 +43,11 @@ def round_to_twelve_bits(model: DualAR) -> None:
     """Give the plain model the weights that twelve bits can hold."""
     for weight in model.parameters():
         if weight.ndim == 2:
-            weight.data = fused.Twelve.of(weight).widened()
+            weight.data = fused.Packed12.of(weight).unpacked()
 
 
 @pytest.mark.parametrize(
-    ("fast_dim", "kernel_attention", "alike", "weights", "turns"),
+    ("fast_dim", "kernel_attention", "batch_invariant", "weights", "turns"),
     [  # kernels differ by how many rows there are
         (64, True, False, "dtype", (FIRST, OTHERS)),
         (64, True, True, "dtype", (ALL, FIRST)),
@@ -58,12 +58,19 @@ def round_to_twelve_bits(model: DualAR) -> None:
 )
 @torch.inference_mode()
 def test_a_fused_frame_draws_what_the_plain_one_draws(
-    tmp_path: Path, fast_dim: int, kernel_attention: bool, alike: bool, weights: Weights, turns: tuple[slice, ...]
+    tmp_path: Path,
+    fast_dim: int,
+    kernel_attention: bool,
+    batch_invariant: bool,
+    weights: Weights,
+    turns: tuple[slice, ...],
 ) -> None:
     folder = write_checkpoint(tmp_path, TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_float8(checkpoint.model, weights)
-    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, alike=alike, weights=weights)
+    plain, mine = drawn(
+        checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant, weights=weights
+    )
     assert np.array_equal(plain, mine)
 
 
@@ -74,7 +81,7 @@ def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
-    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, twelve=True)
+    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, packed12=True)
     assert np.array_equal(plain, mine)
 
 

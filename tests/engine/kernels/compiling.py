@@ -54,9 +54,9 @@ def tiles_of_a_gpu(x: Tensor, weights: conv.Weights, total: int | None) -> Tiles
 
 def compile_frames() -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
-    for name in ("linear", "gemv", "packed12", "decode_attention", "sample", "end_frame"):
+    for name in ("gemv", "packed12", "gemm", "rms_norm", "decode_attention", "sample", "end_frame"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
-        module.overlaps, module.early = lambda device: True, lambda device: {"launch_pdl": True}
+        module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
@@ -64,7 +64,7 @@ def compile_frames() -> None:
         model = DualAR(config).bfloat16().eval().requires_grad_(False)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
-        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, twelve=True)
+        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, packed12=True)
         read = FusedPrefill(model, frame.slow, cache)
         lines = torch.zeros(8, dtype=torch.int64)
         with compiling():

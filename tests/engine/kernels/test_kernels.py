@@ -44,8 +44,8 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
     assert close(kernels.linear(x, weight, gains, 1e-6), kernels.linear_twin(x, weight, gains, 1e-6))
     summed = kernels.linear_twin(x, weight, residual=residual)
-    for idle in (False, True):
-        assert close(kernels.linear(x, weight, residual=residual.clone(), idle=idle), summed)
+    for preload in (False, True):
+        assert close(kernels.linear(x, weight, residual=residual.clone(), preload=preload), summed)
     gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
@@ -70,9 +70,9 @@ def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(row
 def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
     weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more than are laid out at once, and no whole fours
     weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
-    widened = kernels.Twelve.of(weight).widened()
+    unpacked = kernels.Packed12.of(weight).unpacked()
     largest = weight.float().abs().amax(1, keepdim=True)
-    error = (widened - weight.float()).abs()
+    error = (unpacked - weight.float()).abs()
     assert (error <= 2**-22 * largest).all()
     assert (error[weight.float().abs() > 2**-13 * largest] == 0).all()
     assert (error[3:] == 0).double().mean() > 0.999
@@ -83,35 +83,35 @@ def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
 @torch.inference_mode()
 def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand_for(columns: int, rows: int) -> None:
     x, weight, residual = random(rows, 640, seed=1), random(columns, 640, seed=2), random(rows, columns, seed=3)
-    gains, twelve = 1 + random(640, scale=0.1, seed=4), kernels.Twelve.of(weight)
-    plain = twelve.widened()
-    assert close(kernels.linear(x, weight, gains, 1e-6, twelve=twelve), kernels.linear_twin(x, plain, gains, 1e-6))
-    for idle in (False, True):
-        product = kernels.linear(x, weight, residual=residual.clone(), twelve=twelve, idle=idle)
+    gains, packed12 = 1 + random(640, scale=0.1, seed=4), kernels.Packed12.of(weight)
+    plain = packed12.unpacked()
+    assert close(kernels.linear(x, weight, gains, 1e-6, packed12=packed12), kernels.linear_twin(x, plain, gains, 1e-6))
+    for preload in (False, True):
+        product = kernels.linear(x, weight, residual=residual.clone(), packed12=packed12, preload=preload)
         assert close(product, kernels.linear_twin(x, plain, residual=residual))
     if columns % 8 == 0:
-        gated = kernels.linear(x, weight, gains, 1e-6, gated=True, twelve=twelve)
+        gated = kernels.linear(x, weight, gains, 1e-6, gated=True, packed12=packed12)
         assert close(gated, kernels.linear_twin(x, plain, gains, 1e-6, gated=True))
-    small = kernels.linear(1e-6 * x, weight, twelve=twelve)
+    small = kernels.linear(1e-6 * x, weight, packed12=packed12)
     assert close(small, kernels.linear_twin(1e-6 * x, plain))
 
 
 def test_what_twelve_bits_cannot_hold_is_refused() -> None:
     weight = random(8, 128)
     with pytest.raises(ValueError, match="come by fours"):
-        kernels.linear(random(1, 128), random(12, 128), gated=True, twelve=kernels.Twelve.of(random(12, 128)))
+        kernels.linear(random(1, 128), random(12, 128), gated=True, packed12=kernels.Packed12.of(random(12, 128)))
     with pytest.raises(ValueError, match="are not those"):
-        kernels.linear(random(1, 128), random(12, 128), twelve=kernels.Twelve.of(weight))
+        kernels.linear(random(1, 128), random(12, 128), packed12=kernels.Packed12.of(weight))
     for worse in (random(8, 64), torch.where(weight > 1, 40_000, weight), weight.log()):
         with pytest.raises(ValueError, match="multiple of 128, every weight finite and below 32768"):
-            kernels.Twelve.of(worse)
+            kernels.Packed12.of(worse)
 
 
 def test_a_product_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="residual"):
         kernels.linear(random(2, 8), random(4, 8), residual=random(1, 4))
     with pytest.raises(ValueError, match="read early"):
-        kernels.linear(random(1, 8), random(4, 8), random(8), idle=True)
+        kernels.linear(random(1, 8), random(4, 8), random(8), preload=True)
     with pytest.raises(ValueError, match="does not fit"):
         kernels.linear(random(1, 8), random(4, 16))
 
@@ -129,8 +129,8 @@ def test_rotation_and_attention_over_slots_are_the_plain_ones(
     keys, values = (random(layers, slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
     plain_keys, plain_values = keys.clone(), values.clone()
     where = torch.tensor([2, 0, 3], device=DEVICE), torch.tensor([0, 131, 299], device=DEVICE)
-    q = kernels.rotate(qkv, gains, 1e-6, table, *where, keys[1], values[1])
-    plain = kernels.rotate_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
+    q = kernels.rope(qkv, gains, 1e-6, table, *where, keys[1], values[1])
+    plain = kernels.rope_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
     assert close(q, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
     keys, values = plain_keys.clone(), plain_values.clone()
     how = qkv, gains, 1e-6, table
@@ -160,7 +160,7 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
         drawn = []
         for draw in (kernels.sample, kernels.sample_twin):
             codes, x = torch.full((rows, 3), -1, device=DEVICE), torch.empty(rows, 70, device=DEVICE)
-            token = draw(logits, *how, 0, recent, kernels.Spoken(codes[:, 1], table, x))
+            token = draw(logits, *how, 0, recent, kernels.EmbedOut(codes[:, 1], table, x))
             drawn.append((token, codes, x))
         assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
 

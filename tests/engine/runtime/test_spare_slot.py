@@ -45,7 +45,7 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
     for with_graphs in (False, True):
         runner = Runner(checkpoint.model, 2, 64)
         if with_graphs:
-            runner.use_graphs(kernel_attention, lambda done: None, alike=kernel_attention)
+            runner.use_graphs(kernel_attention, lambda done: None, batch_invariant=kernel_attention)
         row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # slot 1 stays empty
         while not runner.prefill([row]):
             pass

@@ -1,0 +1,111 @@
+"""Split-K GEMM on the tensor cores, for three rows and more: bound by reading the weights, like `gemv`.
+
+out[m, n] = epilogue(Σₖ x[m, k] · W[n, k]) with x (rows, depth), W (columns, depth) and sums in float32. A tile is one
+of outᵀ = W · xᵀ, because a tensor core's has at least 64 lines on one side and a frame has few rows. Where the columns
+are too few to keep every multiprocessor busy, the depth is cut into SPLITS parts, whose partial sums are added up by
+the program that finishes last (`split_k`), always in the same order.
+
+Tiles depend on the shape of W alone, so a row has the same result, bit by bit, whatever stands beside it: batch
+invariance, as in "Defeating Nondeterminism in LLM Inference" (He et al., Thinking Machines 2025).
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from engine.kernels.gemv import MatmulTiles, store
+from engine.kernels.launch import launch
+from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
+from engine.kernels.split_k import semaphores
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _split_k_gemm(
+    x, weight, scales, residual, out, partial, semaphore, rows, columns, depth, share,
+    SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    block, split = tl.program_id(0), tl.program_id(1)
+    column = block * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
+    place = semaphore + tl.program_id(2) * tl.num_programs(0) + block
+    k = tl.arange(0, BLOCK_K)
+    up = columns.to(tl.int64) * depth
+    begin = split * share
+    end = tl.minimum(depth, begin + share)
+    if PDL:
+        grid_wait()
+        launch_dependents()
+    total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
+    w_at = weight + tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth + k[None, :]
+    for start in range(begin, end, BLOCK_K):
+        inside = (k < end - start)[None, :]
+        xs = tl.load(x_at + start, mask=inside, other=0.0)
+        ws = tl.load(w_at + start, mask=inside, other=0.0)
+        if SCALED and xs.dtype == tl.bfloat16:  # float8 becomes float16 in one step, bfloat16 in three
+            xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
+        total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
+        if GATED:
+            ups = tl.load(w_at + up + start, mask=inside, other=0.0)
+            total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
+    mask = (column < columns)[:, None] & (row < rows)[None, :]
+    cell = row[None, :] * columns + column[:, None]
+    last = block >= 0
+    if SPLITS > 1:  # the last program adds the parts up, in their order, so that the sum is always the same
+        size = rows * columns
+        tl.store(partial + split * size + cell, total, mask=mask)
+        tl.debug_barrier()
+        last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
+        if last:
+            total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+            for part in range(SPLITS):
+                total += tl.load(partial + part * size + cell, mask=mask, other=0.0, cache_modifier=".cg")
+            tl.store(place, 0)
+    if last:
+        if SCALED:
+            total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
+            if GATED:
+                total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
+        store(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
+
+
+def gemm(
+    x: Tensor,
+    weight: Tensor,
+    scales: Tensor | None,
+    gated: bool,
+    residual: Tensor | None,
+) -> Tensor:
+    """`linear` for x (rows, depth) that is normed already; parameters and result as there."""
+    rows, depth = x.shape
+    columns = weight.shape[0] // 2 if gated else weight.shape[0]
+    tiles = _tiles(columns, depth, gated, weight.element_size())
+    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
+    partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
+    share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
+    block_m = min(64, max(16, triton.next_power_of_2(rows)))
+    launch(
+        _split_k_gemm, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
+        x, weight, x if scales is None else scales, x if residual is None else residual,
+        out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
+        SCALED=scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
+        BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
+        PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
+    )  # fmt: skip
+    return out
+
+
+def _tiles(columns: int, depth: int, gated: bool, item: int) -> MatmulTiles:
+    """The best measured on an H200, by shape alone so that a row's sums do not depend on how many rows there are."""
+    if item > 2:  # float32 takes twice the shared memory
+        return MatmulTiles(64, 32, 4, 3, 1 if gated or columns > depth else 4)
+    if gated:
+        return MatmulTiles(128, 64, 4, 4) if item > 1 else MatmulTiles(128, 128, 8, 3)
+    if columns > depth:
+        return MatmulTiles(64, 128, 4, 4)
+    return MatmulTiles(64, 64, 4, 5, splits=4) if item > 1 else MatmulTiles(64, 128, 4, 4, splits=4)
