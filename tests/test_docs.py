@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
-NOT_FILES = {"fishaudio/s2-pro"}
+NOT_FILES = {"fishaudio/s2-pro", "NAME.txt", "__init__.py"}
 """What looks like a path and is the name of something else."""
 PAGES_FOLDERS = sorted(path for path in (ROOT / "assets" / "page").iterdir() if path.is_dir())
 
