@@ -20,11 +20,11 @@ from torch import Tensor
 from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
 from engine.codec import Codec, CodecConfig, Precision, load_codec
 from engine.codec.fused.decoder import FusedDecoder
-from engine.codec.fused.layer import KINDS
-from engine.codec.fused.products import laid_out
-from engine.kernels.codec.conv import Snake, conv
-from engine.kernels.codec.conv_state import Past
-from engine.kernels.codec.conv_tiles import Tiles, pick, shared_memory
+from engine.codec.fused.layer import ACTIVATION_DTYPES
+from engine.codec.fused.products import conv_weights
+from engine.kernels.codec.conv import SnakeGains, conv
+from engine.kernels.codec.conv_state import ConvState
+from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles, shared_memory
 from engine.kernels.launch import compiling
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
@@ -37,15 +37,16 @@ LAYERS = {
     "up4": (1024, 192, 192, 2), "seven4": (2048, 96, 96, 7), "one4": (2048, 96, 96, 1), "last": (2048, 96, 1, 7),
 }  # fmt: skip
 LARGE = [
-    Tiles(*sizes, depth, *how)
+    ConvTiles(*sizes, depth, *how)
     for sizes, depth, how in product(
         ((256, 128), (128, 128), (128, 64), (64, 128), (64, 64), (128, 16)), (32, 64), ((8, 3), (4, 3), (8, 4), (4, 4))
     )
 ]
 FEW = [
-    Tiles(16, 16, 128, 4, 4), Tiles(16, 16, 256, 4, 3), Tiles(16, 32, 64, 4, 4), Tiles(16, 32, 128, 4, 4),
-    Tiles(16, 64, 64, 4, 4), Tiles(32, 32, 64, 2, 5), Tiles(64, 16, 64, 4, 4), Tiles(64, 32, 32, 4, 6),
-    Tiles(64, 32, 64, 4, 3), Tiles(64, 64, 32, 4, 3),
+    ConvTiles(16, 16, 128, 4, 4), ConvTiles(16, 16, 256, 4, 3), ConvTiles(16, 32, 64, 4, 4),
+    ConvTiles(16, 32, 128, 4, 4),
+    ConvTiles(16, 64, 64, 4, 4), ConvTiles(32, 32, 64, 2, 5), ConvTiles(64, 16, 64, 4, 4), ConvTiles(64, 32, 32, 4, 6),
+    ConvTiles(64, 32, 64, 4, 3), ConvTiles(64, 64, 32, 4, 3),
 ]  # fmt: skip
 
 
@@ -107,20 +108,20 @@ def times(codec: Codec, precision: Precision) -> dict[str, Any]:
     return out
 
 
-def layer(name: str, frames: int, precision: Precision) -> Callable[[Tiles], Any]:
+def layer(name: str, frames: int, precision: Precision) -> Callable[[ConvTiles], Any]:
     """One layer of the codec on fresh random data, as a function of its tiles."""
     each, inputs, outputs, taps = LAYERS[name]
     rows = max(1, frames // 8)
-    kind = KINDS[precision]
-    weights = laid_out(torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5, precision)
+    kind = ACTIVATION_DTYPES[precision]
+    weights = conv_weights(torch.randn(outputs, taps, inputs, device=DEVICE) / (taps * inputs) ** 0.5, precision)
     x = torch.randn(rows, frames // rows * each, inputs, device=DEVICE).to(kind)
     bias, one = torch.randn(outputs, device=DEVICE), torch.ones(outputs, device=DEVICE)
-    more: dict[str, Any] = {"snake": (Snake(one, one), kind)}
+    more: dict[str, Any] = {"snake": (SnakeGains(one, one), kind)}
     if taps == 1:
         more |= {"residual": torch.randn(*x.shape[:2], outputs, device=DEVICE), "out": torch.float32}
     else:
         slots, turns = torch.arange(rows, device=DEVICE), torch.zeros(rows, dtype=torch.int64, device=DEVICE)
-        more["past"] = Past(torch.randn(rows, 2, taps - 1, inputs, device=DEVICE).to(kind), slots, turns)
+        more["state"] = ConvState(torch.randn(rows, 2, taps - 1, inputs, device=DEVICE).to(kind), slots, turns)
     return lambda tiles: conv(x, weights, bias, tiles=tiles, **more)
 
 
@@ -131,7 +132,7 @@ def tune(precision: Precision, frames: int) -> dict[str, Any]:
         run, total = layer(name, frames, precision), frames * each
         nbytes = (4, 4) if precision == "float32" else (2, 2)
         limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
-        picked = pick(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
+        picked = pick_tiles(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
         found = []
         variants = {picked, *FEW} | (set(LARGE) if total >= 1024 else set())
         for tiles in variants:

@@ -44,7 +44,7 @@ class WindowAttention(Stateful):
         return self.wo(y.transpose(1, 2).reshape(rows, steps, -1))
 
 
-class Block(Stateful):
+class WindowBlock(Stateful):
     """Pre-norm attention and feed-forward, each scaled and added."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -67,7 +67,7 @@ class WindowTransformer(Stateful):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.layers = nn.ModuleList(WindowBlock(config) for _ in range(config.n_layer))
         self.norm = RMSNorm(config.dim, config.norm_eps)
         same = config.input_dim == config.dim
         self.input_proj: nn.Module = nn.Identity() if same else nn.Linear(config.input_dim, config.dim)

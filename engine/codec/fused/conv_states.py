@@ -1,4 +1,4 @@
-"""What every convolution of the fused decoder saw last, for all streams in one block of memory."""
+"""The convolution state of every layer and stream of a fused decoder or encoder, in one block of memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 _ALIGNMENT = 256
 
 
-class Pasts:
+class ConvStates:
     """Layers reserve their columns one by one; then memory is taken for all of them and all slots at once."""
 
     def __init__(self) -> None:

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from engine import kernels
 from engine.codec.config import Precision
-from engine.codec.fused.conv_states import Pasts
-from engine.codec.fused.layer import Kinds, Layer, Streams, residual_units, through
-from engine.codec.fused.products import Product, product_of
+from engine.codec.fused.conv_states import ConvStates
+from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots, residual_units, run_layers
+from engine.codec.fused.products import Product, as_product
 from engine.codec.fused.transformer import FusedBlock
 from engine.codec.layers import ConvNeXtBlock
 from engine.codec.model import Codec
@@ -26,19 +26,19 @@ from engine.model.layers import RMSNorm
 class Upsampling:
     """A transposed convolution and a ConvNeXt block, in four kernels."""
 
-    def __init__(self, up: Product, norm_eps: float | None, block: ConvNeXtBlock, kinds: Kinds) -> None:
-        own, norm, self.kind = block.dwconv.conv, block.norm, kinds.between
-        self.up = Layer(up, kinds, reads=torch.float32, norm_eps=norm_eps)
+    def __init__(self, up: Product, norm_eps: float | None, block: ConvNeXtBlock, setup: LayerSetup) -> None:
+        own, norm, self.kind = block.dwconv.conv, block.norm, setup.activation_dtype
+        self.up = FusedConv(up, setup, reads=torch.float32, norm_eps=norm_eps)
         assert own.bias is not None
         self.weight, self.bias = own.weight.detach()[:, 0].t().contiguous(), own.bias.detach()
         self.gain, self.shift, self.eps = norm.weight.detach(), norm.bias.detach(), norm.eps
-        self.number = kinds.pasts.reserve(block.dwconv.context, len(self.bias), torch.float32)
-        self.wide = Layer(product_of(block.pwconv1), kinds, activation="gelu", result=kinds.between)
-        self.narrow = Layer(product_of(block.pwconv2).scaled(block.gamma), kinds, adds=True)
+        self.number = setup.states.reserve(block.dwconv.context, len(self.bias), torch.float32)
+        self.wide = FusedConv(as_product(block.pwconv1), setup, activation="gelu", result=setup.activation_dtype)
+        self.narrow = FusedConv(as_product(block.pwconv2).scaled(block.gamma), setup, adds=True)
 
-    def __call__(self, x: Tensor, streams: Streams) -> Tensor:
-        x, past = self.up.only(x, streams), streams.past(self.number)
-        y = kernels.depthwise_norm(x, self.weight, self.bias, self.gain, self.shift, self.eps, past, self.kind)
+    def __call__(self, x: Tensor, streams: StreamSlots) -> Tensor:
+        x, state = self.up.only(x, streams), streams.state(self.number)
+        y = kernels.depthwise_norm(x, self.weight, self.bias, self.gain, self.shift, self.eps, state, self.kind)
         return self.narrow.only(self.wide.only(y, streams), streams, x)
 
 
@@ -48,35 +48,35 @@ class FusedDecoder:
     def __init__(self, codec: Codec, count: int, precision: Precision = "float32", frames: int = 8) -> None:
         self.device, self.num_codebooks = next(codec.parameters()).device, codec.config.num_codebooks
         self.frames = frames
-        self._pasts = Pasts()
-        kinds = Kinds(self._pasts, precision)
+        self._states = ConvStates()
+        setup = LayerSetup(self._states, precision)
         quantizer, post = codec.quantizer, codec.quantizer.post_module
         self._table, self._starts, self._sizes = _table(codec, precision)
         blocks: Any = post.layers
-        self._blocks = [FusedBlock(block, kinds) for block in blocks]
+        self._blocks = [FusedBlock(block, setup) for block in blocks]
         self._projection = None
         norm: RMSNorm | None = post.norm  # goes into the first product after it
         if isinstance(post.output_proj, nn.Linear):
-            product = product_of(post.output_proj).of_normed(post.norm.weight)
-            self._projection, norm = Layer(product, kinds, norm_eps=post.norm.eps), None
+            product = as_product(post.output_proj).of_normed(post.norm.weight)
+            self._projection, norm = FusedConv(product, setup, norm_eps=post.norm.eps), None
         self._stages = []
         stages: Any = quantizer.upsample
         for up, block in stages:
-            product = product_of(up) if norm is None else product_of(up).of_normed(norm.weight)
-            self._stages.append(Upsampling(product, None if norm is None else norm.eps, block, kinds))
+            product = as_product(up) if norm is None else as_product(up).of_normed(norm.weight)
+            self._stages.append(Upsampling(product, None if norm is None else norm.eps, block, setup))
             norm = None
-        *self._layers, self._last = _decoder(codec, kinds)
+        *self._layers, self._last = _decoder(codec, setup)
         config = codec.config.post_module
         exponents = torch.arange(0, config.head_dim, 2, device=self.device).float() / config.head_dim
         self._frequencies = 1.0 / config.rope_base**exponents
         shape = (config.n_layer, count + 1, config.window - 1 + frames, config.n_head, config.head_dim)
         self._keys, self._values = (torch.zeros(shape, device=self.device) for _ in range(2))
-        self._pasts.allocate(count + 1, self.device)
+        self._states.allocate(count + 1, self.device)
         self._clock = torch.zeros(2, count + 1, dtype=torch.int64, device=self.device)
 
     def reset(self, slot: int) -> None:
         """Start a new stream in this slot."""
-        self._pasts.clear(slot)
+        self._states.clear(slot)
         self._clock[:, slot].zero_()
 
     def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class FusedDecoder:
         rows, _, frames = codes.shape
         if frames > self.frames:
             raise ValueError(f"{frames} frames are more than the {self.frames} that this decoder was made for")
-        streams = Streams(self._pasts, slots, self._clock[0], self._clock[1])
+        streams = StreamSlots(self._states, slots, self._clock[0], self._clock[1])
         x = kernels.look_up(codes, self._table, self._starts, self._sizes)
         for block, keys, values in zip(self._blocks, self._keys, self._values, strict=True):
             ring = keys, values, slots, streams.positions, block.window
@@ -93,7 +93,7 @@ class FusedDecoder:
             x = self._projection.only(x, streams)
         for stage in self._stages:
             x = stage(x, streams)
-        _, x = through(self._layers, x, streams)
+        _, x = run_layers(self._layers, x, streams)
         pcm = self._last.only(x, streams)
         kernels.advance(slots, self._clock[0], self._clock[1], frames)
         return pcm.view(rows, -1)
@@ -102,16 +102,16 @@ class FusedDecoder:
         return kernels.window_attention(qkv, self._frequencies, *ring)
 
 
-def _decoder(codec: Codec, kinds: Kinds) -> list[Layer]:
+def _decoder(codec: Codec, setup: LayerSetup) -> list[FusedConv]:
     """Every convolution with what follows it; each activation is computed where its input is still at hand."""
     model: Any = codec.decoder.model
     first, *blocks, last_snake, last, _ = model
     starts = [block.block[0] for block in blocks] + [last_snake]
-    layers = [Layer(product_of(first), kinds, reads=torch.float32, result=None, snake=starts[0])]
+    layers = [FusedConv(as_product(first), setup, reads=torch.float32, result=None, snake=starts[0])]
     for block, end in zip(blocks, starts[1:], strict=True):
         _, up, *units = block.block
-        layers += [Layer(product_of(up), kinds, snake=units[0].block[0]), *residual_units(units, end, kinds)]
-    return [*layers, Layer(product_of(last), kinds, activation="tanh")]
+        layers += [FusedConv(as_product(up), setup, snake=units[0].block[0]), *residual_units(units, end, setup)]
+    return [*layers, FusedConv(as_product(last), setup, activation="tanh")]
 
 
 def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:

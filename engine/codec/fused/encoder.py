@@ -14,9 +14,9 @@ from torch import Tensor
 
 from engine import kernels
 from engine.codec.config import PIECE_SAMPLES
-from engine.codec.fused.conv_states import Pasts
-from engine.codec.fused.layer import Kinds, Layer, Streams, residual_units, through
-from engine.codec.fused.products import product_of
+from engine.codec.fused.conv_states import ConvStates
+from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots, residual_units, run_layers
+from engine.codec.fused.products import as_product
 from engine.codec.fused.transformer import WholeTransformer
 from engine.codec.model import Codec
 from engine.kernels.launch import compiling
@@ -29,14 +29,14 @@ class FusedEncoder:
         """Takes over most of the codec's weights, so that nothing is held twice: `Codec.encode` works no more."""
         self._rows, self._frame = rows, codec.config.frame_samples
         device = next(codec.parameters()).device
-        self._pasts = Pasts()
+        self._states = ConvStates()
         parts: Any = codec.encoder.block
         first, *blocks, self._snake, self._last = parts
-        kinds, quantizer = Kinds(self._pasts, "float32"), codec.quantizer
-        self._layers, self._transformers = _convolutions(first, blocks, kinds)
-        self._pre = WholeTransformer(quantizer.pre_module, kinds, PIECE_SAMPLES // self._frame)
+        setup, quantizer = LayerSetup(self._states, "float32"), codec.quantizer
+        self._layers, self._transformers = _convolutions(first, blocks, setup)
+        self._pre = WholeTransformer(quantizer.pre_module, setup, PIECE_SAMPLES // self._frame)
         self._downsample, self._codes = quantizer.downsample, quantizer.codes
-        self._pasts.allocate(rows, device)
+        self._states.allocate(rows, device)
         self._slots = torch.arange(rows, device=device)
         self._clock = torch.zeros(2, rows, dtype=torch.int64, device=device)
 
@@ -57,7 +57,7 @@ class FusedEncoder:
         rows, _, samples = audio.shape
         if rows > self._rows:
             raise ValueError(f"{rows} clips are more than the {self._rows} that this encoder was made for")
-        self._pasts.clear(slice(rows))
+        self._states.clear(slice(rows))
         self._clock.zero_()
         audio = F.pad(audio, (0, -samples % self._frame))
         piece = max(1, PIECE_SAMPLES // (rows * self._frame)) * self._frame
@@ -70,23 +70,23 @@ class FusedEncoder:
     def _convolve(self, audio: Tensor) -> Tensor:
         """The next samples (rows, 1, samples) of every clip → (rows, steps, channels)."""
         slots = self._slots[: len(audio)]
-        streams = Streams(self._pasts, slots, self._clock[0], self._clock[1])
-        result, _ = through(self._layers, audio.transpose(1, 2).contiguous(), streams)
+        streams = StreamSlots(self._states, slots, self._clock[0], self._clock[1])
+        result, _ = run_layers(self._layers, audio.transpose(1, 2).contiguous(), streams)
         kernels.advance(slots, self._clock[0], self._clock[1], 0)
         return result
 
 
-def _convolutions(first: Any, blocks: list[Any], kinds: Kinds) -> tuple[list[Layer], list[WholeTransformer]]:
+def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[list[FusedConv], list[WholeTransformer]]:
     """Every convolution with what follows it, and the transformer at the end, if there is one."""
     starts = [block.block[0].block[0] for block in blocks] + [None]
-    layers, steps = [Layer(product_of(first), kinds, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
+    layers, steps = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
     for block, start in zip(blocks, starts[1:], strict=True):
         *units, end, down = block.block[:5]
-        layers += residual_units(units, end, kinds, steps)
-        product = product_of(down)
+        layers += residual_units(units, end, setup, steps)
+        product = as_product(down)
         steps //= product.folds
-        layers.append(Layer(product, kinds, snake=start, total=steps))
-    transformers = [WholeTransformer(plain, kinds, steps) for plain in blocks[-1].block[5:]]
+        layers.append(FusedConv(product, setup, snake=start, total=steps))
+    transformers = [WholeTransformer(plain, setup, steps) for plain in blocks[-1].block[5:]]
     for part in (first, *(layer for block in blocks for layer in block.block[:5])):
         part.to("meta")
     return layers, transformers

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.codec.config import Precision
-from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
-from engine.codec.layers import Snake as PlainSnake
-from engine.kernels.codec.conv import Snake, Weights
+from engine.codec.layers import CausalConv1d, CausalConvTranspose1d, Snake
+from engine.kernels.codec.conv import ConvWeights, SnakeGains
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Product:
         return replace(self, weight=self.weight * gain[:, None, None], bias=bias)
 
 
-def product_of(layer: nn.Module) -> Product:
+def as_product(layer: nn.Module) -> Product:
     """A linear, causal or transposed layer's, sharing its memory where nothing has to move."""
     if isinstance(layer, nn.Linear):
         return Product(layer.weight.detach()[:, None], _detached(layer.bias))
@@ -78,27 +77,27 @@ def _transposed(layer: CausalConvTranspose1d) -> Product:
     )
 
 
-def snake_of(layer: PlainSnake, times: int) -> Snake:
+def snake_of(layer: Snake, times: int) -> SnakeGains:
     """A Snake for outputs that hold `times` steps each."""
     alpha = layer.alpha.detach().flatten().float()
-    return Snake(alpha.repeat(times), (alpha + 1e-9).reciprocal().repeat(times))
+    return SnakeGains(alpha.repeat(times), (alpha + 1e-9).reciprocal().repeat(times))
 
 
-def laid_out(weight: Tensor, precision: Precision) -> Weights:
+def conv_weights(weight: Tensor, precision: Precision) -> ConvWeights:
     """(outputs, taps, inputs) as a precision wants it."""
     weight = weight.float().contiguous()
     if precision == "bfloat16":
-        return Weights(weight.bfloat16())
-    halves = in_halves(weight)
+        return ConvWeights(weight.bfloat16())
+    halves = split_float16(weight)
     return replace(halves, low=None) if precision == "tf32" else halves
 
 
-def in_halves(weight: Tensor, kind: torch.dtype = torch.float16) -> Weights:
+def split_float16(weight: Tensor, kind: torch.dtype = torch.float16) -> ConvWeights:
     """As two halves; a power of two brings the largest weight near 2^14, so that the low half loses nothing."""
     power = 14 - math.frexp(float(weight.abs().max()) or 1.0)[1]
     scaled = weight * 2.0**power
     high = scaled.to(kind)
-    return Weights(high, (scaled - high.float()).to(kind), 2.0**-power)
+    return ConvWeights(high, (scaled - high.float()).to(kind), 2.0**-power)
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

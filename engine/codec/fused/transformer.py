@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec.fused.layer import Kinds, Layer, Streams
-from engine.codec.fused.products import Product, product_of
-from engine.codec.transformer import Block, WindowTransformer
+from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots
+from engine.codec.fused.products import Product, as_product
+from engine.codec.transformer import WindowBlock, WindowTransformer
 from engine.model.layers import rope_angles
 
 Attend = Callable[[Tensor], Tensor]
@@ -20,23 +20,23 @@ Attend = Callable[[Tensor], Tensor]
 class FusedBlock:
     """Attention and feed-forward, four products and what attends."""
 
-    def __init__(self, block: Block, kinds: Kinds, total: int | None = None) -> None:
-        attention, wide, between = block.attention, block.feed_forward, kinds.between
+    def __init__(self, block: WindowBlock, setup: LayerSetup, total: int | None = None) -> None:
+        attention, wide, between = block.attention, block.feed_forward, setup.activation_dtype
         self.window, self.heads = attention.window, attention.n_head
         q, k, v = attention.wqkv.weight.detach().unflatten(0, (3, self.heads, -1))
         q, k = (torch.cat([t[:, 0::2], t[:, 1::2]], 1) for t in (q, k))  # so that halves turn, not pairs
         qkv = Product(torch.stack([q, k, v]).flatten(0, 2)[:, None]).of_normed(block.attention_norm.weight)
         gates = torch.stack([wide.w1.weight.detach(), wide.w3.weight.detach()], 1).flatten(0, 1)
         gated = Product(gates[:, None]).of_normed(block.ffn_norm.weight)
-        out = product_of(attention.wo).scaled(block.attention_layer_scale.gamma)
-        down = product_of(wide.w2).scaled(block.ffn_layer_scale.gamma)
-        self.qkv = Layer(qkv, kinds, norm_eps=block.attention_norm.eps, result=between, total=total)
-        self.out = Layer(out, kinds, adds=True, total=total)
+        out = as_product(attention.wo).scaled(block.attention_layer_scale.gamma)
+        down = as_product(wide.w2).scaled(block.ffn_layer_scale.gamma)
+        self.qkv = FusedConv(qkv, setup, norm_eps=block.attention_norm.eps, result=between, total=total)
+        self.out = FusedConv(out, setup, adds=True, total=total)
         eps = block.ffn_norm.eps
-        self.gated = Layer(gated, kinds, norm_eps=eps, activation="silu_gate", result=between, total=total)
-        self.down = Layer(down, kinds, adds=True, total=total)
+        self.gated = FusedConv(gated, setup, norm_eps=eps, activation="silu_gate", result=between, total=total)
+        self.down = FusedConv(down, setup, adds=True, total=total)
 
-    def __call__(self, x: Tensor, attend: Attend, streams: Streams | None = None) -> Tensor:
+    def __call__(self, x: Tensor, attend: Attend, streams: StreamSlots | None = None) -> Tensor:
         """x (rows, steps, dim), and so the result."""
         qkv = self.qkv.only(x, streams).unflatten(2, (3, self.heads, -1))
         x = self.out.only(attend(qkv), streams, x)
@@ -46,10 +46,10 @@ class FusedBlock:
 class WholeTransformer:
     """As `WindowTransformer` without a state, (rows, steps, channels) in and out. Takes over the blocks' weights."""
 
-    def __init__(self, plain: WindowTransformer, kinds: Kinds, total: int) -> None:
+    def __init__(self, plain: WindowTransformer, setup: LayerSetup, total: int) -> None:
         self._plain = plain
-        blocks: list[Block] = list(plain.layers)  # type: ignore[arg-type]
-        self._blocks = [FusedBlock(block, kinds, total) for block in blocks]
+        blocks: list[WindowBlock] = list(plain.layers)  # type: ignore[arg-type]
+        self._blocks = [FusedBlock(block, setup, total) for block in blocks]
         plain.layers.to("meta")
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -1,4 +1,8 @@
-"""The two ends of a pass over the codec's streams: codes to the sum of their vectors, and each stream's clock on."""
+"""The two ends of a pass over the codec's streams: codes to the sum of their vectors, and each stream's clock on.
+
+out[r, t] = Σ_b table[starts[b] + min(codes[r, b, t], sizes[b] − 1)]: the decoding of residual vector quantisation
+(SoundStream, Zeghidour et al. 2021) as an embedding bag. A program has a block of channels of one frame.
+"""
 
 from __future__ import annotations
 

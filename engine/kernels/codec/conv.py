@@ -1,4 +1,8 @@
-"""Causal convolutions of streams as matrix products: time by channels, left context from each stream's own past.
+"""Causal convolutions of streams as implicit GEMMs: time by channels, left context from each stream's own state.
+
+y[r, t] = act(norm(Σ_j W[:, j] · x[r, t − (taps − 1 − j) · dilation]) · scale + bias) + residual, and snake(y) =
+y + sin²(αy) / α (Ziyin et al. 2020), the next layer's activation, in the same launch. Implicit GEMM as in cuDNN
+(Chetlur et al. 2014): a tile gathers its inputs tap by tap, and no unrolled copy is ever made.
 
 A linear layer is a convolution of one tap; a transposed one whose kernel is twice its stride has two taps and
 stride times the outputs, of which (steps, stride · channels) is (steps · stride, channels) as it lies in memory.
@@ -13,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.codec.conv_state import Past, extend
-from engine.kernels.codec.conv_tiles import Tiles, pick, pick_interpreted, shared_memory
+from engine.kernels.codec.conv_state import ConvState, extend
+from engine.kernels.codec.conv_tiles import ConvTiles, pick_interpreter_tiles, pick_tiles, shared_memory
 from engine.kernels.codec.implicit_gemm import conv_kernel
 from engine.kernels.launch import launch
 
@@ -22,11 +26,11 @@ Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ConvWeights:
     """(outputs, taps, inputs), to be multiplied by scale; products are made in the type of high and summed in float32.
 
     With low, what float16 lost of high, both sides are halves of eleven bits each: three products make one of about
-    22 bits, at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
+    22 bits (Ootomo & Yokota 2022), at twice the speed of three in TF32. Inputs beyond 65,504 are cut off in float16.
     """
 
     high: Tensor
@@ -35,8 +39,8 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Snake:
-    """x + sin²(αx)/α: α and 1/α (outputs,) float32."""
+class SnakeGains:
+    """α and 1/α (outputs,) float32 of Snake, x + sin²(αx)/α."""
 
     alpha: Tensor
     inverse: Tensor
@@ -44,23 +48,23 @@ class Snake:
 
 def conv(
     x: Tensor,
-    weights: Weights,
+    weights: ConvWeights,
     bias: Tensor,
-    past: Past | None = None,
+    state: ConvState | None = None,
     dilation: int = 1,
     norm_eps: float | None = None,
     activation: Activation = "none",
     residual: Tensor | None = None,
     out: torch.dtype | None = None,
-    snake: tuple[Snake, torch.dtype] | None = None,
+    snake: tuple[SnakeGains, torch.dtype] | None = None,
     total: int | None = None,
-    tiles: Tiles | None = None,
+    tiles: ConvTiles | None = None,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """x (rows, steps, inputs), after each row's past, by weights (outputs, taps, inputs) → (rows, steps, outputs).
+    """x (rows, steps, inputs), after each row's state, by weights (outputs, taps, inputs) → (rows, steps, outputs).
 
     out: the type of the result, None when only its snake is asked for; snake: the second result. The order is
     norm (x over its root mean square), product, bias (outputs,), activation, residual (rows, steps, outputs).
-    silu_gate takes outputs in pairs gate, up and halves them. The past moves on by x, in the other of its halves.
+    silu_gate takes outputs in pairs gate, up and halves them. The state moves on by x, in the other of its halves.
     total: steps, rows taken together, for which tiles are chosen; by default those of x.
     """
     rows, steps, inputs = x.shape
@@ -68,10 +72,10 @@ def conv(
     context = (taps - 1) * dilation
     if depth != inputs or len(bias) != outputs or not (x.is_contiguous() and weights.high.is_contiguous()):
         raise ValueError(f"x {tuple(x.shape)} does not fit weights {tuple(weights.high.shape)} or {len(bias)} biases")
-    if (past.context if past else 0) != context or (past and past.columns.shape[3] != inputs):
-        raise ValueError(f"{taps} taps at dilation {dilation} need a past of {context} columns of {inputs}")
-    if past and (past.columns.dtype != x.dtype or len(past.slots) != rows):
-        raise ValueError(f"the past is {past.columns.dtype} for {len(past.slots)} rows, x {x.dtype} of {rows}")
+    if (state.context if state else 0) != context or (state and state.columns.shape[3] != inputs):
+        raise ValueError(f"{taps} taps at dilation {dilation} need a state of {context} columns of {inputs}")
+    if state and (state.columns.dtype != x.dtype or len(state.slots) != rows):
+        raise ValueError(f"the state is {state.columns.dtype} for {len(state.slots)} rows, x {x.dtype} of {rows}")
     wide = outputs // 2 if activation == "silu_gate" else outputs
     if residual is not None and (residual.shape != (rows, steps, outputs) or not residual.is_contiguous()):
         raise ValueError(f"residual {tuple(residual.shape)} is not {(rows, steps, outputs)}")
@@ -79,14 +83,15 @@ def conv(
     active = None if snake is None else torch.empty(rows, steps, wide, device=x.device, dtype=snake[1])
     tiles = tiles or _tiles(x, weights, total)
     programs = tiles.programs(rows * steps, outputs)
-    keepers = past.keepers if past else 0
+    state_programs = state.state_programs if state else 0
     launch(
-        conv_kernel, (programs + keepers,), x, weights.high, _or(weights.low, x), bias, snake[0].alpha if snake else x,
+        conv_kernel, (programs + state_programs,),
+        x, weights.high, _or(weights.low, x), bias, snake[0].alpha if snake else x,
         snake[0].inverse if snake else x, _or(residual, x), _or(result, x), _or(active, x),
-        past.columns if past else x, past.slots if past else x, past.turns if past else x,
-        rows, steps, inputs, outputs, taps, dilation, context, past.columns.stride(0) if past else 0,
-        programs, keepers, norm_eps or 0.0, weights.scale,
-        HAS_PAST=past is not None, HAS_LOW=weights.low is not None,
+        state.columns if state else x, state.slots if state else x, state.turns if state else x,
+        rows, steps, inputs, outputs, taps, dilation, context, state.columns.stride(0) if state else 0,
+        programs, state_programs, norm_eps or 0.0, weights.scale,
+        HAS_STATE=state is not None, HAS_LOW=weights.low is not None,
         HAS_NORM=norm_eps is not None, HAS_RESIDUAL=residual is not None, HAS_OUT=out is not None,
         HAS_SNAKE=snake is not None, ACTIVATION=activation,
         EVEN=inputs % tiles.depth == 0, BLOCK_M=tiles.steps, BLOCK_N=tiles.outputs, BLOCK_K=tiles.depth,
@@ -99,29 +104,31 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
     return other if tensor is None else tensor
 
 
-def _tiles(x: Tensor, weights: Weights, total: int | None) -> Tiles:
+def _tiles(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     if x.device.type == "cpu":
-        return pick_interpreted(rows * steps, outputs, inputs)
+        return pick_interpreter_tiles(rows * steps, outputs, inputs)
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device))
+    return pick_tiles(
+        total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared_memory(x.device)
+    )
 
 
 def conv_twin(
     x: Tensor,
-    weights: Weights,
+    weights: ConvWeights,
     bias: Tensor,
-    past: Past | None = None,
+    state: ConvState | None = None,
     dilation: int = 1,
     norm_eps: float | None = None,
     activation: Activation = "none",
     residual: Tensor | None = None,
     out: torch.dtype | None = None,
-    snake: tuple[Snake, torch.dtype] | None = None,
+    snake: tuple[SnakeGains, torch.dtype] | None = None,
 ) -> tuple[Tensor | None, Tensor | None]:
     """The same in plain torch."""
     weight = (weights.high.float() + (0 if weights.low is None else weights.low.float())) * weights.scale
-    joined = extend(x, past).float()
+    joined = extend(x, state).float()
     y = F.conv1d(joined.transpose(1, 2), weight.transpose(1, 2), dilation=dilation).transpose(1, 2)
     if norm_eps is not None:
         y = y * (x.float().square().mean(-1, keepdim=True) + norm_eps).rsqrt()

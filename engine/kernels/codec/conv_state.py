@@ -1,4 +1,8 @@
-"""What a streamed layer saw last: read by its kernel, and moved on in the same launch."""
+"""Convolution state: the left context of a streamed layer, read by its kernel and moved on in the same launch.
+
+What Moshi's streaming modules keep of a convolution, in two halves: a launch reads one and writes the other, so that no
+program waits for another. The halves are our own.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ import triton.language as tl
 from torch import Tensor
 
 _BLOCK = tl.constexpr(1024)
-"""Values that a program of keep_past moves at a time."""
+"""Values that a program of advance_state moves at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ConvState:
     """Columns (slots, 2, context, channels) by slot, of which one half is read and one written.
 
     slots (rows,) int64 names the slot of every row; turns (slots,) int64 counts the chunks of each slot, and even
@@ -30,22 +34,22 @@ class Past:
         return self.columns.shape[2]
 
     @property
-    def keepers(self) -> int:
-        """Programs that a launch needs beside its own to move this past on."""
+    def state_programs(self) -> int:
+        """Programs that a launch needs beside its own to move this state on."""
         return min(64, triton.cdiv(len(self.slots) * self.columns[0, 0].numel(), _BLOCK.value))
 
 
 @triton.jit
-def old_half(past, slots, turns, row, inside, slot_stride, size):
+def read_half(state, slots, turns, row, inside, slot_stride, size):
     """Pointers to the halves that these rows read; each half holds `size` values."""
     slot = tl.load(slots + row, mask=inside, other=0)
     half = tl.load(turns + slot, mask=inside, other=0) % 2
-    return past + slot * slot_stride + half * size
+    return state + slot * slot_stride + half * size
 
 
 @triton.jit
-def keep_past(x, past, slots, turns, program, programs, rows, steps, channels, context, slot_stride):
-    """Write the last `context` columns of past and x into the other half of the past, as one of some programs."""
+def advance_state(x, state, slots, turns, program, programs, rows, steps, channels, context, slot_stride):
+    """Write the last `context` columns of state and x into the other half of the state, as one of some programs."""
     total = rows * context * channels
     size = context * channels
     for start in range(program * _BLOCK, total, programs * _BLOCK):
@@ -57,19 +61,19 @@ def keep_past(x, past, slots, turns, program, programs, rows, steps, channels, c
         place = column - row * context
         slot = tl.load(slots + row, mask=inside, other=0)
         half = tl.load(turns + slot, mask=inside, other=0) % 2
-        old = past + slot * slot_stride + half * size
-        new = past + slot * slot_stride + (1 - half) * size
+        old = state + slot * slot_stride + half * size
+        new = state + slot * slot_stride + (1 - half) * size
         step = steps - context + place
         fresh = x + (row.to(tl.int64) * steps + step) * channels
         source = tl.where(step >= 0, fresh, old + (step + context) * channels)
         tl.store(new + place * channels + channel, tl.load(source + channel, mask=inside), mask=inside)
 
 
-def extend(x: Tensor, past: Past | None) -> Tensor:
-    """For the plain twins: the past in front of x (rows, context + steps, channels), which becomes the past."""
-    if past is None:
+def extend(x: Tensor, state: ConvState | None) -> Tensor:
+    """For the plain twins: the state in front of x (rows, context + steps, channels), which becomes the state."""
+    if state is None:
         return x
-    half = past.turns[past.slots] % 2
-    joined = torch.cat([past.columns[past.slots, half], x], 1)
-    past.columns[past.slots, 1 - half] = joined[:, joined.shape[1] - past.context :]
+    half = state.turns[state.slots] % 2
+    joined = torch.cat([state.columns[state.slots, half], x], 1)
+    state.columns[state.slots, 1 - half] = joined[:, joined.shape[1] - state.context :]
     return joined

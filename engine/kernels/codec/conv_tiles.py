@@ -17,7 +17,7 @@ _SMS = 132
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class ConvTiles:
     """Steps, outputs and depth of a program's tile, its warps, and how many loads are on their way."""
 
     steps: int
@@ -36,11 +36,13 @@ class Tiles:
 
 _SCRATCH = 4096
 """Bytes of shared memory that the compiler may want beside the loads."""
-_SPARING = Tiles(128, 64, 32, 4, 3)
+_SPARING = ConvTiles(128, 64, 32, 4, 3)
 """For GPUs with less shared memory than the one that was measured."""
 
 
-def pick(total: int, outputs: int, taps: int, inputs: int, nbytes: tuple[int, int], halves: bool, limit: int) -> Tiles:
+def pick_tiles(
+    total: int, outputs: int, taps: int, inputs: int, nbytes: tuple[int, int], halves: bool, limit: int
+) -> ConvTiles:
     """Tiles for `total` steps by `outputs`.
 
     nbytes: of an input and of a weight; halves: three products of float16 instead of one; limit: bytes of shared
@@ -59,22 +61,22 @@ def shared_memory(device: torch.device) -> int:
     return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
-def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[Tiles, int]]:
+def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[ConvTiles, int]]:
     """From large to small, with the number of programs from which on each is worth its size."""
     if total < 64:  # bound by reading the weights: many programs, deep loads
-        return [(Tiles(16, 32, 128, 4, 4), 48), (Tiles(16, 16, 128, 4, 4), 0)]
+        return [(ConvTiles(16, 32, 128, 4, 4), 48), (ConvTiles(16, 16, 128, 4, 4), 0)]
     if outputs <= 16:
-        return [(Tiles(128, 16, 32, 4, 4), 0)]
-    small = (Tiles(64, 32, 32, 4, 6), 0)
+        return [(ConvTiles(128, 16, 32, 4, 4), 0)]
+    small = (ConvTiles(64, 32, 32, 4, 6), 0)
     wide = 64 if outputs <= 64 or 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
     if taps == 1:  # bound by its reads and writes
-        return [(Tiles(64, wide, 32, 4, 3), _SMS), small]
+        return [(ConvTiles(64, wide, 32, 4, 3), _SMS), small]
     if wide == 64 or halves:
-        return [(Tiles(128, wide, 32, 4, 3), _SMS), small]
-    return [(Tiles(256, 128, 32, 8, 3), 3 * _SMS), (Tiles(128, 128, 32, 8, 4), _SMS), small]
+        return [(ConvTiles(128, wide, 32, 4, 3), _SMS), small]
+    return [(ConvTiles(256, 128, 32, 8, 3), 3 * _SMS), (ConvTiles(128, 128, 32, 8, 4), _SMS), small]
 
 
-def _fitted(tiles: Tiles, inputs: int, nbytes: tuple[int, int]) -> Tiles:
+def _fitted(tiles: ConvTiles, inputs: int, nbytes: tuple[int, int]) -> ConvTiles:
     """As many bytes whatever the type, and a depth that divides the inputs where it can."""
     depth = 2 * tiles.depth if nbytes == (2, 2) and tiles.steps >= 64 else tiles.depth
     while inputs % depth and depth > 16:
@@ -82,9 +84,9 @@ def _fitted(tiles: Tiles, inputs: int, nbytes: tuple[int, int]) -> Tiles:
     return replace(tiles, depth=depth)
 
 
-def pick_interpreted(total: int, outputs: int, inputs: int) -> Tiles:
+def pick_interpreter_tiles(total: int, outputs: int, inputs: int) -> ConvTiles:
     """The fewer programs the faster."""
-    return Tiles(_within(total, 4096), _within(outputs, 128), _within(inputs, 128), 4, 1)
+    return ConvTiles(_within(total, 4096), _within(outputs, 128), _within(inputs, 128), 4, 1)
 
 
 def _within(size: int, limit: int) -> int:

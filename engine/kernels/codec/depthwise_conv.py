@@ -1,4 +1,9 @@
-"""The front of a ConvNeXt block: each channel's own causal convolution over a stream, then LayerNorm, in one kernel."""
+"""The front of a ConvNeXt block (Liu et al. 2022): causal depthwise convolution over a stream, then LayerNorm.
+
+y[r, t, c] = bias[c] + Σ_j weight[j, c] · x[r, t − (taps − 1 − j), c], then (y − mean) / √(var + eps) · gain + shift
+over the channels. A program has all channels of one step, so that the norm needs nothing of another; the fusion is our
+own.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.codec.conv_state import Past, extend, keep_past, old_half
+from engine.kernels.codec.conv_state import ConvState, advance_state, extend, read_half
 from engine.kernels.launch import launch
 
 
-@triton.jit(do_not_specialize=["rows", "steps", "tiles", "keepers"])
-def _depthwise(
-    x, weight, bias, gain, shift, out, past, slots, turns,
-    rows, steps, channels, taps, slot_stride, tiles, keepers, eps,
+@triton.jit(do_not_specialize=["rows", "steps", "tiles", "state_programs"])
+def _depthwise_norm(
+    x, weight, bias, gain, shift, out, state, slots, turns,
+    rows, steps, channels, taps, slot_stride, tiles, state_programs, eps,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -25,7 +30,9 @@ def _depthwise(
         row = program // steps
         step = program - row * steps
         new = x + program.to(tl.int64) * channels
-        old = old_half(past, slots, turns, row, True, slot_stride, (taps - 1) * channels) + (taps - 1 + step) * channels
+        old = (
+            read_half(state, slots, turns, row, True, slot_stride, (taps - 1) * channels) + (taps - 1 + step) * channels
+        )
         y = tl.load(bias + c, mask=inside, other=0.0)
         for tap in range(taps):
             back = taps - 1 - tap
@@ -38,34 +45,36 @@ def _depthwise(
         normed += tl.load(shift + c, mask=inside, other=0.0)
         tl.store(out + program.to(tl.int64) * channels + c, normed.to(out.dtype.element_ty), mask=inside)
     else:
-        keep_past(x, past, slots, turns, program - tiles, keepers, rows, steps, channels, taps - 1, slot_stride)
+        advance_state(
+            x, state, slots, turns, program - tiles, state_programs, rows, steps, channels, taps - 1, slot_stride
+        )
 
 
 def depthwise_norm(
-    x: Tensor, weight: Tensor, bias: Tensor, gain: Tensor, shift: Tensor, eps: float, past: Past, out: torch.dtype
+    x: Tensor, weight: Tensor, bias: Tensor, gain: Tensor, shift: Tensor, eps: float, state: ConvState, out: torch.dtype
 ) -> Tensor:
-    """x (rows, steps, channels), after each row's past, by weight (taps, channels), plus bias, normed → like x.
+    """x (rows, steps, channels), after each row's state, by weight (taps, channels), plus bias, normed → like x.
 
-    LayerNorm over the channels with gain and shift (channels,). The past moves on by x.
+    LayerNorm over the channels with gain and shift (channels,). The state moves on by x.
     """
     rows, steps, channels = x.shape
     taps = len(weight)
-    if past.context != taps - 1 or past.columns.shape[3] != channels or past.columns.dtype != x.dtype:
-        raise ValueError(f"the past {tuple(past.columns.shape)} is not of {taps - 1} columns of {channels}")
+    if state.context != taps - 1 or state.columns.shape[3] != channels or state.columns.dtype != x.dtype:
+        raise ValueError(f"the state {tuple(state.columns.shape)} is not of {taps - 1} columns of {channels}")
     result = torch.empty(rows, steps, channels, device=x.device, dtype=out)
     launch(
-        _depthwise, (rows * steps + past.keepers,),
-        x, weight, bias, gain, shift, result, past.columns, past.slots, past.turns,
-        rows, steps, channels, taps, past.columns.stride(0), rows * steps, past.keepers, eps,
+        _depthwise_norm, (rows * steps + state.state_programs,),
+        x, weight, bias, gain, shift, result, state.columns, state.slots, state.turns,
+        rows, steps, channels, taps, state.columns.stride(0), rows * steps, state.state_programs, eps,
         BLOCK=triton.next_power_of_2(channels), num_warps=4,
     )  # fmt: skip
     return result
 
 
 def depthwise_norm_twin(
-    x: Tensor, weight: Tensor, bias: Tensor, gain: Tensor, shift: Tensor, eps: float, past: Past, out: torch.dtype
+    x: Tensor, weight: Tensor, bias: Tensor, gain: Tensor, shift: Tensor, eps: float, state: ConvState, out: torch.dtype
 ) -> Tensor:
     """The same in plain torch."""
-    joined = extend(x, past).float().transpose(1, 2)
+    joined = extend(x, state).float().transpose(1, 2)
     y = F.conv1d(joined, weight.t()[:, None], bias, groups=weight.shape[1]).transpose(1, 2)
     return F.layer_norm(y, y.shape[-1:], gain, shift, eps).to(out)

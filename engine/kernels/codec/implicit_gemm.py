@@ -1,15 +1,20 @@
-"""The device side of `conv`: a tile of a causal convolution as a matrix product, and what is fused around it."""
+"""The device side of `conv`: a tile of a causal convolution as an implicit GEMM, and what is fused around it.
+
+acc[m, n] = Σ_j Σ_k x[row(m), step(m) − back(j), k] · W[n, j, k] for m over rows · steps, where inputs before a chunk's
+first step come from the stream's state. Tiles are ordered in groups that share weights in L2, as in Triton's tutorial
+"Matrix Multiplication"; the Snake's sine and moving the state on in the same launch are our own.
+"""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-from engine.kernels.codec.conv_state import keep_past, old_half
+from engine.kernels.codec.conv_state import advance_state, read_half
 
 
 @triton.jit
-def narrowed(x, kind: tl.constexpr):
+def saturated(x, kind: tl.constexpr):
     """x in this type; what is too large for float16 is cut off at its largest number."""
     if x.dtype == tl.float32 and kind == tl.float16:
         x = tl.clamp(x, -65504.0, 65504.0)
@@ -32,8 +37,8 @@ def _snake(x, alpha, inverse):
 
 
 @triton.jit
-def _place(program, total, outputs, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """First step and first output of a program's tile; eight tiles of steps share weights while these are near."""
+def _tile_origin(program, total, outputs, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """First step and first output of a program's tile; eight tiles of steps share weights while these are in L2."""
     across = tl.cdiv(outputs, BLOCK_N)
     first = program // (8 * across) * 8
     group = tl.minimum(tl.cdiv(total, BLOCK_M) - first, 8)
@@ -49,8 +54,8 @@ def to_bfloat16(x):
 
 
 @triton.jit
-def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr):
-    """acc + a · b; with a low half of b, a is halved too, and of the four products the smallest is left out."""
+def _multiply_add(acc, a, b, low, HAS_LOW: tl.constexpr):
+    """acc + a · bᵀ; with a low half of b, a is split too, and of the four products low · low is left out."""
     if HAS_LOW:
         a = tl.clamp(a, -65504.0, 65504.0)  # else the rest would be what is too large
         high = a.to(b.dtype)
@@ -59,13 +64,13 @@ def _add_product(acc, a, b, low, HAS_LOW: tl.constexpr):
         acc = tl.dot(high, tl.trans(low), acc)
         return tl.dot(high, tl.trans(b), acc)
     else:
-        return tl.dot(narrowed(a, b.dtype), tl.trans(b), acc, input_precision="ieee")
+        return tl.dot(saturated(a, b.dtype), tl.trans(b), acc, input_precision="ieee")
 
 
 @triton.jit
-def _tile(
-    x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context, slot_stride, eps,
-    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr, EVEN: tl.constexpr,
+def _accumulate(
+    x, weight, low, state, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context, slot_stride, eps,
+    HAS_STATE: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr, EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """The product of steps m and outputs n, over all taps and inputs in one loop that the compiler can pipeline."""
@@ -74,8 +79,8 @@ def _tile(
     step = m - row * steps
     source = x + m.to(tl.int64) * inputs
     new = source
-    if HAS_PAST:
-        old = old_half(past, slots, turns, row, m < total, slot_stride, context * inputs) + (context + step) * inputs
+    if HAS_STATE:
+        old = read_half(state, slots, turns, row, m < total, slot_stride, context * inputs) + (context + step) * inputs
     at = n.to(tl.int64)[:, None] * (taps * inputs) + k[None, :]
     w, lo = weight + at, low + at
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -83,7 +88,7 @@ def _tile(
     start = 0
     back = context
     for _ in range(taps * tl.cdiv(inputs, BLOCK_K)):
-        if HAS_PAST:
+        if HAS_STATE:
             source = tl.where(step >= back, new - back * inputs, old - back * inputs)
         a_inside, b_inside = (m < total)[:, None], (n < outputs)[:, None]
         if not EVEN:
@@ -92,7 +97,7 @@ def _tile(
         a = tl.load(source[:, None] + (start + k)[None, :], mask=a_inside, other=0.0)
         b = tl.load(w, mask=b_inside, other=0.0)
         c = tl.load(lo, mask=b_inside, other=0.0) if HAS_LOW else b
-        acc = _add_product(acc, a, b, c, HAS_LOW)
+        acc = _multiply_add(acc, a, b, c, HAS_LOW)
         if HAS_NORM:
             squares += a.to(tl.float32) * a.to(tl.float32)
         forward = BLOCK_K if EVEN else tl.minimum(BLOCK_K, inputs - start)  # a tap's last block may be short
@@ -107,11 +112,11 @@ def _tile(
 
 
 @triton.jit
-def _finish(
+def _epilogue(
     acc, alpha, inverse, residual, out, active, m, n, total, outputs,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """Activation, residual and snake, and where they go."""
+    """Activation, residual and Snake of the sums acc (BLOCK_M, BLOCK_N), and their stores."""
     at = m.to(tl.int64)[:, None] * outputs + n[None, :]
     inside = (m < total)[:, None] & (n < outputs)[None, :]
     if ACTIVATION == "gelu":
@@ -121,50 +126,54 @@ def _finish(
     if HAS_RESIDUAL:
         acc += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
     if HAS_OUT:
-        tl.store(out + at, narrowed(acc, out.dtype.element_ty), mask=inside)
+        tl.store(out + at, saturated(acc, out.dtype.element_ty), mask=inside)
     if HAS_SNAKE:
         alphas = tl.load(alpha + n, mask=n < outputs, other=1.0)[None, :]
         inverses = tl.load(inverse + n, mask=n < outputs, other=1.0)[None, :]
         waved = _snake(acc, alphas, inverses)
-        tl.store(active + at, narrowed(waved, active.dtype.element_ty), mask=inside)
+        tl.store(active + at, saturated(waved, active.dtype.element_ty), mask=inside)
 
 
 @triton.jit
-def _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, HALF_N: tl.constexpr):
+def _gated_epilogue(acc, out, m, first_n, total, outputs, BLOCK_M: tl.constexpr, HALF_N: tl.constexpr):
     """silu(gate) · up of outputs that lie in pairs."""
     gate, up = tl.split(tl.reshape(acc, (BLOCK_M, HALF_N, 2)))
     n = first_n // 2 + tl.arange(0, HALF_N)
     at = m.to(tl.int64)[:, None] * (outputs // 2) + n[None, :]
     inside = (m < total)[:, None] & (n < outputs // 2)[None, :]
-    tl.store(out + at, narrowed(gate * tl.sigmoid(gate) * up, out.dtype.element_ty), mask=inside)
+    tl.store(out + at, saturated(gate * tl.sigmoid(gate) * up, out.dtype.element_ty), mask=inside)
 
 
-@triton.jit(do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "keepers", "eps", "scale"])
+@triton.jit(
+    do_not_specialize=["rows", "steps", "taps", "dilation", "context", "tiles", "state_programs", "eps", "scale"]
+)
 def conv_kernel(
-    x, weight, low, bias, alpha, inverse, residual, out, active, past, slots, turns,
-    rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, keepers, eps, scale,
-    HAS_PAST: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr,
+    x, weight, low, bias, alpha, inverse, residual, out, active, state, slots, turns,
+    rows, steps, inputs, outputs, taps, dilation, context, slot_stride, tiles, state_programs, eps, scale,
+    HAS_STATE: tl.constexpr, HAS_LOW: tl.constexpr, HAS_NORM: tl.constexpr,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
     EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """The first `tiles` programs each make a tile of the result, the `keepers` after them move the past on."""
+    """The first `tiles` programs each make a tile of the result, the `state_programs` after them move the state on."""
     program = tl.program_id(0)
     total = rows * steps
     if program < tiles:
-        first_m, first_n = _place(program, total, outputs, BLOCK_M, BLOCK_N)
+        first_m, first_n = _tile_origin(program, total, outputs, BLOCK_M, BLOCK_N)
         m, n = first_m + tl.arange(0, BLOCK_M), first_n + tl.arange(0, BLOCK_N)
-        acc = _tile(
-            x, weight, low, past, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context,
-            slot_stride, eps, HAS_PAST, HAS_LOW, HAS_NORM, EVEN, BLOCK_M, BLOCK_N, BLOCK_K,
+        acc = _accumulate(
+            x, weight, low, state, slots, turns, m, n, total, steps, inputs, outputs, taps, dilation, context,
+            slot_stride, eps, HAS_STATE, HAS_LOW, HAS_NORM, EVEN, BLOCK_M, BLOCK_N, BLOCK_K,
         )  # fmt: skip
         acc = acc * scale + tl.load(bias + n, mask=n < outputs, other=0.0)[None, :]
         if ACTIVATION == "silu_gate":
-            _finish_gated(acc, out, m, first_n, total, outputs, BLOCK_M, BLOCK_N // 2)
+            _gated_epilogue(acc, out, m, first_n, total, outputs, BLOCK_M, BLOCK_N // 2)
         else:
-            _finish(
+            _epilogue(
                 acc, alpha, inverse, residual, out, active, m, n, total, outputs,
                 HAS_RESIDUAL, HAS_OUT, HAS_SNAKE, ACTIVATION,
             )  # fmt: skip
-    elif HAS_PAST:
-        keep_past(x, past, slots, turns, program - tiles, keepers, rows, steps, inputs, context, slot_stride)
+    elif HAS_STATE:
+        advance_state(
+            x, state, slots, turns, program - tiles, state_programs, rows, steps, inputs, context, slot_stride
+        )

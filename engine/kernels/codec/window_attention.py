@@ -1,4 +1,9 @@
-"""Streamed attention over a window: rotate a chunk's queries and keys, attend, put keys and values in a ring."""
+"""Streamed sliding-window attention: rotate a chunk's queries and keys, attend, put keys and values in a ring.
+
+y[r, t, h] = softmax(q · Kᵀ / √head_dim) · V over positions p with t − window < p ≤ t: the rolling buffer of Mistral 7B
+(Jiang et al. 2023), with RoPE on halves (GPT-NeoX's layout). A program has a head of a row: all of its window fits into
+registers, so there is neither online softmax nor a split. Fusing rotation, attention and the ring's update is our own.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ def _table(positions, frequencies):
 
 
 @triton.jit(do_not_specialize=["steps"])
-def _attend(
+def _window_attention(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
     STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr,
 ):  # fmt: skip
@@ -91,7 +96,7 @@ def window_attention(
         raise ValueError(f"keys {tuple(keys.shape)} and values do not fit qkv {tuple(qkv.shape)}")
     out = torch.empty(rows, steps, heads * head_dim, device=qkv.device, dtype=qkv.dtype)
     launch(
-        _attend, (rows, heads), qkv, frequencies, keys, values, slots, positions, out,
+        _window_attention, (rows, heads), qkv, frequencies, keys, values, slots, positions, out,
         steps, heads, ring, window, head_dim // 2, head_dim**-0.5, keys.stride(0),
         STEPS=triton.next_power_of_2(steps), WINDOW=triton.next_power_of_2(window),
         HALF=triton.next_power_of_2(head_dim // 2), num_warps=8,

@@ -22,7 +22,7 @@ from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels import conv
-from engine.kernels.codec.conv_tiles import Tiles, pick
+from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
 from engine.kernels.launch import compiling
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
@@ -46,10 +46,10 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def tiles_of_a_gpu(x: Tensor, weights: conv.Weights, total: int | None) -> Tiles:
+def tiles_of_a_gpu(x: Tensor, weights: conv.ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+    return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
 
 
 def compile_frames() -> None:

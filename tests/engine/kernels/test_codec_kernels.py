@@ -1,4 +1,4 @@
-"""The kernels of the codec's decoder against their plain twins, with pasts, in sizes that fill no tile."""
+"""The kernels of the codec's decoder against their plain twins, with states, in sizes that fill no tile."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ products = pytest.importorskip("engine.codec.fused.products")
 SLOTS, TURNS = [4, 0, 2], [1, 0, 0, 0, 2]
 
 
-def past(rows: int, context: int, channels: int) -> Any:
+def state(rows: int, context: int, channels: int) -> Any:
     columns = random(5, 2, context, channels, seed=9)
-    return conv.Past(columns, torch.tensor(SLOTS[:rows], device=DEVICE), torch.tensor(TURNS, device=DEVICE))
+    return conv.ConvState(columns, torch.tensor(SLOTS[:rows], device=DEVICE), torch.tensor(TURNS, device=DEVICE))
 
 
 def copy_of(original: Any) -> Any:
-    return conv.Past(original.columns.clone(), original.slots, original.turns)
+    return conv.ConvState(original.columns.clone(), original.slots, original.turns)
 
 
 @pytest.mark.parametrize("halves", [True, False], ids=["halves", "whole"])
@@ -34,10 +34,10 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
 ) -> None:
     x, residual = random(rows, steps, inputs, seed=1), random(rows, steps, outputs, seed=2)
     weight = random(outputs, taps, inputs, scale=(taps * inputs) ** -0.5, seed=3)
-    weights = products.in_halves(weight) if halves else conv.Weights(weight)
+    weights = products.split_float16(weight) if halves else conv.ConvWeights(weight)
     alpha = 0.2 + random(outputs, seed=4).abs()
-    snake = conv.Snake(alpha, alpha.reciprocal()), torch.float32
-    mine = past(rows, (taps - 1) * dilation, inputs)
+    snake = conv.SnakeGains(alpha, alpha.reciprocal()), torch.float32
+    mine = state(rows, (taps - 1) * dilation, inputs)
     plain = copy_of(mine)
     bias = random(outputs, seed=5)
     more = {"dilation": dilation, "residual": residual, "out": torch.float32}
@@ -51,8 +51,8 @@ def test_float16_cuts_off_what_it_cannot_hold() -> None:
     """An infinity would make a stream's sound silent for good."""
     x, bias = random(1, 4, 16, seed=1), torch.zeros(16, device=DEVICE)
     x[0, 1, 2] = 1e6
-    eye = conv.Weights(torch.eye(16, device=DEVICE)[:, None].half())
-    one = conv.Snake(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
+    eye = conv.ConvWeights(torch.eye(16, device=DEVICE)[:, None].half())
+    one = conv.SnakeGains(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
     out, active = kernels.conv(x, eye, bias, out=torch.float16, snake=(one, torch.float16))
     assert out[0, 1, 2] == 65504 and active[0, 1, 2] >= 65472
     assert out.isfinite().all() and active.isfinite().all()
@@ -61,7 +61,7 @@ def test_float16_cuts_off_what_it_cannot_hold() -> None:
 @pytest.mark.parametrize("activation", ["none", "gelu", "silu_gate", "tanh"])
 def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: str) -> None:
     x = random(2, 5, 48, seed=1)
-    weights = conv.Weights(random(50, 1, 48, scale=0.2, seed=2))
+    weights = conv.ConvWeights(random(50, 1, 48, scale=0.2, seed=2))
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
     bias = random(50, seed=3)
     assert close(kernels.conv(x, weights, bias, **how)[0], kernels.conv_twin(x, weights, bias, **how)[0])
@@ -70,15 +70,15 @@ def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: st
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
 def test_snake_keeps_its_accuracy_for_small_and_for_large_inputs(size: float) -> None:
     x, one = random(1, 64, 16, scale=size), torch.ones(16, device=DEVICE)
-    weights = conv.Weights(torch.eye(16, device=DEVICE)[:, None])
-    _, got = kernels.conv(x, weights, 0 * one, snake=(conv.Snake(one, one), torch.float32))
+    weights = conv.ConvWeights(torch.eye(16, device=DEVICE)[:, None])
+    _, got = kernels.conv(x, weights, 0 * one, snake=(conv.SnakeGains(one, one), torch.float32))
     assert (got.double() - (x.double() + x.double().sin().square())).abs().max() <= 4e-7 * max(1.0, size)
 
 
 def test_a_depthwise_convolution_with_norm_is_the_plain_one() -> None:
     for steps in (2, 9):
         x = random(3, steps, 40, seed=1)
-        mine = past(3, 6, 40)
+        mine = state(3, 6, 40)
         plain = copy_of(mine)
         how = random(7, 40, seed=2), random(40, seed=3), random(40, seed=4), random(40, seed=5), 1e-6
         got = kernels.depthwise_norm(x, *how, mine, torch.float32)
@@ -114,13 +114,13 @@ def test_codes_become_sums_of_entries_and_clocks_go_on() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    x, weights, bias = random(2, 5, 8), conv.Weights(random(4, 7, 8)), random(4)
-    with pytest.raises(ValueError, match="need a past of 6 columns of 8"):
+    x, weights, bias = random(2, 5, 8), conv.ConvWeights(random(4, 7, 8)), random(4)
+    with pytest.raises(ValueError, match="need a state of 6 columns of 8"):
         kernels.conv(x, weights, bias)
     with pytest.raises(ValueError, match="does not fit weights"):
-        kernels.conv(x, conv.Weights(random(4, 1, 9)), bias)
+        kernels.conv(x, conv.ConvWeights(random(4, 1, 9)), bias)
     with pytest.raises(ValueError, match="residual"):
-        kernels.conv(x, conv.Weights(random(4, 1, 8)), bias, residual=random(2, 5, 8))
+        kernels.conv(x, conv.ConvWeights(random(4, 1, 8)), bias, residual=random(2, 5, 8))
     with pytest.raises(ValueError, match="ring of 6 is too small"):
         kernels.window_attention(
             random(1, 3, 3, 2, 8), random(4), random(5, 6, 2, 8), random(5, 6, 2, 8),
