@@ -15,7 +15,7 @@ from engine.codec import Codec
 from engine.codec.fused.decoder import FusedDecoder
 from engine.codec.fused.encoder import FusedEncoder
 from engine.model.dual_ar import DualAR
-from engine.runtime.clip_encoder import AT_ONCE, Clips
+from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
 from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.loop import Loop
 from engine.runtime.runner import Runner
@@ -55,7 +55,7 @@ def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) 
     started = time.perf_counter()
     encoder.prepare()
     compiled = time.perf_counter() - started
-    clips = Clips(encoder, codec.config, DEVICE, AT_ONCE, lambda: None)
+    clips = ClipEncoder(encoder, codec.config, DEVICE, AT_ONCE, lambda: None)
     clips.prepare()
     clip = noise(CLIP_SECONDS, codec.config.sample_rate)
 

@@ -14,7 +14,7 @@ from engine.codec.resample import convertible
 from engine.config import EngineConfig
 from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt
-from engine.runtime.clip_encoder import Clips
+from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
 from engine.runtime.row import Row
 from engine.runtime.setup import Progress, assemble
@@ -28,10 +28,10 @@ class Engine:
     one thread of the engine's own does all the work.
     """
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clips: Clips) -> None:
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
         """Use `Engine.start`."""
         self.info = info
-        self._checkpoint, self._loop, self._clips = checkpoint, loop, clips
+        self._checkpoint, self._loop, self._clip_encoder = checkpoint, loop, clip_encoder
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
@@ -89,7 +89,7 @@ class Engine:
         """
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        return Reference(await self._clips.encode(self._mono(pcm, sample_rate), sample_rate), text)
+        return Reference(await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate), text)
 
     def stats(self) -> EngineStats:
         """A snapshot, cheap enough for every health check."""
@@ -103,7 +103,7 @@ class Engine:
     def stop(self) -> None:
         """End every take with EngineStopped, free the device, join the thread. Calling it again does nothing."""
         self._loop.stop()
-        self._clips.stop()
+        self._clip_encoder.stop()
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)

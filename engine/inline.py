@@ -1,7 +1,7 @@
-"""An engine without threads of its own: it speaks in the process that calls it, one utterance at a time.
+"""The inline engine: without threads of its own it speaks in the process that calls it, one utterance at a time.
 
-Made for hosts that lend a GPU for the length of one call, to a fork of this process (ZeroGPU). The model, the sampling
-and the codec are the same as in `Engine`, without graphs; what is missing is speaking for many at once.
+Made for ZeroGPU, which gives a fork of this process a GPU for the length of one call. The model, the sampling and the
+codec are the same as in `Engine`, without graphs; what is missing is speaking for many at once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import STOPPED, EngineError, EngineFull, EngineStopped
-from engine.runtime.clip_encoder import Clips
+from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
 from engine.runtime.setup import Progress, assemble
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
 
-Lend = Callable[[Callable[..., Any], Callable[..., float]], Callable[..., Any]]
-"""Makes of a task one that runs where the GPU is; it gets the task and what tells its seconds from its arguments."""
+OnGpu = Callable[[Callable[..., Any], Callable[..., float]], Callable[..., Any]]
+"""As ZeroGPU's `spaces.GPU`: makes of a task one that runs where the GPU is. Called with the task and with a function
+that estimates the task's seconds from its arguments."""
 
 Chunks = Generator[AudioChunk, None, None]
 
@@ -35,32 +36,32 @@ ENCODING_SECONDS = 20.0
 
 
 def speaking_seconds(utterance: Utterance) -> float:
-    """How long a GPU is borrowed for: generous for the text, and never longer than two minutes."""
+    """Seconds for which a GPU is asked for: generous for the text, and never more than two minutes."""
     return min(120.0, 8.0 + 0.05 * len(utterance.text))
 
 
 class DirectEngine(Engine):
-    """`Engine`, whose work is done by `speak_now` and `Clips.now`, wherever these are run."""
+    """`Engine`, whose work is done by `speak_now` and `ClipEncoder.now`, wherever these are run."""
 
-    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clips: Clips) -> None:
-        super().__init__(checkpoint, info, loop, clips)
-        self._lent_speak: Callable[[Utterance], Chunks] = self.speak_now
-        self._lent_encode: Callable[[np.ndarray, int], np.ndarray] = clips.now
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
+        super().__init__(checkpoint, info, loop, clip_encoder)
+        self._speak_on_gpu: Callable[[Utterance], Chunks] = self.speak_now
+        self._encode_on_gpu: Callable[[np.ndarray, int], np.ndarray] = clip_encoder.now
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
 
     @classmethod
-    def start(cls, config: EngineConfig, progress: Progress | None = None, lend: Lend | None = None) -> DirectEngine:
+    def start(cls, config: EngineConfig, progress: Progress | None = None, on_gpu: OnGpu | None = None) -> DirectEngine:
         """Load the checkpoint in the calling thread. Raises CheckpointError, ConfigError.
 
-        ``lend`` runs tasks where a GPU is; without it they run in this process.
+        ``on_gpu`` runs tasks where a GPU is; without it they run in this process.
         """
         tell = progress or (lambda what, done: None)
         engine = cls(*assemble(replace(config, max_rows=1, graphs=False), tell))
-        if lend:
-            engine._lent_speak = lend(engine.speak_now, speaking_seconds)
-            engine._lent_encode = lend(engine._clips.now, lambda audio, rate: ENCODING_SECONDS)
+        if on_gpu:
+            engine._speak_on_gpu = on_gpu(engine.speak_now, speaking_seconds)
+            engine._encode_on_gpu = on_gpu(engine._clip_encoder.now, lambda audio, rate: ENCODING_SECONDS)
         tell("ready", 1.0)
         return engine
 
@@ -88,13 +89,13 @@ class DirectEngine(Engine):
 
     async def speak(self, utterance: Utterance) -> AsyncIterator[AudioChunk]:
         """As `Engine.speak`; leaving the iteration ends the take after the chunk that is being made."""
-        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before anything is borrowed
+        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
         if self._open > self.info.max_waiting:
             raise EngineFull(f"one utterance is spoken at a time and {self.info.max_waiting} wait; try again later")
         self._open += 1
-        take, ended = self._lent_speak(utterance), False
+        take, ended = self._speak_on_gpu(utterance), False
         pull = self._pull(take)
         try:
             while chunk := await self._pulled(pull):
@@ -112,7 +113,7 @@ class DirectEngine(Engine):
         """As `Engine.encode_reference`."""
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        codes = await asyncio.to_thread(self._lent_encode, self._mono(pcm, sample_rate), sample_rate)
+        codes = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
         return Reference(codes, text)
 
     def _pull(self, take: Chunks) -> Future[AudioChunk | None]:

@@ -21,7 +21,7 @@ from engine.kernels import EmbedOut, Packed12, decode_attention, end_frame, line
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
-from engine.model.sampling import packed
+from engine.model.sampling import host_frame
 from engine.model.slots import Slots
 
 Attend = Callable[..., Tensor]
@@ -143,7 +143,7 @@ class FusedTransformer:
 
 
 class FusedFrame:
-    """One frame for the rows in these slots, all on the device: what was drawn, as `packed` lays it out."""
+    """One frame for the rows in these slots, all on the device: what was drawn, as `host_frame` lays it out."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class FusedFrame:
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
         end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
-        return packed(codes, ended)
+        return host_frame(codes, ended)
 
     def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:
         """Rows and positions of the first pass: every row at 0, then every row at 1."""

@@ -38,7 +38,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Piece:
+class PrefillChunk:
     """Consecutive steps of a prompt on their way to a slot's positions from `start` on."""
 
     slot: int
@@ -47,7 +47,7 @@ class Piece:
     codes: np.ndarray
 
     @classmethod
-    def of(cls, prompt: Prompt, slot: int, start: int, end: int) -> Piece:
+    def of(cls, prompt: Prompt, slot: int, start: int, end: int) -> PrefillChunk:
         """Steps start … end − 1 of the prompt."""
         return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end])
 

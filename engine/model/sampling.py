@@ -99,6 +99,6 @@ def _philox(counter: list[Tensor], key0: Tensor, key1: Tensor) -> list[Tensor]:
     return [c0, c1, c2, c3]
 
 
-def packed(codes: Tensor, ended: Tensor) -> Tensor:
+def host_frame(codes: Tensor, ended: Tensor) -> Tensor:
     """A frame as it goes to the host: codes (rows, codebooks), then whether the row has ended; int16."""
     return torch.cat([codes, ended[:, None]], 1).to(torch.int16)

@@ -40,7 +40,7 @@ class Clip:
         return len(self.audio) / self.sample_rate
 
 
-class Clips:
+class ClipEncoder:
     """Encodes what callers bring, first come first served, while other threads speak.
 
     A clip's codes do not change beside others, but for rounding where two codes are all but equally near.

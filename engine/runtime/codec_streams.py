@@ -13,12 +13,12 @@ from torch import Tensor
 from engine.codec import Codec, Precision, StreamState
 from engine.runtime.graphs import Captured, capture_sizes
 
-Piece = tuple[Hashable, np.ndarray]
+StreamCodes = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
 
 
-class Streams(Protocol):
-    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+class CodecStreams(Protocol):
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         """Continue these open streams, each named once, by their codes: float32 (samples,) each."""
 
     def close(self, name: Hashable) -> None:
@@ -42,7 +42,7 @@ class PlainStreams:
         self._states: dict[Hashable, StreamState] = {}
 
     @torch.inference_mode()
-    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         return [self._one(name, codes) for name, codes in pieces]
 
     def close(self, name: Hashable) -> None:
@@ -107,7 +107,7 @@ class GraphStreams:
             self._graphs = capture_sizes(self._decoder, inputs, progress)
 
     @torch.inference_mode()
-    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         sounds: list[list[np.ndarray]] = [[] for _ in pieces]
         slots = [self._slots[name] for name, _ in pieces]
         done = [0] * len(pieces)

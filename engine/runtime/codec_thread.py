@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-from engine.runtime.codec_streams import Streams, own_stream
-from engine.runtime.graphs import AHEAD
+from engine.runtime.codec_streams import CodecStreams, own_stream
+from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row
 from engine.types import AudioChunk, FinishReason
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Job:
+class CodecJob:
     """The next frames of a row, int16 (codebooks, frames); the last job of a take carries its finish_reason."""
 
     row: Row
@@ -38,29 +38,29 @@ class Job:
         return int(self.codes.shape[1])
 
 
-Order = Job | Literal["check", "stop"]
+Command = CodecJob | Literal["check", "stop"]
 
 
-class Vocoder:
+class CodecThread:
     """Decodes what is due, all rows at once. `put`, `forget`, `check` and `stop` may be called from any thread."""
 
-    def __init__(self, streams: Streams, device: torch.device, on_failure: Callable[[str], None]) -> None:
+    def __init__(self, streams: CodecStreams, device: torch.device, on_failure: Callable[[str], None]) -> None:
         self._streams, self._device = streams, device
         self._on_failure = on_failure
-        self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._stopped = False
         self.book_errors = 0
-        self._thread = threading.Thread(target=self._run, name="vocoder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="codec", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def put(self, job: Job) -> None:
+    def put(self, job: CodecJob) -> None:
         self._jobs.put(job)
 
     def forget(self, row: Row) -> None:
         """Let go of a cancelled row's stream; no job of it follows."""
-        self._jobs.put(Job(row, np.zeros((0, 0), np.int16), 0, None))
+        self._jobs.put(CodecJob(row, np.zeros((0, 0), np.int16), 0, None))
 
     def check(self) -> None:
         """No row lives: once all that was put before is decoded, a stream that is still open is one too many."""
@@ -78,16 +78,16 @@ class Vocoder:
 
     def work(self) -> None:
         """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
-        waiting: list[Job] = []
+        waiting: list[CodecJob] = []
         while not self._jobs.empty():
             waiting = self._obey(self._jobs.get(), waiting)
         for left in self._work(waiting):
             self._jobs.put(left)
 
     def _run(self) -> None:
-        waiting: list[Job] = []
+        waiting: list[CodecJob] = []
         try:
-            with own_stream(self._device, AHEAD):
+            with own_stream(self._device, HIGH_PRIORITY):
                 while not self._stopped:
                     waiting = self._obey(self._jobs.get(), waiting)
                     while waiting and self._jobs.empty() and not self._stopped:
@@ -95,9 +95,9 @@ class Vocoder:
         except Exception as error:  # noqa: BLE001  (whatever kills the thread is told to every caller)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
 
-    def _obey(self, order: Order, waiting: list[Job]) -> list[Job]:
+    def _obey(self, order: Command, waiting: list[CodecJob]) -> list[CodecJob]:
         """The jobs that wait, with this one, or after what else was ordered."""
-        if isinstance(order, Job):
+        if isinstance(order, CodecJob):
             return [*waiting, order]
         while waiting and len(left := self._work(waiting)) < len(waiting):
             waiting = left
@@ -114,10 +114,10 @@ class Vocoder:
             for name in stale:
                 self._streams.close(name)
 
-    def _work(self, jobs: list[Job]) -> list[Job]:
+    def _work(self, jobs: list[CodecJob]) -> list[CodecJob]:
         """Decode the first job of every row together; returns the jobs that are left for the next turn."""
-        due: dict[Row, Job] = {}
-        left: list[Job] = []
+        due: dict[Row, CodecJob] = {}
+        left: list[CodecJob] = []
         for job in jobs:
             if job.row.cancelled:
                 self._streams.close(job.row)

@@ -42,7 +42,7 @@ class Norm:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Layer:
+class CpuLayer:
     """One block's weights, those of products as (inputs, outputs)."""
 
     attention_norm: Norm
@@ -54,7 +54,7 @@ class Layer:
     down: Tensor
 
     @classmethod
-    def of(cls, block: Block) -> Layer:
+    def of(cls, block: Block) -> CpuLayer:
         """Take a block's weights; its w1 and w3 become views of the joined tensor, so that nothing is held twice."""
         attention, ffn, sizes = block.attention, block.feed_forward, block.attention.sizes
         gate_up = torch.cat([ffn.w1.weight, ffn.w3.weight]).detach()
@@ -101,7 +101,7 @@ class CpuTransformer:
     def __init__(self, plain: Transformer, positions: int) -> None:
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
-        self._layers = [Layer.of(block) for block in plain.layers]  # type: ignore[arg-type]
+        self._layers = [CpuLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
         self._buffers: dict[int, Buffers] = {}
         self.angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)[:, None]
         """Rotations by position, (positions, 1, head_dim / 2)."""
@@ -190,7 +190,7 @@ def attend_once(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 class CpuFrame:
-    """One frame for the given rows: what was drawn, as `packed` lays it out."""
+    """One frame for the given rows: what was drawn, as `host_frame` lays it out."""
 
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int) -> None:
         config, books = model.config, model.config.num_codebooks

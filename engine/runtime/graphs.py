@@ -12,27 +12,27 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from engine.model.prompt import Piece
+from engine.model.prompt import PrefillChunk
 
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
-PIECE_SIZES = (8, 16, 32, 64, 128, 256)
+PREFILL_SIZES = (8, 16, 32, 64, 128, 256)
 """Positions of a prefill."""
 
-AHEAD = -1
-"""Priority of the streams of frames and sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
+HIGH_PRIORITY = -1
+"""Of the CUDA streams of frames and of sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
 kernels have that of the stream on which they were captured."""
 
 Size = TypeVar("Size", int, tuple[int, int])
 """Names a graph; a larger one has more to do."""
 Step = Callable[[Tensor], Tensor]
-"""slots (rows,) int64 → a frame as `sampling.packed` lays it out; every other state lives in slot tensors."""
+"""slots (rows,) int64 → a frame as `sampling.host_frame` lays it out; every other state lives in slot tensors."""
 Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
 """tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Collect no garbage meanwhile: another engine's graph that is let go during a capture would break it."""
     gc.collect()
     enabled = gc.isenabled()
@@ -64,7 +64,8 @@ class Captured:
                 work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with undisturbed(), torch.cuda.graph(graph, pool=pool, stream=side):  # its own stream may be another GPU's
+        # Without a stream given it would take one of its own, which may be another GPU's.
+        with no_garbage_collection(), torch.cuda.graph(graph, pool=pool, stream=side):
             outputs = work(*inputs)
         return cls(graph, inputs, outputs)
 
@@ -92,7 +93,7 @@ def capture_sizes(
         for each in inputs.values():
             work(*each)
     graphs: dict[Size, Captured] = {}
-    pool, side = None, torch.cuda.Stream(priority=AHEAD)
+    pool, side = None, torch.cuda.Stream(priority=HIGH_PRIORITY)
     for done, size in enumerate(sorted(inputs, reverse=True), 1):
         graphs[size] = Captured.of(work, inputs[size], pool, side)
         pool = pool or graphs[size].graph.pool()
@@ -137,13 +138,13 @@ class PrefillGraphs:
             return self._read(lines[0], lines[3:], lines[1], lines[2])
 
         with torch.cuda.device(self._device):
-            blank = {size: (self._blank(size).to(self._device),) for size in PIECE_SIZES}
+            blank = {size: (self._blank(size).to(self._device),) for size in PREFILL_SIZES}
             self._graphs = capture_sizes(work, blank, progress)
 
-    def replay(self, pieces: Sequence[Piece]) -> None:
+    def replay(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache; together at most the largest size."""
         count = sum(len(piece.ids) for piece in pieces)
-        size = PIECE_SIZES[bisect.bisect_left(PIECE_SIZES, count)]
+        size = PREFILL_SIZES[bisect.bisect_left(PREFILL_SIZES, count)]
         lines, at = self._blank(size), 0
         for piece in pieces:
             part = slice(at, at := at + len(piece.ids))

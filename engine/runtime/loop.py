@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from engine.errors import STOPPED, EngineFull, EngineStopped
-from engine.runtime.codec_streams import Streams, own_stream
-from engine.runtime.codec_thread import Job, Vocoder
-from engine.runtime.graphs import AHEAD
+from engine.runtime.codec_streams import CodecStreams, own_stream
+from engine.runtime.codec_thread import CodecJob, CodecThread
+from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
 from engine.runtime.scheduler import Plan, Scheduler, is_chunk_due
@@ -29,7 +29,7 @@ class Loop:
     def __init__(
         self,
         runner: Runner,
-        streams: Streams,
+        streams: CodecStreams,
         codec_device: torch.device,
         slots: int,
         max_waiting: int,
@@ -37,7 +37,7 @@ class Loop:
     ) -> None:
         """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
         self._runner = runner
-        self._vocoder = Vocoder(streams, codec_device, self._die)
+        self._codec = CodecThread(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -50,7 +50,7 @@ class Loop:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
-        self._vocoder.start()
+        self._codec.start()
         self._thread.start()
 
     def submit(self, row: Row) -> None:
@@ -86,8 +86,8 @@ class Loop:
             prefix_hits=self._runner.prefixes.hits,
             prefix_misses=self._runner.prefixes.misses,
             prefix_bytes=self._runner.prefixes.nbytes,
-            codec_streams=self._vocoder.open_streams,
-            book_errors=self._book_errors + self._vocoder.book_errors,
+            codec_streams=self._codec.open_streams,
+            book_errors=self._book_errors + self._codec.book_errors,
         )
 
     @property
@@ -101,17 +101,17 @@ class Loop:
         self._die(STOPPED)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
-        self._vocoder.stop()
+        self._codec.stop()
 
     def work(self) -> None:
         """One turn, the codec's part too, in the calling thread: in the place of `start` where no thread can live."""
         self._obey(wait=False)
         self._turn(self._scheduler.plan())
-        self._vocoder.work()
+        self._codec.work()
 
     def _run(self) -> None:
         try:
-            with own_stream(self._runner.device, AHEAD):
+            with own_stream(self._runner.device, HIGH_PRIORITY):
                 while self.death is None:
                     self._obey()
                     started = time.perf_counter()
@@ -151,7 +151,7 @@ class Loop:
             if counted != found:
                 self._book_errors += 1
                 log.error("%s: %s by the books, %s found; the books are put right", what, counted, found)
-        self._vocoder.check()
+        self._codec.check()
 
     def _turn(self, plan: Plan) -> None:
         for row in self._runner.prefill(plan.prefill) if plan.prefill else ():
@@ -182,7 +182,7 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        self._vocoder.put(Job(row, codes, row.sent, reason))
+        self._codec.put(CodecJob(row, codes, row.sent, reason))
         row.sent, row.chunks = row.drawn, row.chunks + 1
         row.frames.clear()
 
@@ -191,4 +191,4 @@ class Loop:
             self._cancelled += 1
             self._scheduler.remove(row)
         row.cancelled = True
-        self._vocoder.forget(row)
+        self._codec.forget(row)

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
-from engine.model.sampling import draw, draw_semantic, exponential_noise, packed
+from engine.model.sampling import draw, draw_semantic, exponential_noise, host_frame
 from engine.model.slots import Slots
 from engine.runtime.row import Row
 
 
 class PlainFrame:
-    """One frame for the given rows: what was drawn, as `packed` lays it out."""
+    """One frame for the given rows: what was drawn, as `host_frame` lays it out."""
 
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
         self._model, self._cache, self._slots = model, cache, slots
@@ -38,7 +38,7 @@ class PlainFrame:
         ended = semantic == stop
         codes = self._residual(hidden, semantic.masked_fill(ended, 0), state.how(slots), noise[:, 2:])
         state.advance(slots, codes, model)
-        return packed(codes, ended)
+        return host_frame(codes, ended)
 
     def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
         """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
-from engine.model.prompt import Piece
+from engine.model.prompt import PrefillChunk
 from engine.model.slots import Slots
 from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.plain_frame import PlainFrame
@@ -49,7 +49,7 @@ class Runner:
             self._frame = CpuFrame(model, self._cache, self._slots, rows, context)
         else:
             self._frame = PlainFrame(model, self._cache, self._slots)
-        self._read: Callable[[Sequence[Piece]], None] = self._read_one_by_one
+        self._read: Callable[[Sequence[PrefillChunk]], None] = self._read_one_by_one
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
@@ -108,7 +108,7 @@ class Runner:
                 end = prompt.prefix
             ends.append(end)
             if row.position < end:
-                pieces.append(Piece.of(prompt, row.slot, row.position, end))
+                pieces.append(PrefillChunk.of(prompt, row.slot, row.position, end))
                 room -= end - row.position
         if pieces:
             self._read(pieces)
@@ -122,7 +122,7 @@ class Runner:
         row.position = end
         if end == last:
             self._slots.join(
-                row.slot, row.sampling, self._embed(Piece.of(prompt, row.slot, last, last + 1))[0, 0], last
+                row.slot, row.sampling, self._embed(PrefillChunk.of(prompt, row.slot, last, last + 1))[0, 0], last
             )
         return end == last
 
@@ -140,14 +140,14 @@ class Runner:
         done.record()
         return Frames(rows, host, done)
 
-    def _read_one_by_one(self, pieces: Sequence[Piece]) -> None:
+    def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache, in plain torch."""
         for piece in pieces:
             positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
             span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
             self._model.slow(self._embed(piece), positions, span)
 
-    def _embed(self, piece: Piece) -> Tensor:
+    def _embed(self, piece: PrefillChunk) -> Tensor:
         """The piece's input embeddings (1, steps, dim)."""
         ids, codes = (torch.from_numpy(part).to(self.device) for part in (piece.ids, piece.codes))
         return self._model.embed(ids[None], codes[None])

@@ -13,8 +13,8 @@ from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
 from engine.errors import ConfigError
-from engine.runtime.clip_encoder import AT_ONCE, Clips
-from engine.runtime.codec_streams import GraphStreams, PlainStreams, Streams
+from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
+from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
 from engine.runtime.loop import Loop
 from engine.runtime.memory_plan import GIB, plan_memory
 from engine.runtime.runner import Runner
@@ -27,7 +27,7 @@ DEFAULT_MAX_CONTEXT = 4096
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, Clips]:
+def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder]:
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
     device = _device(config.device)
     codec_device = _device(config.codec_device) if config.codec_device else device
@@ -82,7 +82,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     is_exact = config.reproducible or device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
-    return checkpoint, info, loop, _clips(codec, codec_device, precision is not None, lambda: loop.death)
+    return checkpoint, info, loop, _clip_encoder(codec, codec_device, precision is not None, lambda: loop.death)
 
 
 def _check(
@@ -106,7 +106,7 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) 
     return config.twelve_bits and dtype == torch.bfloat16 and missing is None and not config.reproducible
 
 
-def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Streams:
+def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> CodecStreams:
     """The codec's side of the engine. The fused decoder has its own copy of the weights: the plain one's are let go."""
     if not graphs:
         return PlainStreams(codec, precision)
@@ -117,7 +117,7 @@ def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> Str
     return GraphStreams(decoder, rows)
 
 
-def _clips(codec: Codec, device: torch.device, kernels: bool, death: Callable[[], str | None]) -> Clips:
+def _clip_encoder(codec: Codec, device: torch.device, kernels: bool, death: Callable[[], str | None]) -> ClipEncoder:
     """The encoder's side; where plain torch encodes, nothing is gained by encoding several clips together."""
     if kernels:
         from engine.codec.fused.encoder import FusedEncoder  # only here, for it needs Triton
@@ -126,10 +126,10 @@ def _clips(codec: Codec, device: torch.device, kernels: bool, death: Callable[[]
             encoder = FusedEncoder(codec, AT_ONCE)
             encoder.prepare()
             torch.cuda.empty_cache()  # what laying weights out anew has left free
-            clips = Clips(encoder, codec.config, device, AT_ONCE, death)
-            clips.prepare()
-            return clips
-    return Clips(codec.encode, codec.config, device, 1, death)
+            clip_encoder = ClipEncoder(encoder, codec.config, device, AT_ONCE, death)
+            clip_encoder.prepare()
+            return clip_encoder
+    return ClipEncoder(codec.encode, codec.config, device, 1, death)
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:

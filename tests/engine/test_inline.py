@@ -45,7 +45,7 @@ def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[
 @pytest.fixture(params=[None, forked], ids=["here", "in a fork"])
 def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[DirectEngine]:
     config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1)
-    engine = DirectEngine.start(config, lend=request.param)
+    engine = DirectEngine.start(config, on_gpu=request.param)
     yield engine
     engine.stop()
 

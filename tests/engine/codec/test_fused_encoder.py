@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.codec import Codec
 from engine.errors import EngineStopped
-from engine.runtime.clip_encoder import SECONDS_AT_ONCE, Clips
+from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.test_kernels import DEVICE
 
@@ -68,7 +68,7 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
 
 def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> None:
     encode = Waiting()
-    clips = Clips(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
     async def bring() -> list[np.ndarray | BaseException]:
         first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
@@ -93,7 +93,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
 def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are_encoded() -> None:
     encode = Waiting()
     encode.may.set()
-    clips = Clips(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
     async def bring(mark: int) -> np.ndarray:
         return await clips.encode(*clip(mark, 0.1))

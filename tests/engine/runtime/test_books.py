@@ -87,7 +87,7 @@ async def test_wrong_books_are_told_and_put_right_when_the_engine_idles(
         loop = engine._loop
         loop._runner.prefixes.nbytes += 1000
         loop._scheduler._free.pop()
-        loop._vocoder._streams.open("nobody")
+        loop._codec._streams.open("nobody")
         await hear(engine, seeded("Say this.", 2, 2, (voice,)))
         await until(lambda: engine.stats().book_errors == 3)
         assert (engine.stats().prefix_bytes, engine.stats().codec_streams) == (right, 0)

@@ -151,7 +151,7 @@ async def test_a_clip_being_encoded_when_the_engine_stops_gets_an_answer(folder:
     with running_engine(folder) as engine:
         pcm = np.random.default_rng(0).standard_normal(44_100 * 20).astype(np.float32)
         jobs = [asyncio.create_task(engine.encode_reference(pcm, 44_100, "Words.")) for _ in range(4)]
-        await until(lambda: len(engine._clips._waiting) == 3)  # one is being encoded, three wait
+        await until(lambda: len(engine._clip_encoder._waiting) == 3)  # one is being encoded, three wait
         await asyncio.to_thread(engine.stop)
         results = await asyncio.gather(*jobs, return_exceptions=True)
     assert any(isinstance(result, EngineStopped) for result in results)

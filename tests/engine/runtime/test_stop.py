@@ -12,8 +12,8 @@ import torch
 
 from engine import AudioChunk, DirectEngine, EngineConfig, EngineError, EngineStopped, Sampling
 from engine.model.prompt import Prompt
-from engine.runtime.codec_streams import Piece
-from engine.runtime.codec_thread import Job, Vocoder
+from engine.runtime.codec_streams import StreamCodes
+from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.row import Row
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine
 
@@ -24,7 +24,7 @@ class OneStream:
     def __init__(self) -> None:
         self._open: list[Hashable] = []
 
-    def decode(self, pieces: Sequence[Piece]) -> list[np.ndarray]:
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
     def open(self, name: Hashable) -> bool:
@@ -51,15 +51,15 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
 
         return Row(Prompt(np.zeros(1), np.zeros((1, 1))), Sampling(), 3, sink)
 
-    vocoder = Vocoder(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
+    thread = CodecThread(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
     rows = {name: row(name) for name in "ab"}
     for first in range(3):
         for each in rows.values():
-            vocoder.put(Job(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
-    vocoder.stop()  # what it ends is not begun yet, so all of it still waits
-    vocoder.start()
-    vocoder._thread.join(20)
-    assert not vocoder._thread.is_alive(), "what no stream is free for must not keep a stop waiting"
+            thread.put(CodecJob(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
+    thread.stop()  # what it ends is not begun yet, so all of it still waits
+    thread.start()
+    thread._thread.join(20)
+    assert not thread._thread.is_alive(), "what no stream is free for must not keep a stop waiting"
     assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 
@@ -67,7 +67,7 @@ async def test_a_clip_that_comes_while_the_engine_stops_is_told_so(tiny_checkpoi
     with running_engine(tiny_checkpoint) as engine:
         engine.stop()
         with pytest.raises(EngineStopped, match="the engine was stopped"):
-            await engine._clips.encode(np.ones(1000, np.float32), 44_100)
+            await engine._clip_encoder.encode(np.ones(1000, np.float32), 44_100)
 
 
 async def test_an_engine_without_threads_that_stops_tells_whoever_speaks(tiny_checkpoint: Path) -> None:
