@@ -24,18 +24,20 @@ from fastapi import FastAPI
 
 from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
 from studio.api import install_api
+from studio.library import Backup, Library
+from studio.projects.service import ProjectService
+from studio.projects.worker import ProjectWorker
+from studio.services import Studio
+from studio.settings import Settings, SettingsError
+from studio.speech.host import EngineHost, Reporter, StartEngine
+from studio.speech.limits import Limits
+from studio.speech.service import SpeechService
+from studio.takes.history import History
+from studio.takes.recorder import Retention
+from studio.terminal import Terminal
 from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.fetch import Fetcher
-from studio.speech.host import EngineHost, Reporter, StartEngine
-from studio.library import Backup, Library
-from studio.speech.limits import Limits
-from studio.projects.worker import ProjectWorker
-from studio.projects.service import ProjectService
 from studio.voices.recogniser import Transcriber
-from studio.takes.recorder import Retention
-from studio.settings import Settings, SettingsError
-from studio.speech.service import SpeechService
-from studio.terminal import Terminal
 from studio.voices.resolver import VoiceResolver
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -86,12 +88,19 @@ def create_app(
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
     library = _open_library(settings)
     fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
-    transcriber = Transcriber(settings.transcriber)
     retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
-    service = SpeechService(host, voices, limits, retention, fetcher, transcriber)
+    service = SpeechService(host, voices, limits, retention, fetcher)
     worker = ProjectWorker(service, settings.project_rows)
-    projects = ProjectService(library, worker, service.voices)
+    studio = Studio(
+        settings=settings,
+        library=library,
+        voices=voices,
+        speech=service,
+        history=History(library, service.takes, service.recorder),
+        projects=ProjectService(library, worker, voices),
+        transcriber=Transcriber(settings.transcriber),
+    )
     is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
     jobs = [(library.watch, library.clear_away)]
     jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if is_full else []
@@ -120,12 +129,12 @@ def create_app(
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.service, app.state.projects, app.state.at_end = service, projects, at_end
-    install_api(app, service, settings, projects)
+    app.state.studio, app.state.service, app.state.at_end = studio, service, at_end
+    install_api(app, studio)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
 
-        mount_page(app, service, settings, projects)
+        mount_page(app, studio)
     return app
 
 
@@ -235,20 +244,19 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
         terminal.failed(str(error))
         return 1
     app = create_app(settings, lambda config, progress: engine, terminal)
-    asyncio.run(_launch_until_stopped(app, settings))
+    asyncio.run(_launch_until_stopped(app))
     return 0
 
 
-async def _launch_until_stopped(app: FastAPI, settings: Settings) -> None:
+async def _launch_until_stopped(app: FastAPI) -> None:
     from studio.ui.launched import launch_page  # Gradio takes seconds to import
 
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with app.router.lifespan_context(app):
-        service = app.state.service
-        await service.host.ready()
-        page = launch_page(app, service, settings, app.state.projects)
+        await app.state.service.host.ready()
+        page = launch_page(app, app.state.studio)
         await stopped.wait()
         page.close(verbose=False)
 

@@ -13,38 +13,37 @@ from studio.api.http.middleware import EXPOSED, CleanAddresses, RequestIds
 from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
-from studio.api.routes.models import listing_routes
+from studio.api.routes.models import model_routes
 from studio.api.routes.openai_voices import OpenAIVoiceRoutes
 from studio.api.routes.project_files import ProjectFiles
 from studio.api.routes.projects import ProjectRoutes
-from studio.api.routes.queue import request_routes
+from studio.api.routes.queue import queue_routes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
 from studio.api.routes.voices import VoiceRoutes
-from studio.projects.service import ProjectService
-from studio.settings import Settings
-from studio.speech.service import SpeechService
+from studio.services import Studio
 
 
-def install_api(app: FastAPI, service: SpeechService, settings: Settings, projects: ProjectService) -> None:
+def install_api(app: FastAPI, studio: Studio) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
+    settings, speech = studio.settings, studio.speech
     install_errors(app)
     install_document(app, bool(settings.api_keys))
     routers = [
-        speech_routes(service, settings),
-        batch_routes(service),
-        socket_routes(service, settings),
-        request_routes(service),
-        TakeRoutes(service).router(),
-        listing_routes(service),
-        OpenAIVoiceRoutes(service).router(),
-        VoiceRoutes(service).router(),
-        ProjectRoutes(projects).router(),
-        ProjectFiles(projects).router(),
-        system_routes(service),
-        about_routes(service, settings),
+        speech_routes(speech, settings),
+        batch_routes(speech),
+        socket_routes(speech, settings),
+        queue_routes(speech),
+        TakeRoutes(studio.history).router(),
+        model_routes(speech),
+        OpenAIVoiceRoutes(speech, studio.voices).router(),
+        VoiceRoutes(speech, studio.library, studio.transcriber).router(),
+        ProjectRoutes(studio.projects).router(),
+        ProjectFiles(studio.projects).router(),
+        system_routes(speech, studio.library, studio.transcriber),
+        about_routes(speech, studio.library, settings),
     ]
     for router in routers:
         app.include_router(router)

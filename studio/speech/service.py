@@ -23,12 +23,10 @@ from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
 from studio.speech.plan import Plan, plan_of
 from studio.speech.request import Origin, SpeechRequest
-from studio.takes.history import History
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.fetch import Fetcher
-from studio.voices.recogniser import Transcriber
 from studio.voices.references import References
 from studio.voices.resolver import Progress, VoiceResolver
 
@@ -77,10 +75,8 @@ class SpeechService:
         limits: Limits | None = None,
         retention: Retention | None = None,
         fetcher: Fetcher | None = None,
-        transcriber: Transcriber | None = None,
     ) -> None:
         """``retention``: what stays of the takes in the library; None keeps none."""
-        self.transcriber = transcriber or Transcriber()
         self.host = host
         self.voices = voices
         self.takes = RecentTakes()
@@ -92,7 +88,6 @@ class SpeechService:
         self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
-        self.history = History(voices.library, self.takes, self.recorder)
         self._limits = limits or Limits(None, None)
         self._references = References()
         self._fetcher = fetcher or Fetcher()

@@ -7,9 +7,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.projects.service import ProjectService
-from studio.settings import Settings
-from studio.speech.service import SpeechService
+from studio.services import Studio
 from studio.ui.page import look_of, page_of, serve_files
 
 HANDED_ON = "studio.handed_on"
@@ -34,11 +32,12 @@ async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
     await gradio_app(original, receive, send)
 
 
-def launch_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> gr.Blocks:
+def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
     """Serve ``app`` with the page at "/", in a thread of Gradio's; returns once it is up. Close what is returned."""
+    settings = studio.settings
     files = serve_files(app, settings)
     app.mount("/", _hand_on)
-    page = page_of(app, speech, settings, projects)
+    page = page_of(app, studio)
     page.launch(
         prevent_thread_lock=True,
         quiet=True,

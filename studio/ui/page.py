@@ -9,9 +9,8 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI
 
-from studio.projects.service import ProjectService
+from studio.services import Studio
 from studio.settings import Settings, on_space
-from studio.speech.service import SpeechService
 from studio.ui import words
 from studio.ui.bundle import SCRIPT, STYLES, PageFiles
 from studio.ui.checked import CheckedBlocks
@@ -22,6 +21,7 @@ from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.handout import Handout
 from studio.ui.slash import TrailingSlash
 from studio.ui.theme import page_theme
+from studio.voices.resolver import VoiceResolver
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
@@ -74,10 +74,10 @@ class Fields:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def mount_page(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> None:
+def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
-    files = serve_files(app, settings)
-    gr.mount_gradio_app(app, page_of(app, speech, settings, projects), path="/", **look_of(settings, files))
+    files = serve_files(app, studio.settings)
+    gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
@@ -104,16 +104,14 @@ def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
     }
 
 
-def page_of(app: FastAPI, speech: SpeechService, settings: Settings, projects: ProjectService) -> gr.Blocks:
-    """The page of a studio with these settings; what it leaves in temporary files goes when ``app`` ends."""
+def page_of(app: FastAPI, studio: Studio) -> gr.Blocks:
+    """The page of a studio; what it leaves in temporary files goes when ``app`` ends."""
     handout = Handout()
     app.state.at_end.callback(handout.close)
-    return build_page(speech, projects, handout, is_temporary=on_space() and not settings.backup_dir)
+    return build_page(studio, handout, is_temporary=on_space() and not studio.settings.backup_dir)
 
 
-def build_page(
-    speech: SpeechService, projects: ProjectService, handout: Handout, is_temporary: bool = False
-) -> gr.Blocks:
+def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("shell/header"))
@@ -140,7 +138,7 @@ def build_page(
                         _html(words.HINTS)
                     _html(_part("speak/error-card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip, clip_text, compare = _voice_fields(speech)
+                    source, voice, clip, clip_text, compare = _voice_fields(studio.voices)
                     sampling = _sampling_fields()
             _html(_part("takes/take-list"))
         for area in AREAS:
@@ -150,15 +148,15 @@ def build_page(
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
-        add_speech_endpoints(speech, handout)
-        add_voice_endpoints(speech, handout)
-        add_take_endpoints(speech.history, handout)
-        add_project_endpoints(projects)
+        add_speech_endpoints(studio.speech, handout)
+        add_voice_endpoints(studio, handout)
+        add_take_endpoints(studio.history, handout)
+        add_project_endpoints(studio.projects)
     return page
 
 
-def _voice_fields(speech: SpeechService) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
-    choices = [(voice.name, voice.id) for voice in speech.voices.listed]
+def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
+    choices = [(voice.name, voice.id) for voice in voices.listed]
     source = gr.Radio(
         [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
         value="bundled",

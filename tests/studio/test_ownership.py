@@ -55,7 +55,7 @@ def test_without_keys_all_projects_are_one_persons_whatever_the_address(steered:
 
 def test_a_project_of_an_earlier_version_is_found_from_any_address(steered: Steer) -> None:
     served, _ = steered()
-    projects = served.app.state.projects.library.projects
+    projects = served.app.state.studio.library.projects
     project = projects.create("address 10.0.0.7", "Old", "txt", [NewPart("Hello.")], ProjectSettings())
     with asking(served) as client:
         assert client.get(f"/v1/projects/{project.id}").json()["title"] == "Old"

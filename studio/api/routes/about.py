@@ -11,11 +11,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.about import WARNINGS, settings_in_force, storage, versions
+from studio.library import Library
 from studio.settings import Settings
 from studio.speech.service import SpeechService
 
 
-def about_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def about_routes(service: SpeechService, library: Library, settings: Settings) -> APIRouter:
     """The routes that tell about the studio itself."""
     routes = APIRouter(tags=["system"])
     logging.getLogger().addHandler(WARNINGS)
@@ -28,7 +29,7 @@ def about_routes(service: SpeechService, settings: Settings) -> APIRouter:
             "keys_needed": bool(settings.api_keys),
             "settings": settings_in_force(settings),
             "versions": versions(),
-            "storage": storage(service.voices.library),
+            "storage": storage(library),
         }
 
     @routes.get("/v1/settings")

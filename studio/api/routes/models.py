@@ -53,7 +53,7 @@ async def with_model_as_voice(service: SpeechService, options: Options) -> Optio
     return options
 
 
-def listing_routes(service: SpeechService) -> APIRouter:
+def model_routes(service: SpeechService) -> APIRouter:
     """The listings of this service."""
     routes = APIRouter(tags=["listings"])
 

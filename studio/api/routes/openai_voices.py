@@ -16,6 +16,7 @@ from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
+from studio.voices.resolver import VoiceResolver
 
 _SAID = ("speaker", "language", "description", "tags", "licence", "consent")
 NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
@@ -23,12 +24,12 @@ NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=
 
 
 class OpenAIVoiceRoutes:
-    """The routes, on this service."""
+    """The routes, on these services."""
 
-    def __init__(self, service: SpeechService) -> None:
-        self._voices = service.voices
-        self._service = service
-        self._library = service.voices.library
+    def __init__(self, speech: SpeechService, voices: VoiceResolver) -> None:
+        self._speech = speech
+        self._voices = voices
+        self._library = voices.library
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["voices"])
@@ -68,7 +69,7 @@ class OpenAIVoiceRoutes:
             # Words of somebody else's scheme are recorded as such.
             consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
         )
-        voice = await self._service.save_voice(lambda: self._library.voices.create(draft, [sample]))
+        voice = await self._speech.save_voice(lambda: self._library.voices.create(draft, [sample]))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, legacy: bool = False) -> JSONResponse:

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from studio.speech.service import SpeechService
 
 
-def request_routes(service: SpeechService) -> APIRouter:
+def queue_routes(service: SpeechService) -> APIRouter:
     """The routes about requests. The list shows the caller's own; an id cannot be guessed, so who has it may use it."""
     routes = APIRouter(tags=["requests"])
 

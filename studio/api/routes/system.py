@@ -8,11 +8,13 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.openapi import sends
+from studio.library import Library
 from studio.speech.service import SpeechService
+from studio.voices.recogniser import Transcriber
 
 
-def system_routes(service: SpeechService) -> APIRouter:
-    """The health check of this service."""
+def system_routes(service: SpeechService, library: Library, transcriber: Transcriber) -> APIRouter:
+    """The health check of these services."""
     routes = APIRouter(tags=["system"])
 
     @routes.head("/health", include_in_schema=False)
@@ -30,7 +32,7 @@ def system_routes(service: SpeechService) -> APIRouter:
                     "doing": status.doing,
                     "progress": round(status.progress, 3),
                     "error": status.error,
-                    "transcriber": service.transcriber.name,
+                    "transcriber": transcriber.name,
                 },
                 503,
                 headers={"Retry-After": "1"},
@@ -38,13 +40,13 @@ def system_routes(service: SpeechService) -> APIRouter:
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
-        answer["transcriber"] = service.transcriber.name
+        answer["transcriber"] = transcriber.name
         work = {each.name: each.status for each in service.background}
         answer["degraded"] = any(status.error is not None for status in work.values())
         answer["background"] = {
             name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
         }
-        if (backup := service.voices.library.backup) is not None:
+        if (backup := library.backup) is not None:
             now = backup.status
             answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None} | {
                 "left_out": len(now.left_out)

@@ -20,9 +20,8 @@ from studio.api.http.ranges import of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
 from studio.library import StoredTake, TakeFilter
-from studio.speech.service import SpeechService
 from studio.takes.export import STORED, encoded, file_name, zipped
-from studio.takes.history import spare_starred
+from studio.takes.history import History, spare_starred
 
 MAX_PAGE = 200
 MAX_ZIP = 200
@@ -67,10 +66,10 @@ Wanted = Annotated[TakeQuery, Depends()]
 
 
 class TakeRoutes:
-    """The routes of this service's history. With API keys each key has its own; without, everything is one person's."""
+    """The routes of this history. With API keys each key has its own; without, everything is one person's."""
 
-    def __init__(self, service: SpeechService) -> None:
-        self._history = service.history
+    def __init__(self, history: History) -> None:
+        self._history = history
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])

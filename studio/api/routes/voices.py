@@ -19,7 +19,7 @@ from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceB
 from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest, NotFound
-from studio.library import Voice
+from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
@@ -37,6 +37,7 @@ from studio.voices.editing import (
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.recogniser import Transcriber
 from studio.voices.transcript import compare
 
 MAX_PAGE = 100
@@ -51,11 +52,12 @@ _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "san
 
 
 class VoiceRoutes:
-    """The routes, on this service."""
+    """The routes, on these services."""
 
-    def __init__(self, service: SpeechService) -> None:
-        self._service = service
-        self._library = service.voices.library
+    def __init__(self, speech: SpeechService, library: Library, transcriber: Transcriber) -> None:
+        self._speech = speech
+        self._library = library
+        self._transcriber = transcriber
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["library"])
@@ -148,7 +150,7 @@ class VoiceRoutes:
         voice = await self._get(reference)
         new = await sample_of(form)
         save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Change a sample's text, speaker or cut, which makes a new revision."""
@@ -156,26 +158,26 @@ class VoiceRoutes:
         voice = await self._get(reference)
         wanted = version_wanted(request, voice.id)
         save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
         """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
         chosen = as_model(await read_json(request), ChosenSamples).samples
         voice = await self._get(reference)
         save = partial(choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id))
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Speak with the samples of an old revision again, which makes a new one."""
         voice = await self._get(reference)
         save = partial(go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """A copy of the voice under a name of its own, to change without changing this one."""
         name = as_model(await read_json(request), NewName).name
         save = partial(duplicate, self._library, reference, name)
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Remove a sample, which makes a new revision."""
@@ -223,7 +225,7 @@ class VoiceRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text = form.text("ref_text", "transcript")
         intake = await _taken_in(form, text)
-        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(form.text("language")))
+        heard = await self._transcriber.transcribe(intake.clip, clean_language(form.text("language")))
         told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
         if text:
             marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT])
@@ -247,7 +249,7 @@ class VoiceRoutes:
         """Put a pack into the library (multipart: file, and another name if wanted)."""
         form = await read_form(request, PACK_LIMIT, "file")
         save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
-        return voice_response(request, await self._service.save_voice(save))
+        return voice_response(request, await self._speech.save_voice(save))
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)

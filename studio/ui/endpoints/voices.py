@@ -18,7 +18,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
 from studio.library.checks import MAX_TEXT, clean_language
-from studio.speech.service import SpeechService
+from studio.services import Studio
 from studio.ui.handout import Handout, sent_file
 from studio.voices.advisor import cut_json
 from studio.voices.as_json import voice_json
@@ -38,10 +38,12 @@ Does = TypeVar("Does", bound=Callable[..., Any])
 class VoiceEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, service: SpeechService, handout: Handout) -> None:
-        self._service = service
+    def __init__(self, studio: Studio, handout: Handout) -> None:
+        self._speech = studio.speech
+        self._voices = studio.voices
+        self._library = studio.library
+        self._transcriber = studio.transcriber
         self._handout = handout
-        self._library = service.voices.library
 
     def voice_get(self, voice: str = "default") -> Json:
         """A voice in full, by id, slug or name, "@" and a revision after it if wanted."""
@@ -73,7 +75,7 @@ class VoiceEndpoints:
             consent=NewConsent(name, language, consent) if consent.strip() else None,
         )
         sample = intake.sample(text)
-        return voice_json(await self._service.save_voice(lambda: self._library.voices.create(draft, [sample])))
+        return voice_json(await self._speech.save_voice(lambda: self._library.voices.create(draft, [sample])))
 
     def voice_update(
         self,
@@ -115,9 +117,7 @@ class VoiceEndpoints:
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
         data = await to_thread.run_sync(Path(pack).read_bytes)
-        return voice_json(
-            await self._service.save_voice(lambda: import_pack(self._library, data, name.strip() or None))
-        )
+        return voice_json(await self._speech.save_voice(lambda: import_pack(self._library, data, name.strip() or None)))
 
     async def voice_preview(self, voice: str = "default", sample: float = 0) -> str:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
@@ -148,21 +148,21 @@ class VoiceEndpoints:
     async def transcribe(self, audio: str | None = None, language: str = "", text: str = "") -> Json:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
         intake = await _take_in(audio, text, Cut())
-        heard = await self._service.transcriber.transcribe(intake.clip, clean_language(language))
+        heard = await self._transcriber.transcribe(intake.clip, clean_language(language))
         marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT]) if text.strip() else ()
         return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
 
     def _meant(self, voice: str) -> str:
         """OpenAI's names and "default" mean one of ours."""
-        found = self._service.voices.find(voice)
+        found = self._voices.find(voice)
         if found is None:
             raise NotFound(f"{voice!r} is drawn anew for every take: it has nothing to show", "voice")
         return f"{found.id}@{found.revision}"
 
 
-def add_voice_endpoints(service: SpeechService, handout: Handout) -> None:
+def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    endpoints = VoiceEndpoints(service, handout)
+    endpoints = VoiceEndpoints(studio, handout)
     with gr.Column(visible=False):
         told, sound, pack = gr.JSON(), gr.Audio(type="filepath"), gr.File(type="filepath")
         trigger = gr.Button()
