@@ -1,17 +1,17 @@
 // The page's start: its parts are made as Gradio draws them, and told of each other. Nothing goes through Gradio.
 
 import { Api } from "./api/api.js";
-import { Areas } from "./shell/tabs.js";
-import { Card } from "./speak/error-card.js";
+import { Tabs } from "./shell/tabs.js";
+import { ErrorCard } from "./speak/error-card.js";
 import { Cast } from "./speak/cast.js";
 import { CodeDialog } from "./api/code-dialog.js";
 import { Compare } from "./compare/compare.js";
-import { Dock } from "./player/player-bar.js";
+import { PlayerBar } from "./player/player-bar.js";
 import { isZeroGpu } from "./client/host.js";
-import { drawn } from "./shell/rendered.js";
+import { rendered } from "./shell/rendered.js";
 import { Fields } from "./speak/fields.js";
 import { keepFocus } from "./shell/focus.js";
-import { Health } from "./shell/engine-health.js";
+import { EngineHealth } from "./shell/engine-health.js";
 import { History } from "./history/history.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
@@ -24,15 +24,29 @@ import { buildRequest } from "./speak/request.js";
 import { ScriptTools } from "./speak/script-tools.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
-import { Stage } from "./player/now-playing.js";
-import { TakeUses } from "./takes/take-actions.js";
+import { NowPlaying } from "./player/now-playing.js";
+import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
-import { openVoiceAreas } from "./voices/voice-tabs.js";
+import { openVoiceTabs } from "./voices/voice-tabs.js";
 
 class Studio {
   player = new Player();
   fields = new Fields();
   preferences = new Preferences();
+
+  // Made as Gradio draws what they stand on.
+  /** @type {NowPlaying} */ nowPlaying;
+  /** @type {EngineHealth} */ health;
+  /** @type {ErrorCard} */ errorCard;
+  /** @type {CodeDialog} */ code;
+  /** @type {TakeList} */ list;
+  /** @type {Tabs} */ tabs;
+  /** @type {History} */ history;
+  /** @type {Cast} */ cast;
+  /** @type {import("./speak/own-clip.js").OwnClip} */ ownClip;
+  /** @type {Speaking} */ speaking;
+  /** @type {TakeActions} */ takeActions;
+  /** @type {Compare} */ compare;
 
   constructor() {
     this.player.prepare();
@@ -41,34 +55,34 @@ class Studio {
   }
 
   async #start() {
-    this.stage = new Stage(this.player, new Dock(await drawn("#dock")), this.preferences);
-    this.health = new Health(await drawn("#pill"));
-    this.card = new Card(await drawn("#card"));
-    this.card.addEventListener("told", ({ detail }) => this.stage.fail(detail.what));
-    this.code = new CodeDialog(await drawn("#code"));
-    this.list = new TakeList(await drawn("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
-    this.areas = new Areas(await drawn("#areas"));
-    this.history = new History(await drawn("#area-history"));
+    this.nowPlaying = new NowPlaying(this.player, new PlayerBar(await rendered("#dock")), this.preferences);
+    this.health = new EngineHealth(await rendered("#pill"));
+    this.errorCard = new ErrorCard(await rendered("#card"));
+    this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
+    this.code = new CodeDialog(await rendered("#code"));
+    this.list = new TakeList(await rendered("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
+    this.tabs = new Tabs(await rendered("#areas"));
+    this.history = new History(await rendered("#area-history"));
     await this.#dressFields();
     await this.#openAreas();
     listenForKeys(this);
     keepFocus();
-    await this.card.attempt(async () => (this.speaking.takes = await this.list.refill()));
-    await drawn("#refill");
+    await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
+    await rendered("#refill");
     await this.fields.restore(this.preferences.values.voice);
     document.body.dataset.studio = "ready";
   }
 
   /** What the page adds to Gradio's fields. */
   async #dressFields() {
-    const sampling = await drawn("#sampling-toggle");
+    const sampling = await rendered("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
-    offerPresets(await drawn("#presets"), this.fields);
-    const preview = await drawn("#hear-voice");
+    offerPresets(await rendered("#presets"), this.fields);
+    const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
     if (!isZeroGpu) offerPreview(preview, this.fields);
-    const script = new ScriptTools(await drawn("#script textarea"), await drawn("#script-tools"));
-    this.cast = new Cast(await drawn("#cast"), script.area);
+    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
+    this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.addEventListener("change", () => (script.note = this.cast.note));
     this.cast.refresh();
     this.fields.addEventListener("change", ({ detail }) => {
@@ -80,45 +94,46 @@ class Studio {
 
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #openAreas() {
-    const { areas, fields, health } = this;
-    const { newVoice, voices, ownClip } = await openVoiceAreas({ fields, health, areas, drawn });
+    const { tabs, fields, health } = this;
+    const { newVoice, voices, ownClip } = await openVoiceTabs({ fields, health, tabs, rendered });
     voices.addEventListener("changed", () => this.cast.refresh());
     newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
-    for (const [button, count] of [["#speak", 1], ["#speak-four", 4]]) {
-      (await drawn(button)).addEventListener("click", (event) => this.speaking.press(event, count), true);
+    for (const [button, count] of Object.entries({ "#speak": 1, "#speak-four": 4 })) {
+      (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event, count), true);
     }
-    this.uses = new TakeUses(this);
-    for (const list of [this.list, this.history]) this.uses.serve(list);
-    const longform = new LongForm(await drawn("#area-longform"));
-    longform.addEventListener("heard", () => this.stage.pause());
-    this.compare = new Compare(await drawn("#area-compare"), this);
-    const queue = new Queue(await drawn("#area-queue"));
-    const settings = new Settings(await drawn("#area-settings"), this.preferences);
+    this.takeActions = new TakeActions(this);
+    for (const list of [this.list, this.history]) this.takeActions.serve(list);
+    const longform = new LongForm(await rendered("#area-longform"));
+    longform.addEventListener("heard", () => this.nowPlaying.pause());
+    this.compare = new Compare(await rendered("#area-compare"), this);
+    const queue = new Queue(await rendered("#area-queue"));
+    const settings = new Settings(await rendered("#area-settings"), this.preferences);
     const shown = { "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
     this.#listenToCompare();
-    this.#listenToApi(new Api(await drawn("#area-api"), () => this.request(fields.values)));
+    this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
+    /** @type {any} */
     let left = null;
-    areas.addEventListener("show", ({ detail }) => {
+    tabs.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
       left?.open();
     });
-    areas.start();
+    tabs.start();
   }
 
   /** Its takes are heard in the player like all others, from their first sound on. */
   #listenToCompare() {
-    const { areas, compare, fields, stage, uses } = this;
+    const { tabs, compare, fields, nowPlaying, takeActions } = this;
     const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
-    on("play", ({ take, others }) => uses.play(take, others.includes(stage.current) && !stage.isOver ? stage.position : 0));
-    on("grown", ({ take }) => stage.grow(take));
-    on("made", ({ take }) => stage.settle(take));
-    on("told", ({ take }) => stage.settle(take));
+    on("play", ({ take, others }) => takeActions.play(take, others.includes(nowPlaying.current) && !nowPlaying.isOver ? nowPlaying.position : 0));
+    on("grown", ({ take }) => nowPlaying.grow(take));
+    on("made", ({ take }) => nowPlaying.settle(take));
+    on("told", ({ take }) => nowPlaying.settle(take));
     on("use", ({ changes }) => {
       fields.fill(changes);
-      areas.show("studio");
+      tabs.show("studio");
     });
   }
 
@@ -128,8 +143,8 @@ class Studio {
       try {
         this.code.open("This page's speech from your own program", await api.request(), "Without a seed, each run draws another.", detail.kind);
       } catch (problem) {
-        this.areas.show("studio"); // where the script is, and the card
-        this.card.tell(problem);
+        this.tabs.show("studio"); // where the script is, and the error card
+        this.errorCard.tell(problem);
       }
     });
   }
@@ -153,21 +168,21 @@ class Studio {
     await this.started;
     this.speaking.stop();
     this.fields.changed(...values);
-    this.areas.show("compare");
+    this.tabs.show("compare");
     return this.compare.speakScript();
   }
 
   // What is heard now, for whoever measures the page.
   get current() {
-    return this.stage.current;
+    return this.nowPlaying.current;
   }
 
   get position() {
-    return this.stage.position;
+    return this.nowPlaying.position;
   }
 
   get heard() {
-    return this.stage.heard;
+    return this.nowPlaying.heard;
   }
 }
 

@@ -1,22 +1,24 @@
 // The area that tells how other programs use the studio, and tries it.
 
+import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
-import { askForSpeech } from "../client/speech.js";
+import { requestSpeech } from "../client/speech.js";
 
 const WITH_KEYS = "Needed, as Authorization: Bearer. Keys are what the studio was started with as API_KEYS.";
 const WITHOUT_KEYS = "None is needed: whoever reaches this address may speak. Start the studio with API_KEYS=… to ask for one.";
 
 /** Fires "present" {kind}: the Studio area's speech shall be shown as a program, or as that kind of settings. */
 export class Api extends EventTarget {
+  /** @type {AbortController | null} */
   #testing = null; // the AbortController of a test under way
 
   /** request: gives the Studio's present request. */
   constructor(element, request) {
     super();
     this.request = request;
-    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(element);
     this.part("base").textContent = address("/v1");
     this.part("endpoint").textContent = address("/v1/audio/speech");
     this.part("keys").textContent = needsKey ? WITH_KEYS : WITHOUT_KEYS;
@@ -52,7 +54,7 @@ export class Api extends EventTarget {
     const request = await this.request();
     this.#tell("Asking …");
     const start = performance.now();
-    const response = await askForSpeech(request, signal);
+    const response = await requestSpeech(request, signal);
     const facts = [`${response.status} ${response.headers.get("content-type")}`];
     let bytes = 0;
     for (const reader = response.body.getReader(); ; ) {

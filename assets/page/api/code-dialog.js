@@ -1,16 +1,18 @@
 // The dialog that shows a request as a program and copies it.
 
+import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
 import { SNIPPETS } from "./snippets.js";
 
 export class CodeDialog {
+  /** @type {any} */
   #request = null;
   #kind = Object.keys(SNIPPETS)[0];
 
   constructor(element) {
     this.element = element;
-    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(element);
     this.tabs = Object.keys(SNIPPETS).map((kind) => this.#tab(kind));
     this.part("tabs").append(...this.tabs);
     this.part("tabs").addEventListener("keydown", (event) => this.#arrow(event));
@@ -51,6 +53,7 @@ export class CodeDialog {
     if (!by) return;
     const at = this.tabs.findIndex((tab) => tab.textContent === this.#kind);
     const next = this.tabs.at((at + by) % this.tabs.length);
+    if (!next) return;
     this.#show(next.textContent);
     next.focus();
   }
@@ -61,7 +64,7 @@ export class CodeDialog {
       this.part("copy").textContent = "Copied";
     } catch (problem) {
       if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
-      getSelection().selectAllChildren(this.part("text")); // without https a page may not copy: leave it selected
+      getSelection()?.selectAllChildren(this.part("text")); // without https a page may not copy: leave it selected
       this.part("copy").textContent = "Press Ctrl C";
     }
   }

@@ -2,9 +2,14 @@
 
 /** A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card. */
 export class Refusal extends Error {
+  /** @param {{ what: string, why: string, advice: string, status?: number, retryAfter?: number | null }} told */
   constructor({ what, why, advice, status = 0, retryAfter = null }) {
     super(why);
-    Object.assign(this, { what, why, advice, status, retryAfter });
+    this.what = what;
+    this.why = why;
+    this.advice = advice;
+    this.status = status;
+    this.retryAfter = retryAfter;
   }
 }
 

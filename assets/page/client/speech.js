@@ -6,7 +6,7 @@ import { lostConnection, refusalOf } from "./refusal.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
 /** POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort(). */
-export async function askForSpeech(request, signal) {
+export async function requestSpeech(request, signal) {
   if (isZeroGpu) return speakThroughGradio(request, signal);
   let response;
   try {

@@ -43,7 +43,7 @@ export function withdrawConsent(id) {
 
 /** One page of voices: {data, tags, has_more, last_id}; wanted: {q, tags, favourite, order, after}. */
 export function findVoices({ q = "", tags = [], favourite, order = "name", after, limit = 100 }) {
-  const query = new URLSearchParams({ q, order, limit });
+  const query = new URLSearchParams({ q, order, limit: String(limit) });
   for (const tag of tags) query.append("tag", tag);
   if (favourite) query.append("favourite", "true");
   if (after) query.append("after", after);

@@ -7,7 +7,7 @@ import { wavFile } from "../lib/wav.js";
 const CALL = "/gradio_api/call/synthesize_stream";
 const HOST = "https://huggingface.co";
 
-/** As askForSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort(). */
+/** As requestSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort(). */
 export async function speakThroughGradio(request, signal) {
   try {
     const items = calls(await join(request, signal), signal);
@@ -73,7 +73,7 @@ async function* serverEvents(response) {
     let text = "";
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
       const parts = (text + value).split("\n\n");
-      text = parts.pop();
+      text = parts.pop() ?? "";
       for (const part of parts) {
         const fields = Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s)));
         if (fields.event) yield { event: fields.event, data: JSON.parse(fields.data ?? "null") };

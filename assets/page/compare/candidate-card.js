@@ -1,18 +1,19 @@
 // One candidate of a comparison as it is seen: its letter, name, state, votes and what can be done with it.
 
-import { clock } from "../player/player-bar.js";
+import { clock } from "../lib/time.js";
 import { element, labelled } from "../lib/elements.js";
 
 const SCORES = [1, 2, 3, 4, 5];
 
 /** Fires "play", "vote", "best" and "use". `vote` is {label, score, best}. */
-export class Cell extends EventTarget {
+export class CandidateCard extends EventTarget {
   score = null;
   isBest = false;
 
   constructor(take, label) {
     super();
-    Object.assign(this, { take, label });
+    this.take = take;
+    this.label = label;
     this.name = element("strong", { className: "cell-name" });
     this.state = element("span", { className: "cell-state quiet", textContent: "In line" });
     this.play = element("button", { type: "button", className: "cell-play", textContent: take.number, disabled: true, onclick: () => this.#tell("play") });

@@ -2,7 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
-import { element, labelled } from "../lib/elements.js";
+import { element, labelled, partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 
 const MOST = 8;
@@ -43,7 +43,7 @@ export class Candidates {
   #studio; // the Studio's fields, for what is not said here
 
   constructor(root) {
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
     const draft = kept(STORE, {});
     [this.#kind, this.#chosen, this.#rows] = [draft.kind ?? "voices", draft.chosen ?? [], draft.rows ?? []];
     this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#show(target.dataset.kind));

@@ -1,11 +1,12 @@
 // The area that speaks one text in several ways at once, switches between them, and lets the ear vote, blind if wanted.
 
-import { Ballots } from "./votes.js";
+import { partsOf } from "../lib/elements.js";
+import { Votes } from "./votes.js";
 import { Candidates, unfit } from "./candidates.js";
-import { isTold } from "../speak/cast.js";
-import { Cell } from "./candidate-card.js";
+import { isTold } from "../speak/dialogue.js";
+import { CandidateCard } from "./candidate-card.js";
 import { Refusal } from "../client/refusal.js";
-import { makeTake } from "../takes/generate.js";
+import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
@@ -18,17 +19,22 @@ const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask
  * are made, "told" {take} when a name is shown, and "use" {changes} for the Studio's fields.
  */
 export class Compare extends EventTarget {
-  #cells = [];
+  /** @type {CandidateCard[]} */
+  #cards = [];
+  /** @type {AbortController | null} */
   #making = null; // the AbortController of what is being made
   #round = 0;
 
   /** fields: the Studio's; health: to wait for the engine; request(fields): the body that is sent. */
   constructor(root, { fields, health, request }) {
     super();
-    Object.assign(this, { root, fields, health, request });
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.root = root;
+    this.fields = fields;
+    this.health = health;
+    this.request = request;
+    this.part = partsOf(root);
     this.candidates = new Candidates(root);
-    this.ballots = new Ballots(this.part("results"));
+    this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
     this.part("stop").addEventListener("click", () => this.stop());
     this.part("reveal").addEventListener("click", () => this.#reveal());
@@ -107,89 +113,91 @@ export class Compare extends EventTarget {
 
   #begin(requests) {
     const isBlind = this.part("blind").checked;
-    for (const cell of this.#cells) cell.take.drop();
+    for (const card of this.#cards) card.take.drop();
     this.#round = Date.now();
-    this.#cells = (isBlind ? shuffled(requests) : requests).map(({ label, fields, request }, i) => {
+    this.#cards = (isBlind ? shuffled(requests) : requests).map(({ label, fields, request }, i) => {
       const take = new Take({ number: "ABCDEFGH"[i], request, voiceName: label, settings: fields });
       take.isBlind = isBlind;
-      return this.#cell(new Cell(take, label));
+      return this.#card(new CandidateCard(take, label));
     });
-    this.part("cells").replaceChildren(...this.#cells.map((cell) => cell.element));
+    this.part("cells").replaceChildren(...this.#cards.map((card) => card.element));
     this.part("after").hidden = false;
     this.part("reveal").hidden = !isBlind;
     this.part("reveal").disabled = true;
   }
 
-  #cell(cell) {
-    cell.addEventListener("play", () => this.#play(cell));
-    cell.addEventListener("vote", () => this.#voted());
-    cell.addEventListener("best", () => {
-      for (const each of this.#cells) each.setBest(each === cell && !cell.isBest);
+  #card(card) {
+    card.addEventListener("play", () => this.#play(card));
+    card.addEventListener("vote", () => this.#voted());
+    card.addEventListener("best", () => {
+      for (const each of this.#cards) each.setBest(each === card && !card.isBest);
       this.#voted();
     });
-    cell.addEventListener("use", () => {
-      const { seed: asked, keepSeed, ...settings } = cell.take.settings;
-      this.#tell("use", { changes: { ...settings, seed: Number(cell.take.seed ?? asked), keepSeed } });
+    card.addEventListener("use", () => {
+      const { seed: asked, keepSeed, ...settings } = card.take.settings;
+      this.#tell("use", { changes: { ...settings, seed: Number(card.take.seed ?? asked), keepSeed } });
     });
-    return cell;
+    return card;
   }
 
   async #makeAll(signal) {
-    const line = [...this.#cells];
+    const line = [...this.#cards];
     const makeSome = async () => {
-      for (let cell = line.shift(); cell; cell = line.shift()) await this.#make(cell, signal);
+      for (let card = line.shift(); card; card = line.shift()) await this.#make(card, signal);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
     if (!signal.aborted) this.#say("All are spoken: listen, and vote.");
   }
 
-  async #make(cell, signal, triesLeft = TRIES) {
-    if (signal.aborted) return cell.say("Stopped");
+  async #make(card, signal, triesLeft = TRIES) {
+    if (signal.aborted) return card.say("Stopped");
     try {
-      await makeTake(cell.take, signal, {
-        begun: () => cell.say("Speaking …"),
+      await generateTake(card.take, signal, {
+        begun: () => card.say("Speaking …"),
         heard: () => {
-          if (cell.play.disabled && cell === this.#cells[0]) this.#play(cell); // the first is heard without a press
-          cell.grow();
-          this.#tell("grown", { take: cell.take });
+          if (card.play.disabled && card === this.#cards[0]) this.#play(card); // the first is heard without a press
+          card.grow();
+          this.#tell("grown", { take: card.take });
         },
         kept: () => {
-          cell.finish();
-          this.#tell("made", { take: cell.take });
+          card.finish();
+          this.#tell("made", { take: card.take });
         },
       });
-      cell.finish();
+      card.finish();
     } catch (problem) {
-      if (problem.name === "AbortError") return cell.take.file ? undefined : cell.say("Stopped");
+      if (problem.name === "AbortError") return card.take.file ? undefined : card.say("Stopped");
       if (!(problem instanceof Refusal)) throw problem;
-      if (problem.status !== BUSY || !triesLeft) return cell.say(problem.why, true);
-      cell.say("Waits for a free place …");
-      await new Promise((resolve) => setTimeout(resolve, (problem.retryAfter ?? 1) * 1000));
-      return this.#make(cell, signal, triesLeft - 1);
+      if (problem.status !== BUSY || !triesLeft) return card.say(problem.why, true);
+      card.say("Waits for a free place …");
+      await new Promise((resolve) => {
+        setTimeout(resolve, (problem.retryAfter ?? 1) * 1000);
+      });
+      return this.#make(card, signal, triesLeft - 1);
     }
   }
 
-  #play(cell) {
-    for (const each of this.#cells) each.element.toggleAttribute("aria-current", each === cell);
-    this.#tell("play", { take: cell.take, others: this.#cells.map(({ take }) => take) });
+  #play(card) {
+    for (const each of this.#cards) each.element.toggleAttribute("aria-current", each === card);
+    this.#tell("play", { take: card.take, others: this.#cards.map(({ take }) => take) });
   }
 
   /** Blind rounds count when they are shown, others at every vote. */
   #voted() {
     if (this.part("reveal").hidden) this.#count();
-    else this.part("reveal").disabled = !this.#cells.some((cell) => cell.score !== null || cell.isBest);
+    else this.part("reveal").disabled = !this.#cards.some((card) => card.score !== null || card.isBest);
   }
 
   #count() {
-    this.ballots.put({ id: this.#round, votes: this.#cells.map((cell) => cell.vote) });
+    this.votes.put({ id: this.#round, votes: this.#cards.map((card) => card.vote) });
   }
 
   #reveal() {
-    for (const cell of this.#cells) {
-      cell.take.isBlind = false;
-      cell.show();
-      cell.close();
-      this.#tell("told", { take: cell.take });
+    for (const card of this.#cards) {
+      card.take.isBlind = false;
+      card.show();
+      card.close();
+      this.#tell("told", { take: card.take });
     }
     this.part("reveal").hidden = true;
     this.#count();
@@ -199,8 +207,8 @@ export class Compare extends EventTarget {
   #key(event) {
     if (!this.isOpen || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]")) return;
-    const cell = this.#cells[Number(event.key) - 1];
-    if (cell && !cell.play.disabled) this.#play(cell);
+    const card = this.#cards[Number(event.key) - 1];
+    if (card && !card.play.disabled) this.#play(card);
   }
 
   #tell(type, detail) {

@@ -21,7 +21,7 @@ export function tally(rounds) {
     .sort((a, b) => b.best - a.best || (b.mean ?? 0) - (a.mean ?? 0));
 }
 
-export class Ballots {
+export class Votes {
   #rounds = kept(STORE, []);
 
   constructor(root) {

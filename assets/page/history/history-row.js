@@ -1,15 +1,17 @@
 // One take's row in the history: its words, its figures, and the presses that use it.
 
-import { clock } from "../player/player-bar.js";
+import { clock } from "../lib/time.js";
 import { soundAddress } from "../client/takes.js";
 import { element, icon, labelled } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 
+/** @type {Intl.DateTimeFormatOptions} */
 const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
 
 /** A moment in Unix time, with its year where that is another one. */
 function when(seconds) {
   const moment = new Date(seconds * 1000);
+  /** @type {Intl.DateTimeFormatOptions} */
   const year = moment.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" };
   return moment.toLocaleString(undefined, { ...MINUTE, ...year });
 }

@@ -4,8 +4,8 @@ import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { HistoryRow } from "./history-row.js";
 import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../client/takes.js";
-import { Pair } from "../takes/ab-comparison.js";
-import { element } from "../lib/elements.js";
+import { AbComparison } from "../takes/ab-comparison.js";
+import { element, partsOf } from "../lib/elements.js";
 import { Take } from "../takes/take.js";
 import { repeatsExactly } from "./verify.js";
 
@@ -37,11 +37,11 @@ export class History extends EventTarget {
   constructor(root) {
     super();
     this.root = root;
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
     this.part("format").append(...Object.entries(FORMATS).map(([value, textContent]) => element("option", { value, textContent })));
-    this.pair = new Pair(this.part("compare"));
-    this.pair.addEventListener("switch", ({ detail }) => this.#hear("switch", detail.take));
-    this.pair.addEventListener("change", () => this.#showChosen());
+    this.comparison = new AbComparison(this.part("compare"));
+    this.comparison.addEventListener("switch", ({ detail }) => this.#hear("switch", detail.take));
+    this.comparison.addEventListener("change", () => this.#showChosen());
     const on = (name, type, does) => this.part(name).addEventListener(type, () => this.#do(does));
     this.part("question").addEventListener("submit", (event) => event.preventDefault());
     this.part("query").addEventListener("input", () => {
@@ -72,12 +72,12 @@ export class History extends EventTarget {
   select(take) {
     this.#current = take;
     for (const row of this.#rows) row.element.toggleAttribute("aria-current", row.take.id === take?.id);
-    this.pair.mark(take);
+    this.comparison.mark(take);
   }
 
   /** Go to the other one of two compared takes. */
   other(take) {
-    this.pair.other(this.#rows.map((row) => row.take).find(({ id }) => id === take?.id));
+    this.comparison.other(this.#rows.map((row) => row.take).find(({ id }) => id === take?.id));
   }
 
   get #question() {
@@ -139,7 +139,7 @@ export class History extends EventTarget {
     for (const { take } of this.#rows) if (take !== this.#current) take.drop();
     this.#rows = [];
     this.part("list").replaceChildren();
-    for (const take of [...this.pair.takes]) this.pair.drop(take);
+    for (const take of [...this.comparison.takes]) this.comparison.drop(take);
     this.#choose([]);
   }
 
@@ -158,7 +158,7 @@ export class History extends EventTarget {
       reuse: (take) => this.#tell("reuse", take),
       again: (take) => this.#tell("again", take),
       code: (take) => this.#tell("code", take),
-      compare: (take) => this.pair.toggle(take),
+      compare: (take) => this.comparison.toggle(take),
       verify: (take) => this.#do(() => this.#verify(take)),
       star: (take) => this.#do(() => this.#star(take)),
       delete: (take) => this.#do(() => this.#delete([take.id])),
@@ -194,7 +194,7 @@ export class History extends EventTarget {
     this.part("chosen").hidden = !ids.length;
     this.part("count").textContent = `${plural(ids.length)} chosen`;
     if (ids.length) this.part("zip").href = zipAddress(ids, format);
-    for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.pair.has(row.take), format });
+    for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take), format });
   }
 
   async #star(take) {
@@ -206,7 +206,7 @@ export class History extends EventTarget {
   async #delete(ids) {
     const gone = (await deleteTakes(ids)).ids;
     for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
-      this.pair.drop(row.take);
+      this.comparison.drop(row.take);
       row.element.remove();
     }
     this.#rows = this.#rows.filter(({ take }) => !gone.includes(take.id));

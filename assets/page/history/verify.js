@@ -1,6 +1,6 @@
 // Whether a take can be made again, sample by sample. It shows nothing and plays nothing.
 
-import { askForSpeech } from "../client/speech.js";
+import { requestSpeech } from "../client/speech.js";
 import { readWav } from "../lib/wav.js";
 
 /** Speak a kept take's request again, without keeping it, and compare. Raises Refusal. */
@@ -8,7 +8,7 @@ export async function repeatsExactly(take) {
   await take.whole();
   await take.load();
   const kept = await take.pcm();
-  const response = await askForSpeech({ ...take.repeat, store: false });
+  const response = await requestSpeech({ ...take.repeat, store: false });
   let at = 0;
   for await (const { sampleRate, pcm } of readWav(response)) {
     if (sampleRate !== take.sampleRate || pcm.some((value, i) => value !== kept[at + i])) return false; // leaving ends the request

@@ -27,10 +27,12 @@ export function setChildren(parent, children) {
   if (children.length !== present.length || children.some((child, i) => child !== present[i])) parent.replaceChildren(...children);
 }
 
-/** Hours, minutes and seconds, as short as they can be said. */
-export function duration(seconds) {
-  const whole = Math.max(1, Math.round(seconds));
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  if (hours) return `${hours} h ${minutes} min`;
-  return whole >= 60 ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+/**
+ * Finds the elements of a part of the page by their data-part, which our own markup has.
+ *
+ * @param {ParentNode} root
+ * @returns {(name: string) => any}
+ */
+export function partsOf(root) {
+  return (name) => root.querySelector(`[data-part=${name}]`);
 }

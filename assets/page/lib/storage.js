@@ -2,7 +2,7 @@
 
 export function kept(name, otherwise) {
   try {
-    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+    return JSON.parse(localStorage.getItem(name) ?? "null") ?? otherwise;
   } catch (problem) {
     if (!(problem instanceof SyntaxError)) throw problem;
     return otherwise;

@@ -1,6 +1,6 @@
 // WAV in both directions: samples out of a growing response, and a finished take into a file.
 
-const HEADER_BYTES = 44;
+export const WAV_HEADER_BYTES = 44; // of the files that are made here
 
 class NotWav extends Error {}
 
@@ -37,6 +37,7 @@ function joined(first, second) {
  */
 export async function* readWav(response) {
   const reader = response.body.getReader();
+  /** @type {{ sampleRate: number, start: number } | null} */
   let header = null;
   let rest = new Uint8Array(0);
   for (;;) {
@@ -60,7 +61,7 @@ export async function* readWav(response) {
 /** A WAV file of Int16Array pieces. */
 export function wavFile(pieces, sampleRate) {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-  const view = new DataView(new ArrayBuffer(HEADER_BYTES));
+  const view = new DataView(new ArrayBuffer(WAV_HEADER_BYTES));
   const put = (at, text) => [...text].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
   put(0, "RIFF");
   view.setUint32(4, 36 + bytes, true);

@@ -1,9 +1,10 @@
 // The area of long form: documents become projects, the list of them, and one of them opened.
 
-import { speakers, voiceNamed } from "../speak/cast.js";
+import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
-import { duration, element, labelled } from "../lib/elements.js";
+import { element, labelled, partsOf } from "../lib/elements.js";
+import { duration } from "../lib/time.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "../client/projects.js";
 
@@ -25,13 +26,15 @@ export function stateWord(state, words) {
 export class LongForm extends EventTarget {
   #isOpen = false;
   #timer = 0;
+  /** @type {Project | null} */
   #project = null;
   #voices = [];
+  /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
 
   constructor(root) {
     super();
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
     this.part("form").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = this.part("paste").value;

@@ -8,6 +8,7 @@ const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
 /** Fires "play", "again" and "change" with what is to be changed. */
 export class PartRow extends EventTarget {
+  /** @type {any} */
   part = null;
 
   constructor(voices) {

@@ -1,8 +1,10 @@
 // One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
 
 import { Refusal } from "../client/refusal.js";
-import { duration, element, setChildren } from "../lib/elements.js";
+import { element, setChildren } from "../lib/elements.js";
+import { duration } from "../lib/time.js";
 import { PartRow } from "./part-row.js";
+import { partAt } from "./timeline.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
   takeAddress, wholeAddress,
@@ -18,13 +20,17 @@ export class Project extends EventTarget {
   #page = 0;
   #timer = 0;
   #turn = 0;
+  /** @type {any} */
   #timeline = null; // of what plays, when it is the whole
   #leave = new AbortController();
+  /** @type {any} */
   #project = null;
 
   constructor(part, id, voices) {
     super();
-    Object.assign(this, { part, id, voices });
+    this.part = part;
+    this.id = id;
+    this.voices = voices;
     this.part("rows").replaceChildren();
     this.part("told").textContent = "";
     this.#offerVoices();
@@ -209,7 +215,7 @@ export class Project extends EventTarget {
   #follow() {
     if (!this.#timeline) return;
     const now = this.part("player").currentTime;
-    const heard = this.#timeline.parts.findLast((each) => each.start_s <= now);
+    const heard = partAt(this.#timeline, now);
     if (!heard) return;
     const page = Math.floor(heard.position / PAGE);
     if (page !== this.#page && !this.part("player").paused) {

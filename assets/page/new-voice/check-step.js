@@ -13,7 +13,8 @@ export class CheckStep {
   #judged = ""; // the words that the advice is about
 
   constructor(part, draft) {
-    Object.assign(this, { part, draft });
+    this.part = part;
+    this.draft = draft;
     this.marks = new CutMarks(part("marks"));
     this.marks.addEventListener("change", ({ detail }) => this.#judge({ ...draft.cut, ...detail }));
     part("hear-before").addEventListener("click", () => this.hear({ ...draft.cut, gain_db: 0, channel: null }));

@@ -8,6 +8,7 @@ const STEPS = { ArrowLeft: -0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowUp: 0
 /** Fires "change" with {start, end} in seconds after a mark was moved. */
 export class CutMarks extends EventTarget {
   #isDragged = false;
+  /** @type {{ bars: number[], seconds: number, start: number, end: number, position: number | null }} */
   #view = { bars: [], seconds: 0, start: 0, end: 0, position: null };
 
   constructor(root) {
@@ -24,7 +25,11 @@ export class CutMarks extends EventTarget {
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
   }
 
-  /** Any of bars (peaks of the whole, none if it cannot be drawn), seconds (of the whole), start, end, position (null: not playing). */
+  /**
+   * Any of bars (peaks of the whole, none if it cannot be drawn), seconds (of the whole), start, end, position (null: not playing).
+   *
+   * @param {{ bars?: number[], seconds?: number, start?: number, end?: number, position?: number | null }} changes
+   */
   show({ start: from, end: to, ...view }) {
     Object.assign(this.#view, view);
     if (!this.#isDragged) Object.assign(this.#view, { start: from ?? this.#view.start, end: to ?? this.#view.end });
@@ -34,7 +39,7 @@ export class CutMarks extends EventTarget {
   #place() {
     const { seconds, start, end, bars } = this.#view;
     this.wave.hidden = bars.length === 0;
-    for (const [name, value] of [["start", start], ["end", end]]) {
+    for (const [name, value] of Object.entries({ start, end })) {
       const mark = this.marks[name];
       mark.style.left = `${seconds ? (100 * value) / seconds : 0}%`;
       mark.setAttribute("aria-valuemin", 0);

@@ -15,7 +15,9 @@ export async function decodeClip(blob) {
 
 /** Fires "position" with {seconds} while it plays, null at the end. */
 export class Clip extends EventTarget {
+  /** @type {AudioContext | null} */
   #context = null;
+  /** @type {AudioBufferSourceNode | null} */
   #source = null;
   #frame = 0;
 
@@ -33,18 +35,18 @@ export class Clip extends EventTarget {
   /** cut: {start, end, gain_db, channel} as the API has it. */
   play(cut) {
     this.stop();
-    this.#context ??= new AudioContext();
-    this.#context.resume();
+    const context = (this.#context ??= new AudioContext());
+    context.resume();
     const [from, to] = [cut.start ?? 0, Math.min(cut.end ?? this.seconds, this.seconds)];
-    const source = new AudioBufferSourceNode(this.#context, { buffer: oneChannel(this.buffer, cut.channel, from, to) });
-    const gain = new GainNode(this.#context, { gain: 10 ** ((cut.gain_db ?? 0) / 20) });
-    source.connect(gain).connect(this.#context.destination);
-    const began = this.#context.currentTime;
+    const source = new AudioBufferSourceNode(context, { buffer: oneChannel(this.buffer, cut.channel, from, to) });
+    const gain = new GainNode(context, { gain: 10 ** ((cut.gain_db ?? 0) / 20) });
+    source.connect(gain).connect(context.destination);
+    const began = context.currentTime;
     source.onended = () => this.#source === source && this.stop();
     source.start();
     this.#source = source;
     const follow = () => {
-      this.#tell(Math.min(from + this.#context.currentTime - began, to));
+      this.#tell(Math.min(from + context.currentTime - began, to));
       this.#frame = requestAnimationFrame(follow);
     };
     follow();

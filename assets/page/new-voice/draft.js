@@ -2,26 +2,29 @@
 
 /** Fires "change" with {names} of what was changed. */
 export class Draft extends EventTarget {
-  static #EMPTY = { clip: null, source: "", sound: null, cut: null, advice: null, words: "", heard: "", language: "", voice: null };
-
-  constructor() {
-    super();
-    this.clear();
-  }
-
-  /** clip: Blob; source: recorded, uploaded or kept; sound: the decoded Clip, null for what the browser cannot read; cut as
-   * the API has it; advice as /v1/voices/advise gave it for this very cut, else null; heard: a recogniser's words;
-   * voice: the one that the clip is added to, null for a new one. */
-  clear() {
-    this.sound?.close();
-    Object.assign(this, Draft.#EMPTY);
-  }
+  /** @type {Blob | null} */
+  clip = null;
+  source = ""; // recorded, uploaded or kept, in words
+  /** Decoded; null for what the browser cannot read. @type {import("./decoded-clip.js").Clip | null} */
+  sound = null;
+  /** As the API has it. @type {any} */
+  cut = null;
+  /** As /v1/voices/advise gave it for this very cut. @type {any} */
+  advice = null;
+  words = "";
+  heard = ""; // a recogniser's words
+  language = "";
+  /** The one that the clip is added to, null for a new one. @type {any} */
+  voice = null;
 
   set(changes) {
     const names = Object.keys(changes).filter((name) => this[name] !== changes[name]);
     if (names.includes("clip")) {
       this.sound?.close();
-      Object.assign(this, { sound: null, cut: null, advice: null, heard: "" });
+      this.sound = null;
+      this.cut = null;
+      this.advice = null;
+      this.heard = "";
       names.push("cut");
     }
     Object.assign(this, changes);

@@ -38,8 +38,11 @@ function decibel(amplitude) {
 /** Fires "level" with {peak, rms} in decibels below full scale, some twenty times a second. */
 export class Microphone extends EventTarget {
   isPaused = false;
+  /** @type {MediaStream | null} */
   #stream = null;
+  /** @type {AudioContext | null} */
   #context = null;
+  /** @type {Int16Array<ArrayBuffer>[]} */
   #pieces = [];
   #samples = 0;
 
@@ -78,7 +81,7 @@ export class Microphone extends EventTarget {
   stop() {
     if (!this.#context) return null;
     const { sampleRate } = this.#context;
-    for (const track of this.#stream.getTracks()) track.stop();
+    for (const track of this.#stream?.getTracks() ?? []) track.stop();
     this.#context.close();
     this.#context = this.#stream = null;
     return this.#pieces.length ? wavFile(this.#pieces, sampleRate) : null;

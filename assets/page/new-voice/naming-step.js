@@ -11,11 +11,14 @@ const FIELDS = ["name", "language", "description", "tags", "licence"];
 const LONGEST_CONSENT = 30; // seconds
 
 export class NamingStep {
+  /** @type {Blob | null} */
   #consent = null; // the recording
-  #url = null;
+  /** @type {string} */
+  #url = "";
 
   constructor(part, draft) {
-    Object.assign(this, { part, draft });
+    this.part = part;
+    this.draft = draft;
     part("languages").append(...Object.entries(READINGS).map(([value, { name }]) => element("option", { value, label: name })));
     part("form").addEventListener("submit", (event) => {
       event.preventDefault();

@@ -1,5 +1,6 @@
 // The area where a voice is made, step by step: forth when a step is done, back at any time, and nothing is lost by it.
 
+import { partsOf } from "../lib/elements.js";
 import { introduce } from "../voices/introduction.js";
 import { CaptureStep } from "./record-step.js";
 import { CheckStep } from "./check-step.js";
@@ -13,13 +14,16 @@ const ORDER = ["capture", "check", "words", "naming"];
 /** Fires "saved" with {voice} (its slug) once it is in the library, and "studio" when the Studio shall be shown. */
 export class NewVoice extends EventTarget {
   #shown = "capture";
+  /** @type {any} */
   #saved = null;
+  /** @type {AbortController | null} */
   #speaking = null; // the AbortController of the introduction
-  #url = null;
+  /** @type {string} */
+  #url = "";
 
   constructor(element, health) {
     super();
-    const part = (this.part = (name) => element.querySelector(`[data-part=${name}]`));
+    const part = (this.part = partsOf(element));
     this.panels = Object.fromEntries([...element.querySelectorAll("[data-panel]")].map((panel) => [panel.dataset.panel, panel]));
     this.buttons = Object.fromEntries([...element.querySelectorAll("[data-step]")].map((button) => [button.dataset.step, button]));
     const draft = (this.draft = new Draft());

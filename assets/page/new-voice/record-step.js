@@ -1,6 +1,6 @@
 // Step 1 of a new voice: read a text into the microphone, or bring a file.
 
-import { clock } from "../player/player-bar.js";
+import { clock } from "../lib/time.js";
 import { whyNoMicrophone } from "./microphone.js";
 import { element } from "../lib/elements.js";
 import { READINGS } from "../voices/reading-texts.js";
@@ -17,10 +17,12 @@ function hint(seconds) {
 
 export class CaptureStep {
   #text = 0;
-  #url = null;
+  /** @type {string} */
+  #url = "";
 
   constructor(part, draft) {
-    Object.assign(this, { part, draft });
+    this.part = part;
+    this.draft = draft;
     this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
     this.recording.addEventListener("begun", () => this.#say(""));
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));

@@ -1,6 +1,6 @@
 // The desk for one recording: record, pause, stop, a clock and a live level with words for it.
 
-import { clock } from "../player/player-bar.js";
+import { clock } from "../lib/time.js";
 import { Refusal } from "../client/refusal.js";
 import { Microphone } from "./microphone.js";
 import { element } from "../lib/elements.js";
@@ -18,13 +18,16 @@ export function verdict(peak, rms) {
 
 /** Fires "begun" and "recorded" with {blob, seconds}. hint(seconds): what to say of the length. */
 export class Recording extends EventTarget {
+  /** @type {Microphone | null} */
   #microphone = null;
   #recent = [];
 
   /** longest in seconds: the recording ends there by itself. */
   constructor(root, { hint, longest }) {
     super();
-    Object.assign(this, { root, hint, longest });
+    this.root = root;
+    this.hint = hint;
+    this.longest = longest;
     const button = (textContent, className, onclick) => element("button", { type: "button", textContent, className, onclick });
     this.record = button("Record", "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
     this.pause = button("Pause", "plain", () => this.#pause());
@@ -81,6 +84,7 @@ export class Recording extends EventTarget {
   }
 
   #pause() {
+    if (!this.#microphone) return;
     this.#microphone.isPaused = !this.#microphone.isPaused;
     this.#show(this.#microphone.isPaused ? "paused" : "recording");
   }

@@ -20,11 +20,11 @@ export function markedWords(marks) {
 export class WordsStep {
   #timer = 0;
   #turn = 0;
-  #recogniser = null;
 
   /** hear: plays the clip as it will be used. */
   constructor(part, draft, hear) {
-    Object.assign(this, { part, draft });
+    this.part = part;
+    this.draft = draft;
     part("transcript").addEventListener("input", ({ target }) => {
       draft.set({ words: target.value });
       clearTimeout(this.#timer);
@@ -48,7 +48,6 @@ export class WordsStep {
 
   /** name of the server's recogniser, null for none. */
   set recogniser(name) {
-    this.#recogniser = name;
     this.part("transcribe").hidden = !name;
     this.part("no-recogniser").hidden = Boolean(name);
   }

@@ -1,25 +1,28 @@
-// The take that is heard: one at a time, in the player, with the dock as its face. It makes none.
+// The take that is heard: one at a time, in the player, with the player bar as its face. It makes none.
 
 import { figuresOf } from "./take-figures.js";
 import { expectedSeconds } from "../speak/request.js";
 import { floats } from "../lib/wav.js";
 
 /** Fires "show" with {take} when it is about another one. */
-export class Stage extends EventTarget {
+export class NowPlaying extends EventTarget {
+  /** @type {import("../takes/take.js").Take | null} */
   current = null;
   position = 0; // seconds
   heard = { rendered: 0, underruns: 0 }; // samples, gaps
+  /** @type {import("./player.js").Sound | null} */
   #sound = null; // the player's hold on the take
 
-  constructor(player, dock, preferences) {
+  constructor(player, bar, preferences) {
     super();
-    Object.assign(this, { player, dock });
+    this.player = player;
+    this.bar = bar;
     player.addEventListener("heard", ({ detail }) => this.#hear(detail));
-    dock.addEventListener("press", () => this.playOrPause());
-    dock.addEventListener("seek", ({ detail }) => this.#sound?.seek(detail.seconds));
-    dock.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
+    bar.addEventListener("press", () => this.playOrPause());
+    bar.addEventListener("seek", ({ detail }) => this.#sound?.seek(detail.seconds));
+    bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
     const follow = () => {
-      dock.volume = player.volume = preferences.values.volume;
+      bar.volume = player.volume = preferences.values.volume;
       player.fixedWait = preferences.wait;
     };
     preferences.addEventListener("change", follow);
@@ -27,11 +30,11 @@ export class Stage extends EventTarget {
   }
 
   get isOver() {
-    return this.dock.state === "over";
+    return this.bar.state === "over";
   }
 
   say(state, words) {
-    this.dock.say(state, words);
+    this.bar.say(state, words);
   }
 
   /** What should have been heard failed, in these words. */
@@ -44,7 +47,7 @@ export class Stage extends EventTarget {
   }
 
   playOrPause() {
-    if (this.dock.isPlaying) {
+    if (this.bar.isPlaying) {
       this.pause();
       this.say("paused", "Paused");
     } else {
@@ -60,9 +63,9 @@ export class Stage extends EventTarget {
     this.#sound = null;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
-    this.dock.offer(take.url, take.fileName);
+    this.bar.offer(take.url, take.fileName);
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
-    this.dock.show({ bars: take.outline?.bars ?? [], seconds: take.seconds, expected, position: 0 });
+    this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected, position: 0 });
     this.showFigures(take);
     this.dispatchEvent(new CustomEvent("show", { detail: { take } }));
   }
@@ -96,7 +99,7 @@ export class Stage extends EventTarget {
   grow(take) {
     if (this.current !== take) return;
     this.#sound?.append(floats(take.pieces.at(-1)));
-    this.dock.show({ bars: take.outline.bars, seconds: take.seconds });
+    this.bar.show({ bars: take.waveform.bars, seconds: take.seconds });
   }
 
   /** A take is complete, or may be named now. */
@@ -104,21 +107,21 @@ export class Stage extends EventTarget {
     if (this.current !== take) return;
     if (take.file) {
       this.#sound?.complete();
-      this.dock.show({ expected: 0 });
+      this.bar.show({ expected: 0 });
     }
-    this.dock.offer(take.url, take.fileName);
+    this.bar.offer(take.url, take.fileName);
     this.showFigures(take);
   }
 
   showFigures(take) {
-    if (this.current === take) this.dock.figures(figuresOf(take));
+    if (this.current === take) this.bar.figures(figuresOf(take));
   }
 
   #hear({ firstSampleAt, position, rendered, underruns, state, loudest }) {
     const take = this.current;
     if (!take) return;
     this.heard = { rendered, underruns };
-    this.dock.level(state === "playing" ? loudest : 0);
+    this.bar.level(state === "playing" ? loudest : 0);
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
@@ -128,7 +131,7 @@ export class Stage extends EventTarget {
     }
     if (firstSampleAt !== undefined && take.pressedAt !== null) take.heardMs ??= firstSampleAt - take.pressedAt;
     if (firstSampleAt !== undefined || more) this.showFigures(take);
-    this.dock.show({ position: this.position });
+    this.bar.show({ position: this.position });
     const words = {
       playing: take.file ? `Playing ${take.name}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",

@@ -1,42 +1,21 @@
-// The docked player's face: waveform, position, time, figures. It draws what it is told and reports presses.
+// The player bar: waveform, position, time, figures. It draws what it is told and reports presses.
 
-const BARS_PER_SECOND = 30;
+import { partsOf } from "../lib/elements.js";
+import { clock } from "../lib/time.js";
+import { BARS_PER_SECOND } from "./waveform.js";
+
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
-export function clock(seconds) {
-  const whole = Math.max(0, seconds);
-  return `${Math.floor(whole / 60)}:${(whole % 60).toFixed(1).padStart(4, "0")}`;
-}
-
-/** Loudest sample of each bar of a growing take. */
-export class Outline {
-  #room;
-  #filled = 0;
-
-  constructor(sampleRate) {
-    this.bars = [];
-    this.#room = Math.round(sampleRate / BARS_PER_SECOND);
-  }
-
-  add(pcm) {
-    for (const value of pcm) {
-      if (this.#filled === 0) this.bars.push(0);
-      this.bars[this.bars.length - 1] = Math.max(this.bars.at(-1), Math.abs(value) / 32768);
-      this.#filled = (this.#filled + 1) % this.#room;
-    }
-  }
-}
-
 /** Fires "press" (play or pause), "seek" {seconds}, "volume" {value}. */
-export class Dock extends EventTarget {
+export class PlayerBar extends EventTarget {
   #drawing = false;
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
 
   constructor(element) {
     super();
     this.element = element;
-    const part = (name) => element.querySelector(`[data-part=${name}]`);
+    const part = partsOf(element);
     this.parts = Object.fromEntries(
       ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level"].map((name) => [name, part(name)]),
     );

@@ -4,6 +4,18 @@ const SECONDS_AT_FIRST = 30;
 const REPORT_EVERY = 2048; // samples between two position reports
 
 class TakeSource extends AudioWorkletProcessor {
+  take = 0;
+  buffer = new Float32Array(0);
+  length = 0; // samples of it that are there
+  position = 0;
+  rendered = 0; // samples given to the audio graph
+  underruns = 0;
+  needed = 0; // samples to have before sound starts, or starts again
+  isComplete = false;
+  state = "waiting"; // waiting for samples | playing | paused | over
+  reported = 0;
+  loudest = 0; // since the last report
+
   constructor() {
     super();
     this.open({ take: 0, prebuffer: 0 });
@@ -25,13 +37,13 @@ class TakeSource extends AudioWorkletProcessor {
     this.buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST);
     this.length = 0;
     this.position = 0;
-    this.rendered = 0; // samples given to the audio graph
+    this.rendered = 0;
     this.underruns = 0;
-    this.needed = prebuffer; // samples to have before sound starts, or starts again
+    this.needed = prebuffer;
     this.isComplete = false;
-    this.state = "waiting"; // waiting for samples | playing | paused | over
+    this.state = "waiting";
     this.reported = 0;
-    this.loudest = 0; // since the last report
+    this.loudest = 0;
   }
 
   append({ samples }) {

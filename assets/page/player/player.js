@@ -10,13 +10,18 @@ const USUAL_RATE = 44100;
  * milliseconds of performance.now(), loudest since the last report from 0 to 1.
  */
 export class Player extends EventTarget {
+  /** @type {AudioContext | null} */
   #context = null;
+  /** @type {AudioWorkletNode | null} */
   #node = null;
+  /** @type {GainNode | null} */
   #gain = null;
   #volume = 1;
+  /** @type {Promise<void> | null} */
   #preparing = null;
   #take = 0;
   #wait = USUAL_WAIT;
+  /** @type {number | null} */
   fixedWait = null; // seconds, in the place of what was learnt
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
@@ -57,7 +62,7 @@ export class Player extends EventTarget {
     const take = this.#take;
     await this.prepare(sampleRate);
     this.wake();
-    const port = this.#node.port;
+    const { port } = /** @type {AudioWorkletNode} */ (this.#node); // which `prepare` has made
     port.postMessage({ order: "open", take, prebuffer: Math.round((this.fixedWait ?? this.#wait) * sampleRate) });
     return new Sound(port, take, sampleRate);
   }
@@ -80,7 +85,7 @@ export class Player extends EventTarget {
 }
 
 /** The hold on one take in the player; once another one is opened, it does nothing any more. */
-class Sound {
+export class Sound {
   #port;
   #take;
   #sampleRate;

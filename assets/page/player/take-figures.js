@@ -1,8 +1,8 @@
-// What the dock tells of a take in numbers.
+// What the player bar tells of a take in numbers.
 
 const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
 
-/** [label, value, explanation] each, as the dock shows them; none of a take that is blind. */
+/** [label, value, explanation] each, as the player bar shows them; none of a take that is blind. */
 export function figuresOf(take) {
   if (take.isBlind) return [];
   return [

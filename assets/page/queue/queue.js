@@ -2,7 +2,7 @@
 
 import { cancelRequest, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
-import { element, labelled, setChildren } from "../lib/elements.js";
+import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
@@ -22,7 +22,7 @@ export class Queue {
   #isOpen = false;
 
   constructor(root) {
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
   }
 
   open() {

@@ -4,7 +4,7 @@ import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
 import { health, signOut, studioFacts } from "../client/system.js";
 import { voices } from "../client/voices.js";
-import { element } from "../lib/elements.js";
+import { element, partsOf } from "../lib/elements.js";
 
 const MIB = 2 ** 20;
 const size = (bytes) => (bytes < 1024 * MIB ? `${(bytes / MIB).toFixed(1)} MiB` : `${(bytes / MIB / 1024).toFixed(2)} GiB`);
@@ -45,7 +45,7 @@ function facts({ engine, status }, { model, versions, storage }) {
 export class Settings {
   constructor(root, preferences) {
     this.preferences = preferences;
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
     this.form = this.part("form");
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", ({ target }) => {

@@ -18,7 +18,7 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
 }
 
 /** Fires "change" with {health} after every look. */
-export class Health extends EventTarget {
+export class EngineHealth extends EventTarget {
   #last = { status: "connecting" };
   #waiting = new Set();
   #timer = 0;

@@ -10,12 +10,15 @@ const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control
 /** With a pointer focus goes to the like alone: another control might bring up a phone's keyboard. */
 export function keepFocus() {
   let usesKeys = false;
-  let last = null; // {control, holders, order, isWaiting}: what surrounded it, for one that is removed has no place any more
+  /** What had it, and what surrounded that: one that is removed has no place any more. @type {any} */
+  let last = null;
   let isLooking = false;
 
   document.addEventListener("keydown", () => (usesKeys = true), true);
   document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // beside all controls: given up
   document.addEventListener("focusin", ({ target }) => {
+    if (!(target instanceof Element)) return;
+    /** @type {Element[]} */
     const holders = [];
     for (let holder = target.parentElement; holder && holder !== document.body; holder = holder.parentElement) {
       holders.push(holder);

@@ -1,7 +1,12 @@
 // Waiting for what Gradio has yet to draw.
 
-/** The element of a selector, as soon as it is there. */
-export function drawn(selector) {
+/**
+ * The element of a selector, as soon as it is there.
+ *
+ * @param {string} selector
+ * @returns {Promise<any>}
+ */
+export function rendered(selector) {
   const found = document.querySelector(selector);
   if (found) return Promise.resolve(found);
   return new Promise((resolve) => {

@@ -1,19 +1,20 @@
 // Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the other of two takes.
 
-/** Parts of the page: {areas, speaking, stage, list, history}. */
-export function listenForKeys({ areas, speaking, stage, list, history }) {
+/** Parts of the page: {tabs, speaking, nowPlaying, list, history}. */
+export function listenForKeys({ tabs, speaking, nowPlaying, list, history }) {
   document.addEventListener("keydown", (event) => {
+    const within = (selector) => event.target instanceof Element && event.target.closest(selector);
     const withControl = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && withControl && areas.shown === "studio") {
+    if (event.key === "Enter" && withControl && tabs.shown === "studio") {
       event.preventDefault();
-      document.querySelector("#speak").click();
-    } else if (event.key === "Escape" && !event.target.closest("dialog") && speaking.isUnderWay) {
+      document.getElementById("speak")?.click();
+    } else if (event.key === "Escape" && !within("dialog") && speaking.isUnderWay) {
       speaking.stop();
-    } else if (event.key === " " && event.target === document.body && stage.current) {
+    } else if (event.key === " " && event.target === document.body && nowPlaying.current) {
       event.preventDefault();
-      stage.playOrPause();
-    } else if (event.key.toLowerCase() === "x" && !withControl && !event.target.closest("input, textarea, select, [contenteditable]")) {
-      (areas.shown === "history" ? history : list).other(stage.current);
+      nowPlaying.playOrPause();
+    } else if (event.key.toLowerCase() === "x" && !withControl && !within("input, textarea, select, [contenteditable]")) {
+      (tabs.shown === "history" ? history : list).other(nowPlaying.current);
     }
   });
 }

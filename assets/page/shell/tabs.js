@@ -3,19 +3,22 @@
 import { isZeroGpu } from "../client/host.js";
 
 const FIRST = "studio";
-const NOT_WHEN_LENT = ["longform", "queue", "api"]; // they are about work that such a host does not do
+const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that such a host does not do
+
+/** What a tab shows. */
+const panelOf = (tab) => /** @type {HTMLElement} */ (document.getElementById(tab.getAttribute("aria-controls")));
 
 /** Fires "show" with {area} whenever another area is shown. */
-export class Areas extends EventTarget {
+export class Tabs extends EventTarget {
   #shown = "";
 
   constructor(tabs) {
     super();
-    if (isZeroGpu) for (const area of NOT_WHEN_LENT) tabs.querySelector(`[data-area=${area}]`).remove();
+    if (isZeroGpu) for (const area of NOT_ON_ZEROGPU) tabs.querySelector(`[data-area=${area}]`).remove();
     this.tabs = [...tabs.querySelectorAll("[role=tab]")];
     for (const tab of this.tabs) {
       tab.addEventListener("click", () => this.show(tab.dataset.area));
-      const panel = document.getElementById(tab.getAttribute("aria-controls"));
+      const panel = panelOf(tab);
       panel.setAttribute("role", "tabpanel"); // Gradio's own columns do not say so
       panel.setAttribute("aria-labelledby", tab.id);
     }
@@ -40,7 +43,7 @@ export class Areas extends EventTarget {
       const chosen = tab.dataset.area === area;
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
-      document.getElementById(tab.getAttribute("aria-controls")).toggleAttribute("data-shown", chosen);
+      panelOf(tab).toggleAttribute("data-shown", chosen);
       if (chosen) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     if (location.hash.slice(1) !== area) history.pushState(null, "", `#${area}`);

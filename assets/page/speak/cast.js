@@ -1,48 +1,13 @@
-// The cast of a dialogue: who speaks in the script, in which voice. Lines begin turns as the API reads them.
+// The cast of a dialogue: who speaks in the script, in which voice.
 
 import { isZeroGpu } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
-import { element, labelled } from "../lib/elements.js";
+import { element, labelled, partsOf } from "../lib/elements.js";
 import { plainVoice } from "../takes/take.js";
+import { folded, speakers, voiceNamed } from "./dialogue.js";
 
 const STORE = "voice-studio-cast-1";
-const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
-const WORDS_IN_A_NAME = 4;
-
-/** The name that begins a line, or undefined. */
-function nameIn(line) {
-  const name = NAME.exec(line)?.[1];
-  return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
-}
-
-/** Whether words stand before the first name: they are in the voice of whoever tells the story. */
-export function isTold(script) {
-  const lines = script.split("\n");
-  const first = lines.findIndex(nameIn);
-  return lines.slice(0, first < 0 ? lines.length : first).join("").trim() !== "";
-}
-
-/** The names in a script that begin so many lines at least, each once, as first written. */
-export function speakers(script, least = 1) {
-  const found = new Map();
-  for (const name of script.split("\n").map(nameIn)) {
-    if (!name) continue;
-    const counted = found.get(folded(name)) ?? { name, lines: 0 };
-    counted.lines += 1;
-    found.set(folded(name), counted);
-  }
-  return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
-}
-
-/** The id of the voice that has this very name, or undefined. */
-export function voiceNamed(name, voices) {
-  const key = folded(name);
-  return voices.find((voice) => voice.id === key || folded(voice.name) === key)?.id;
-}
-
-const folded = (name) => name.toLowerCase().split(/\s+/).join(" ");
-
 /** Fires "change" when the mode or a voice is another one. */
 export class Cast extends EventTarget {
   #chosen = {}; // folded name: voice id
@@ -53,7 +18,7 @@ export class Cast extends EventTarget {
 
   constructor(root, script) {
     super();
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(root);
     root.hidden = isZeroGpu; // such a host speaks in one voice at a time
     this.#text = script.value;
     this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));

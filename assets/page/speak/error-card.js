@@ -1,15 +1,17 @@
 // The card that says what failed, why, and what to do.
 
+import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
 
 /** Fires "told" with {what} when there is something to tell. */
-export class Card extends EventTarget {
+export class ErrorCard extends EventTarget {
+  /** @type {any} */
   #before = null; // what had the focus when there was nothing to tell
 
   constructor(element) {
     super();
     this.element = element;
-    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(element);
     this.part("close").addEventListener("click", () => {
       this.hide();
       this.#before?.focus();

@@ -11,11 +11,15 @@ const SETTLED = 300; // ms without a change before the draft is written
 
 /** Fires "change" with {values, isFilled} whenever a field changes; isFilled: by the page itself. */
 export class Fields extends EventTarget {
+  /** @type {any} */
   values = {};
   voices = []; // that the picker offers, as the API lists them
+  /** @type {any} */
   #changes = {};
+  /** @type {string[][] | null} */
   #choices = null; // voices for the picker, when they are other ones
   #writing = 0;
+  /** @type {any} */
   #filled = {}; // by name, {before, now} of what Gradio was given and may not show yet
   #showing = 0;
 
@@ -26,7 +30,7 @@ export class Fields extends EventTarget {
   /** Change some fields: presses #refill, upon which Gradio asks `refill` for the new values. */
   fill(changes) {
     this.#changes = { ...this.#changes, ...changes };
-    document.querySelector("#refill").click();
+    document.getElementById("refill")?.click();
   }
 
   /** Called by Gradio with the present values; returns what they shall be. */

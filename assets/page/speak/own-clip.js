@@ -1,5 +1,6 @@
 // The Studio's own clip: waited for while it is on its way, judged as soon as it is there, and kept as a voice if wished.
 
+import { partsOf } from "../lib/elements.js";
 import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
@@ -15,18 +16,20 @@ function lost(why) {
 
 /** Fires "keep" with {clip: Blob, words}. */
 export class OwnClip extends EventTarget {
+  /** @type {any} */
   #clip = null; // Gradio's file
   #words = "";
   #turn = 0;
   #timer = 0;
   #patience = 0;
+  /** @type {PromiseWithResolvers<any> | null} */
   #awaited = null; // {promise, resolve, reject} of the clip that is on its way
 
   /** recorder: Gradio's field for the clip. */
   constructor(element, recorder) {
     super();
     this.element = element;
-    this.part = (name) => element.querySelector(`[data-part=${name}]`);
+    this.part = partsOf(element);
     this.part("keep").addEventListener("click", () => this.#keep());
     element.hidden = true;
     recorder.addEventListener("change", ({ target }) => target.type === "file" && this.#await(), true);
@@ -53,8 +56,10 @@ export class OwnClip extends EventTarget {
 
   /** The clip that is on its way, once it is there. Raises Refusal when it got lost, AbortError after signal.abort(). */
   arrived(signal) {
-    const aborted = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    return Promise.race([this.#awaited.promise, aborted]);
+    const aborted = new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    return Promise.race([this.#awaited?.promise, aborted]);
   }
 
   /** A clip was recorded or chosen; Gradio reads it and then sends it. */
@@ -82,7 +87,7 @@ export class OwnClip extends EventTarget {
   #watchUploads() {
     const ask = window.fetch.bind(window);
     window.fetch = async (target, options) => {
-      if (!UPLOAD.test(String(target?.url ?? target))) return ask(target, options);
+      if (!UPLOAD.test(target instanceof Request ? target.url : String(target))) return ask(target, options);
       this.#await();
       clearTimeout(this.#patience);
       try {

@@ -18,11 +18,12 @@ function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
 
+/** @type {{ path: string | null, blob: Blob | null, url: string | null }} */
 const clips = { path: null, blob: null, url: null }; // the last clip, so that using it again does not fetch it again
 
 /** The bytes of a file that Gradio holds. Raises Refusal. */
 export async function clipBlob(file) {
-  if (clips.path === file.path) return clips.blob;
+  if (clips.blob && clips.path === file.path) return clips.blob;
   const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
   if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
   const blob = await response.blob();
@@ -41,7 +42,7 @@ async function clipUrl(file) {
   const blob = await clipBlob(file);
   clips.url ??= await new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => resolve(reader.result);
+    reader.onload = () => resolve(String(reader.result));
     reader.onerror = () => reject(missing("Your clip could not be read.", String(reader.error), "Record or upload it again."));
     reader.readAsDataURL(blob);
   });

@@ -8,6 +8,7 @@ const PRESETS = {
 
 /** Draw the presets into root and keep their marks right. */
 export function offerPresets(root, fields) {
+  /** @type {[HTMLButtonElement, Record<string, number>][]} */
   const buttons = Object.entries(PRESETS).map(([name, values]) => {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
     button.title = `Temperature ${values.temperature}, top-p ${values.topP}, top-k ${values.topK}`;

@@ -118,11 +118,11 @@ export class ScriptTools {
   #list() {
     const wanted = this.search.value.trim().toLowerCase();
     const groups = Object.entries(TAGS)
-      .map(([name, tags]) => [name, tags.filter((tag) => tag.includes(wanted))])
-      .filter(([, tags]) => tags.length);
-    if (wanted && !KNOWN.has(wanted)) groups.push(["Your own", [wanted.replace(/[[\]]/g, "")]]);
+      .map(([name, tags]) => ({ name, tags: tags.filter((tag) => tag.includes(wanted)) }))
+      .filter(({ tags }) => tags.length);
+    if (wanted && !KNOWN.has(wanted)) groups.push({ name: "Your own", tags: [wanted.replace(/[[\]]/g, "")] });
     this.groups.replaceChildren(
-      ...groups.map(([name, tags]) => {
+      ...groups.map(({ name, tags }) => {
         const group = Object.assign(document.createElement("div"), { className: "tag-group" });
         const title = Object.assign(document.createElement("h3"), { textContent: name });
         const row = Object.assign(document.createElement("div"), { className: "tag-row" });

@@ -1,17 +1,25 @@
 // Pressing Speak: what the page says is asked for, takes are made of it at once, and Stop leaves them. The first is heard.
 
-import { clock } from "../player/player-bar.js";
-import { makeTake } from "../takes/generate.js";
+import { clock } from "../lib/time.js";
+import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
 
 export class Speaking {
   takes = 0; // made so far, and the number of the last one
+  /** @type {AbortController | null} */
   #making = null; // the AbortController of what is being made
+  /** @type {number | null} */
   #pressedAt = null;
 
-  /** Parts of the page: {fields, ownClip, health, stage, list, card}, and request(fields), which gives the API's body. */
-  constructor(page) {
-    Object.assign(this, page);
+  /** Parts of the page, and request(fields), which gives the API's body. */
+  constructor({ fields, ownClip, health, nowPlaying, list, errorCard, request }) {
+    this.fields = fields;
+    this.ownClip = ownClip;
+    this.health = health;
+    this.nowPlaying = nowPlaying;
+    this.list = list;
+    this.errorCard = errorCard;
+    this.request = request;
     this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
   }
 
@@ -29,7 +37,7 @@ export class Speaking {
 
   /** Speak what the fields say: one take, or several at once with a seed each. */
   speak(fields, count) {
-    const voiceName = fields.source === "clip" ? "Your clip" : document.querySelector("#voice input")?.value || fields.voice;
+    const voiceName = fields.source === "clip" ? "Your clip" : /** @type {HTMLInputElement | null} */ (document.querySelector("#voice input"))?.value || fields.voice;
     const plan = async () => {
       const request = await this.request(fields);
       const isKept = request.seed !== undefined; // the first one's; the others' follow it
@@ -51,8 +59,8 @@ export class Speaking {
   stop() {
     if (!this.#making) return;
     this.#making.abort();
-    this.stage.pause();
-    this.stage.say("empty", "Stopped");
+    this.nowPlaying.pause();
+    this.nowPlaying.say("empty", "Stopped");
     this.#rest();
   }
 
@@ -63,7 +71,7 @@ export class Speaking {
       await this.#clipOf(fields, control.signal);
       const wanted = await plan();
       if (this.health.isStarting) {
-        this.stage.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
+        this.nowPlaying.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
         await this.health.started(control.signal);
         pressedAt = performance.now();
       }
@@ -73,7 +81,7 @@ export class Speaking {
       const failure = ends.find((end) => end.status === "rejected");
       if (failure) throw failure.reason;
     } catch (problem) {
-      if (problem.name !== "AbortError") this.card.tell(problem);
+      if (problem.name !== "AbortError") this.errorCard.tell(problem);
     } finally {
       if (this.#making === control) this.#rest();
     }
@@ -81,7 +89,7 @@ export class Speaking {
 
   #begin() {
     this.stop();
-    this.card.hide();
+    this.errorCard.hide();
     document.body.dataset.speaking = "yes";
     this.health.isWatched = true;
     return (this.#making = new AbortController());
@@ -97,36 +105,36 @@ export class Speaking {
   /** A clip of one's own that is on its way is waited for. */
   async #clipOf(fields, signal) {
     if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
-    this.stage.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
+    this.nowPlaying.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
     fields.clip = await this.ownClip.arrived(signal);
   }
 
   async #make(take, signal) {
     const isAloud = take.pressedAt !== null;
     if (isAloud) {
-      this.stage.show(take);
-      this.stage.say("waiting", "Asking the engine …");
+      this.nowPlaying.show(take);
+      this.nowPlaying.say("waiting", "Asking the engine …");
       this.health.look();
     }
-    await makeTake(take, signal, {
+    await generateTake(take, signal, {
       begun: () => isAloud && this.health.look(),
       heard: async () => {
-        if (isAloud && take.pieces.length === 1) await this.stage.open(take);
-        this.stage.grow(take);
+        if (isAloud && take.pieces.length === 1) await this.nowPlaying.open(take);
+        this.nowPlaying.grow(take);
       },
       kept: () => {
         this.list.add(take);
-        this.stage.settle(take);
-        if (this.stage.current === take && take.ending === "stopped") this.stage.say("paused", `Stopped after ${clock(take.seconds)}`);
+        this.nowPlaying.settle(take);
+        if (this.nowPlaying.current === take && take.ending === "stopped") this.nowPlaying.say("paused", `Stopped after ${clock(take.seconds)}`);
       },
     });
     this.list.refresh(take);
-    this.stage.showFigures(take);
+    this.nowPlaying.showFigures(take);
   }
 
   /** While the take that shall be heard waits for a free place, say how many wait. */
   #showLine(load) {
-    if (!this.#making || this.stage.current?.id !== null || !load?.waiting) return;
-    this.stage.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
+    if (!this.#making || this.nowPlaying.current?.id !== null || !load?.waiting) return;
+    this.nowPlaying.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
   }
 }

@@ -3,8 +3,10 @@
 import { element } from "../lib/elements.js";
 
 /** Fires "switch" with {take} when that one shall be heard, and "change" when others are compared. */
-export class Pair extends EventTarget {
+export class AbComparison extends EventTarget {
+  /** @type {import("./take.js").Take[]} */
   #takes = [];
+  /** @type {import("./take.js").Take | null} */
   #heard = null;
 
   constructor(bar) {

@@ -1,7 +1,7 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
 import { lostConnection, Refusal } from "../client/refusal.js";
-import { askForSpeech } from "../client/speech.js";
+import { requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
 import { readWav } from "../lib/wav.js";
 
@@ -10,8 +10,8 @@ import { readWav } from "../lib/wav.js";
  * `kept()` is called once the file is there, whole or not. Raises Refusal, also of an answer without any sound,
  * or AbortError after signal.abort().
  */
-export async function makeTake(take, signal, { begun, heard, kept }) {
-  const response = await askForSpeech(take.request, signal);
+export async function generateTake(take, signal, { begun, heard, kept }) {
+  const response = await requestSpeech(take.request, signal);
   take.begin(response.headers);
   begun?.();
   let ending = "stop";

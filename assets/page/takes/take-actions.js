@@ -1,6 +1,6 @@
 // What can be done with the takes of a list: hear them, use their settings, make them anew, see them as a program.
 
-import { askForSpeech } from "../client/speech.js";
+import { requestSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
 
 const READ = 60_000; // ms that the browser may take to read a file after the press
@@ -9,42 +9,49 @@ function saveFile(href, name) {
   Object.assign(document.createElement("a"), { href, download: name }).click();
 }
 
-export class TakeUses {
-  /** Parts of the page: {areas, card, cast, code, fields, list, preferences, speaking, stage}. */
-  constructor(page) {
-    Object.assign(this, page);
+export class TakeActions {
+  constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying }) {
+    this.tabs = tabs;
+    this.errorCard = errorCard;
+    this.cast = cast;
+    this.code = code;
+    this.fields = fields;
+    this.list = list;
+    this.preferences = preferences;
+    this.speaking = speaking;
+    this.nowPlaying = nowPlaying;
   }
 
   /** Do what a list of takes asks for. */
   serve(list) {
-    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.card.attempt(() => does(detail.take)));
+    const on = (type, does) => list.addEventListener(type, ({ detail }) => this.errorCard.attempt(() => does(detail.take)));
     on("play", (take) => this.play(take));
-    on("switch", (take) => this.play(take, this.stage.current?.file ? this.stage.position : 0));
+    on("switch", (take) => this.play(take, this.nowPlaying.current?.file ? this.nowPlaying.position : 0));
     on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
     on("again", (take) => this.#again(take));
     on("convert", (take) => this.#convert(take));
     on("code", (take) => this.#showCode(take));
-    list.addEventListener("fail", ({ detail }) => this.card.tell(detail.problem));
-    this.stage.addEventListener("show", ({ detail }) => list.select(detail.take));
+    list.addEventListener("fail", ({ detail }) => this.errorCard.tell(detail.problem));
+    this.nowPlaying.addEventListener("show", ({ detail }) => list.select(detail.take));
   }
 
   play(take, from = 0) {
     this.speaking.stop();
-    return this.stage.play(take, from);
+    return this.nowPlaying.play(take, from);
   }
 
   /** Put its script and settings back into the fields. */
   async #reuse(take) {
     await take.whole();
-    this.areas.show("studio");
+    this.tabs.show("studio");
     this.cast.take(take.request);
     await this.fields.offerVoices(take.settings);
   }
 
   async #again(take) {
     await take.whole();
-    this.areas.show("studio");
+    this.tabs.show("studio");
     await this.speaking.again(take);
   }
 
@@ -53,7 +60,7 @@ export class TakeUses {
     const { format } = this.preferences.values;
     const name = take.fileName.replace(/wav$/, format);
     if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
-    const response = await askForSpeech({ ...take.repeat, response_format: format });
+    const response = await requestSpeech({ ...take.repeat, response_format: format });
     const url = URL.createObjectURL(await response.blob());
     saveFile(url, name);
     setTimeout(() => URL.revokeObjectURL(url), READ);

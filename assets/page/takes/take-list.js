@@ -1,9 +1,9 @@
 // The list of takes made on this page: newest first, each playable, savable, repeatable and comparable with another.
 
-import { clock } from "../player/player-bar.js";
+import { clock } from "../lib/time.js";
 import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "../client/takes.js";
-import { Pair } from "./ab-comparison.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { AbComparison } from "./ab-comparison.js";
+import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
@@ -18,18 +18,22 @@ const MOST = 200; // that are asked of the server after a reload
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
+  /** @type {Take[]} */
   #takes = [];
+  /** @type {Take | null} */
   #deleted = null;
+  /** @type {Take | null} */
   #current = null;
 
   /** format: gives the format besides WAV in which takes can be saved, or null. */
   constructor(root, format) {
     super();
-    Object.assign(this, { root, format });
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
-    this.pair = new Pair(this.part("compare"));
-    this.pair.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
-    this.pair.addEventListener("change", () => this.#markPair());
+    this.root = root;
+    this.format = format;
+    this.part = partsOf(root);
+    this.comparison = new AbComparison(this.part("compare"));
+    this.comparison.addEventListener("switch", ({ detail }) => this.#tell("switch", detail.take));
+    this.comparison.addEventListener("change", () => this.#markPair());
     this.part("undo").addEventListener("click", () => this.#undo());
   }
 
@@ -58,12 +62,12 @@ export class TakeList extends EventTarget {
   select(take) {
     this.#current = take;
     for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
-    this.pair.mark(take);
+    this.comparison.mark(take);
   }
 
   /** Go to the other one of two compared takes. */
   other(take) {
-    this.pair.other(take);
+    this.comparison.other(take);
   }
 
   /** Show what became known of a take since it was added. */
@@ -110,7 +114,7 @@ export class TakeList extends EventTarget {
   #delete(take) {
     this.#deleted?.drop();
     this.#deleted = take;
-    this.pair.drop(take);
+    this.comparison.drop(take);
     this.#takes = this.#takes.filter((each) => each !== take);
     take.row.remove();
     remember(this.#takes);
@@ -122,6 +126,7 @@ export class TakeList extends EventTarget {
 
   #undo() {
     const take = this.#deleted;
+    if (!take) return;
     this.#deleted = null;
     this.part("deleted").hidden = true;
     this.#place(take);
@@ -137,7 +142,7 @@ export class TakeList extends EventTarget {
   }
 
   #markPair() {
-    for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.pair.has(take)));
+    for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.comparison.has(take)));
   }
 
   #facts(take) {
@@ -166,7 +171,7 @@ export class TakeList extends EventTarget {
     const star = element("button", { type: "button", className: "take-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(take.isStarred));
     star.onclick = () => this.#star(take, star);
-    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => this.pair.toggle(take));
+    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => this.comparison.toggle(take));
     chooses.className = "take-compare";
     chooses.setAttribute("aria-pressed", "false");
     const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: "Save" });

@@ -1,9 +1,9 @@
 // One take: what was asked, what came, and what is known of it. It shows nothing.
 
-import { Outline } from "../player/player-bar.js";
+import { Waveform } from "../player/waveform.js";
 import { lostConnection, refusalOf } from "../client/refusal.js";
 import { soundAddress, wholeTake } from "../client/takes.js";
-import { readWav, wavFile } from "../lib/wav.js";
+import { readWav, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 
 const USUAL_PART = 300; // chunk_length when nothing is said
 
@@ -45,13 +45,49 @@ function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
 
 /**
  * isBlind: its name and settings are not to be told yet. pressedAt: when it was asked for, in milliseconds of
- * performance.now(), null if it is not heard while it is made. settings are the page's fields at the time; pieces are Int16Array until the take is closed, then file is a WAV blob.
+ * performance.now(), null if it is not heard while it is made. settings are the page's fields at the time; pieces are
+ * there until the take is closed, then file is a WAV blob.
  */
 export class Take {
   constructor({ number, request, voiceName, settings }) {
-    Object.assign(this, { number, request, voiceName, settings, isStarred: false, isBlind: false, pressedAt: null, isLearned: false });
-    Object.assign(this, { id: null, seed: null, sampleRate: 0, samples: 0, pieces: [], outline: null, file: null, url: null });
-    Object.assign(this, { record: null, queueMs: null, serverMs: null, heardMs: null, rtf: null, underruns: 0, ending: null });
+    this.number = number;
+    this.request = request;
+    this.voiceName = voiceName;
+    this.settings = settings;
+    this.isStarred = false;
+    this.isBlind = false;
+    this.isLearned = false;
+    this.sampleRate = 0;
+    this.samples = 0;
+    this.underruns = 0;
+    /** @type {Int16Array<ArrayBuffer>[]} */
+    this.pieces = [];
+    /** @type {Waveform | null} */
+    this.waveform = null;
+    /** @type {Blob | null} */
+    this.file = null;
+    /** @type {string | null} */
+    this.url = null;
+    /** As /v1/takes lists it. @type {any} */
+    this.record = null;
+    /** @type {string | null} */
+    this.id = null;
+    /** @type {string | null} */
+    this.seed = null;
+    /** @type {number | null} */
+    this.pressedAt = null;
+    /** @type {number | null} */
+    this.queueMs = null;
+    /** @type {number | null} */
+    this.serverMs = null;
+    /** @type {number | null} */
+    this.heardMs = null;
+    /** @type {number | null} */
+    this.rtf = null;
+    /** @type {string | null} */
+    this.ending = null;
+    /** Where a list shows it. @type {any} */
+    this.row = null;
   }
 
   /** A take that the server keeps, as /v1/takes lists it; `load` and `whole` fetch what a list does not have. */
@@ -88,8 +124,8 @@ export class Take {
 
   add(sampleRate, pcm) {
     this.sampleRate = sampleRate;
-    this.outline ??= new Outline(sampleRate);
-    this.outline.add(pcm);
+    this.waveform ??= new Waveform(sampleRate);
+    this.waveform.add(pcm);
     this.pieces.push(pcm);
     this.samples += pcm.length;
   }
@@ -110,11 +146,13 @@ export class Take {
   }
 
   drop() {
-    URL.revokeObjectURL(this.url);
+    if (this.url) URL.revokeObjectURL(this.url);
   }
 
+  /** Its samples, once there is a file. */
   async pcm() {
-    return new Int16Array(await this.file.slice(44).arrayBuffer());
+    const bytes = await (this.file ?? new Blob()).slice(WAV_HEADER_BYTES).arrayBuffer();
+    return new Int16Array(bytes);
   }
 
   get seconds() {

@@ -12,7 +12,11 @@ function sentence(words) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
-/** Show advice as /v1/voices/advise gives it. mend(cut), if given, is called with the cut that a press asks for. */
+/**
+ * Show advice as /v1/voices/advise gives it.
+ *
+ * @param {((cut: any) => void) | null} mend is called with the cut that a press asks for.
+ */
 export function showAdvice(root, { score, seconds, findings, fixed }, mend = null) {
   const grade = gradeOf(score);
   const list = findings.map((finding) => {

@@ -6,13 +6,16 @@ import { element } from "../lib/elements.js";
 
 /** Fires "changed" with {said} after a new revision was made. */
 export class Samples extends EventTarget {
+  /** @type {any} */
   #voice = null;
   #revisions = [];
 
   /** part: finds an element of the inspector; run: does what may be refused. */
-  constructor(part, listener, run) {
+  constructor(part, player, run) {
     super();
-    Object.assign(this, { part, listener, run });
+    this.part = part;
+    this.player = player;
+    this.run = run;
     part("revision").addEventListener("change", () => this.#draw());
     part("go-back").addEventListener("click", () => run(() => this.#goBack()));
   }
@@ -62,7 +65,7 @@ export class Samples extends EventTarget {
     const number = `Clip ${position + 1}`;
     const listen = element("button", { type: "button", className: "plain", textContent: "Listen" });
     const address = previewAddress(`${this.#voice.slug}@${revision.revision}`, position);
-    listen.onclick = () => this.listener.toggle(listen, address);
+    listen.onclick = () => this.player.toggle(listen, address);
     listen.setAttribute("aria-label", `Listen to ${number.toLowerCase()} of revision ${revision.revision}`);
     const score = element("span", { className: "score", textContent: String(sample.score), title: "The advisor's score, of 100" });
     score.dataset.grade = gradeOf(sample.score);

@@ -3,20 +3,22 @@
 import { introduce } from "./introduction.js";
 import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice } from "../client/voices.js";
-import { element } from "../lib/elements.js";
+import { element, partsOf } from "../lib/elements.js";
 import { Samples } from "./clips.js";
 
 /** Fires "choose" {id}, "add" {voice}, "changed" {said}, "deleted" {voice} and "closed" {id}. */
 export class Inspector extends EventTarget {
+  /** @type {any} */
   #voice = null;
-  #introduction = null; // an object URL
+  /** @type {string} */
+  #introduction = ""; // an object URL
 
-  constructor(area, listener) {
+  constructor(area, player) {
     super();
-    this.listener = listener;
+    this.player = player;
     this.root = area.querySelector("#inspector");
-    this.part = (name) => this.root.querySelector(`[data-part=${name}]`);
-    this.samples = new Samples(this.part, listener, (work) => this.#do(work));
+    this.part = partsOf(this.root);
+    this.samples = new Samples(this.part, player, (work) => this.#do(work));
     this.samples.addEventListener("changed", ({ detail }) => this.#saved(detail.said));
     this.part("close").addEventListener("click", () => this.close());
     this.part("add").addEventListener("click", () => this.#tell("add", { voice: this.#voice }));
@@ -53,7 +55,7 @@ export class Inspector extends EventTarget {
     const id = this.shown;
     this.#voice = null;
     this.root.hidden = true;
-    this.listener.stop();
+    this.player.stop();
     this.#tell("closed", { id });
   }
 
@@ -110,14 +112,14 @@ export class Inspector extends EventTarget {
   }
 
   async #introduce(button) {
-    if (button.dataset.playing) return this.listener.stop();
+    if (button.dataset.playing) return this.player.stop();
     const { slug, language } = this.#voice;
     this.#say("It is about to speak …");
     const file = await introduce(slug, language, null);
     this.#say("");
     URL.revokeObjectURL(this.#introduction);
     this.#introduction = URL.createObjectURL(file);
-    await this.listener.toggle(button, this.#introduction);
+    await this.player.toggle(button, this.#introduction);
   }
 
   async #saved(said) {

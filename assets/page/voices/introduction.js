@@ -1,6 +1,6 @@
 // A voice introduces itself: a short sentence in its language, as a file to hear.
 
-import { askForSpeech } from "../client/speech.js";
+import { requestSpeech } from "../client/speech.js";
 import { sampleSentence } from "./reading-texts.js";
 import { readWav, wavFile } from "../lib/wav.js";
 
@@ -9,7 +9,7 @@ const FRAMES = 320; // some 15 s: a model that never ends by itself shall not ba
 /** A WAV blob. Raises Refusal, and AbortError after signal.abort(). */
 export async function introduce(voice, language, signal) {
   const request = { input: sampleSentence(language), voice, response_format: "wav", max_new_tokens: FRAMES };
-  const response = await askForSpeech(request, signal);
+  const response = await requestSpeech(request, signal);
   const pieces = [];
   let rate = 0;
   for await (const { sampleRate, pcm } of readWav(response)) {

@@ -1,26 +1,26 @@
-// How the areas of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
+// How the tabs of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
 
 import { VoiceDefaults } from "../speak/voice-defaults.js";
 import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
-/** drawn(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
-export async function openVoiceAreas({ fields, health, areas, drawn }) {
-  const newVoice = new NewVoice(await drawn("#area-new-voice"), health);
-  const voices = new Voices(await drawn("#area-voices"));
-  const ownClip = new OwnClip(await drawn("#own-clip-advice"), await drawn("#clip"));
+/** rendered(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
+export async function openVoiceTabs({ fields, health, tabs, rendered }) {
+  const newVoice = new NewVoice(await rendered("#area-new-voice"), health);
+  const voices = new Voices(await rendered("#area-voices"));
+  const ownClip = new OwnClip(await rendered("#own-clip-advice"), await rendered("#clip"));
   const defaults = new VoiceDefaults(fields);
 
   newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
-  newVoice.addEventListener("studio", () => areas.show("studio"));
-  voices.addEventListener("new", () => areas.show("new-voice"));
+  newVoice.addEventListener("studio", () => tabs.show("studio"));
+  voices.addEventListener("new", () => tabs.show("new-voice"));
   voices.addEventListener("add", ({ detail }) => {
     newVoice.addTo(detail.voice);
-    areas.show("new-voice");
+    tabs.show("new-voice");
   });
   voices.addEventListener("choose", async ({ detail }) => {
-    areas.show("studio");
+    tabs.show("studio");
     await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
     fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
   });
@@ -28,7 +28,7 @@ export async function openVoiceAreas({ fields, health, areas, drawn }) {
   fields.addEventListener("change", ({ detail }) => ownClip.consider(detail.values));
   ownClip.addEventListener("keep", ({ detail }) => {
     newVoice.keep(detail.clip, detail.words);
-    areas.show("new-voice");
+    tabs.show("new-voice");
   });
   return { newVoice, voices, ownClip };
 }

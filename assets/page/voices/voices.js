@@ -3,8 +3,8 @@
 import { Refusal } from "../client/refusal.js";
 import { Inspector } from "./inspector.js";
 import { changeVoice, findVoices, importVoice, previewAddress, restoreVoice } from "../client/voices.js";
-import { Listener } from "../lib/sound-button.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { PreviewPlayer } from "../player/preview-player.js";
+import { element, icon, labelled, partsOf } from "../lib/elements.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
@@ -13,8 +13,9 @@ const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.
 
 /** Fires "choose" with {id}, "add" with {voice} (one more clip), "new", and "changed" when the library is another one. */
 export class Voices extends EventTarget {
+  /** @type {any} */
   #deleted = null;
-  #listener = new Listener();
+  #player = new PreviewPlayer();
   #turn = 0;
   #timer = 0;
   #view = "all";
@@ -24,8 +25,8 @@ export class Voices extends EventTarget {
 
   constructor(root) {
     super();
-    this.part = (name) => root.querySelector(`[data-part=${name}]`);
-    this.inspector = new Inspector(root, this.#listener);
+    this.part = partsOf(root);
+    this.inspector = new Inspector(root, this.#player);
     this.#listenToInspector();
     this.part("search").addEventListener("input", () => {
       clearTimeout(this.#timer);
@@ -46,7 +47,7 @@ export class Voices extends EventTarget {
   }
 
   close() {
-    this.#listener.stop();
+    this.#player.stop();
   }
 
   #listenToInspector() {
@@ -179,7 +180,7 @@ export class Voices extends EventTarget {
     ]);
     open.setAttribute("aria-label", `Inspect ${voice.name}`);
     const listen = element("button", { type: "button", className: "card-listen" }, [icon(PLAY)]);
-    listen.onclick = () => this.#listener.toggle(listen, previewAddress(voice.id));
+    listen.onclick = () => this.#player.toggle(listen, previewAddress(voice.id));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));
     star.onclick = () => this.#do(() => this.#favour(voice));

@@ -1,8 +1,9 @@
 // One sound at a time beside the player: recordings and introductions, each begun and ended by its own button.
 
 /** Plays what a button stands for; `data-playing` marks the button meanwhile. */
-export class Listener {
+export class PreviewPlayer {
   #sound = new Audio();
+  /** @type {HTMLButtonElement | null} */
   #button = null;
 
   constructor() {

@@ -1,0 +1,22 @@
+// The waveform of a take that grows: the loudest sample of each short stretch.
+
+export const BARS_PER_SECOND = 30;
+
+/** Loudest sample of each bar of a growing take. */
+export class Waveform {
+  #room;
+  #filled = 0;
+
+  constructor(sampleRate) {
+    this.bars = [];
+    this.#room = Math.round(sampleRate / BARS_PER_SECOND);
+  }
+
+  add(pcm) {
+    for (const value of pcm) {
+      if (this.#filled === 0) this.bars.push(0);
+      this.bars[this.bars.length - 1] = Math.max(this.bars.at(-1), Math.abs(value) / 32768);
+      this.#filled = (this.#filled + 1) % this.#room;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// Who speaks in a script: lines that begin with a name and a colon are turns, as the API reads them.
+
+const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
+const WORDS_IN_A_NAME = 4;
+
+/** The name that begins a line, or undefined. */
+function nameIn(line) {
+  const name = NAME.exec(line)?.[1];
+  return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
+}
+
+/** Whether words stand before the first name: they are in the voice of whoever tells the story. */
+export function isTold(script) {
+  const lines = script.split("\n");
+  const first = lines.findIndex(nameIn);
+  return lines.slice(0, first < 0 ? lines.length : first).join("").trim() !== "";
+}
+
+/** The names in a script that begin so many lines at least, each once, as first written. */
+export function speakers(script, least = 1) {
+  const found = new Map();
+  for (const name of script.split("\n").map(nameIn)) {
+    if (!name) continue;
+    const counted = found.get(folded(name)) ?? { name, lines: 0 };
+    counted.lines += 1;
+    found.set(folded(name), counted);
+  }
+  return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
+}
+
+/** The id of the voice that has this very name, or undefined. */
+export function voiceNamed(name, known) {
+  const key = folded(name);
+  return known.find((voice) => voice.id === key || folded(voice.name) === key)?.id;
+}
+
+/** A name as names are compared. */
+export const folded = (name) => name.toLowerCase().split(/\s+/).join(" ");

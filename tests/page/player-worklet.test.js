@@ -1,0 +1,127 @@
+// The player's buffering: when sound starts, what a gap does, and that every sample is heard once.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const RATE = 1000;
+const BLOCK = 128; // samples the audio graph asks for at a time
+
+/** @type {any} */
+let Source = null;
+Object.assign(globalThis, {
+  sampleRate: RATE,
+  currentTime: 3,
+  AudioWorkletProcessor: class {
+    port = { onmessage: /** @type {any} */ (null), sent: /** @type {any[]} */ ([]), postMessage: (message) => this.port.sent.push(message) };
+  },
+  registerProcessor: (_name, made) => (Source = made),
+});
+await import("../../assets/page/player/player-worklet.js");
+
+class Playing {
+  constructor({ prebuffer = 0 } = {}) {
+    this.source = new Source();
+    this.order({ order: "open", take: 1, prebuffer });
+  }
+
+  order(message) {
+    this.source.port.onmessage({ data: { take: 1, ...message } });
+  }
+
+  append(...samples) {
+    this.order({ order: "append", samples: Float32Array.from(samples) });
+  }
+
+  /** What the next block sounds like. */
+  block() {
+    const out = new Float32Array(BLOCK);
+    assert.equal(this.source.process([], [[out]]), true);
+    return [...out];
+  }
+
+  get last() {
+    return this.source.port.sent.at(-1);
+  }
+}
+
+const ramp = (count, from = 1) => Array.from({ length: count }, (_, i) => (from + i) / 4096);
+
+test("it waits for as much as it was told, and less will do once the take is complete", () => {
+  const playing = new Playing({ prebuffer: 300 });
+  playing.append(...ramp(299));
+  assert.ok(playing.block().every((value) => value === 0));
+  assert.equal(playing.source.state, "waiting");
+  playing.order({ order: "complete" });
+  assert.deepEqual(playing.block(), [...Float32Array.from(ramp(BLOCK))]);
+  assert.equal(playing.source.port.sent[0].firstSampleAt, 3);
+});
+
+test("every sample is heard once and in order, over a buffer that has to grow", () => {
+  const playing = new Playing();
+  const all = ramp(RATE * 31);
+  for (let at = 0; at < all.length; at += 1000) playing.append(...all.slice(at, at + 1000));
+  playing.order({ order: "complete" });
+  const heard = [];
+  while (playing.source.state !== "over") heard.push(...playing.block());
+  assert.deepEqual(heard.slice(0, all.length), [...Float32Array.from(all)]);
+  assert.ok(heard.slice(all.length).every((value) => value === 0));
+  assert.deepEqual([playing.last.state, playing.last.rendered, playing.last.underruns], ["over", all.length, 0]);
+});
+
+test("a gap is counted, nothing is lost in it, and more is waited for each time", () => {
+  const playing = new Playing({ prebuffer: 100 });
+  playing.append(...ramp(150));
+  playing.block();
+  const rest = playing.block();
+  assert.deepEqual(rest.slice(0, 22), [...Float32Array.from(ramp(22, 129))]);
+  assert.deepEqual([playing.last.state, playing.last.underruns], ["waiting", 1]);
+  playing.append(...ramp(199, 151));
+  assert.ok(playing.block().every((value) => value === 0)); // 200 are wanted now
+  playing.append(...ramp(1, 350));
+  assert.equal(playing.block()[0], Float32Array.of(151 / 4096)[0]);
+});
+
+test("a seek stays within the take, and after its end leaves it paused", () => {
+  const playing = new Playing();
+  playing.append(...ramp(BLOCK));
+  playing.order({ order: "complete" });
+  playing.block();
+  playing.block();
+  assert.equal(playing.source.state, "over");
+  playing.order({ order: "seek", sample: 5000 });
+  assert.deepEqual([playing.last.position, playing.last.state], [BLOCK, "paused"]);
+  playing.order({ order: "seek", sample: -5 });
+  playing.order({ order: "play" });
+  assert.equal(playing.block()[0], Float32Array.of(1 / 4096)[0]);
+});
+
+test("paused it is silent and stays where it is; play at the end begins anew", () => {
+  const playing = new Playing();
+  playing.append(...ramp(BLOCK * 2));
+  playing.order({ order: "complete" });
+  playing.block();
+  playing.order({ order: "pause" });
+  assert.ok(playing.block().every((value) => value === 0));
+  assert.equal(playing.source.position, BLOCK);
+  playing.order({ order: "play" });
+  playing.block();
+  playing.block();
+  playing.order({ order: "play" });
+  assert.equal(playing.source.position, 0);
+});
+
+test("orders for a take that is no longer open are not heard", () => {
+  const playing = new Playing();
+  playing.order({ order: "open", take: 2, prebuffer: 0 });
+  playing.order({ order: "append", take: 1, samples: Float32Array.of(1) });
+  assert.equal(playing.source.length, 0);
+});
+
+test("it tells where it is, and how loud it was since it last did", () => {
+  const playing = new Playing();
+  playing.append(...new Array(4096).fill(0.25), ...new Array(4096).fill(-0.5));
+  while (playing.source.port.sent.length < 2) playing.block();
+  assert.equal(playing.last.loudest, 0.25);
+  while (playing.source.rendered < 8192) playing.block();
+  assert.equal(playing.last.loudest, 0.5);
+});

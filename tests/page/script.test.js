@@ -1,0 +1,59 @@
+// What the page says of a script: its length, its tags, who speaks in it.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
+import { lint } from "../../assets/page/speak/script-tools.js";
+import { KNOWN, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
+
+const graveOf = (text, cutAfter = 0) => lint(text, cutAfter).notes.filter(({ grave }) => grave).map(({ words }) => words);
+
+test("every tag is known once, in lower case, and those used often are among them", () => {
+  const all = Object.values(TAGS).flat();
+  assert.equal(KNOWN.size, all.length);
+  assert.ok(all.every((tag) => tag === tag.toLowerCase() && tag === tag.trim()));
+  assert.ok(OFTEN.every((tag) => KNOWN.has(tag)));
+});
+
+test("a script's facts", () => {
+  assert.deepEqual(lint("", 0), { facts: [], notes: [] });
+  assert.deepEqual(lint("[sad] Hello", 0).facts, ["11 characters", "about 1 s", "1 tag"]);
+  assert.deepEqual(lint("x".repeat(301), 0).facts.at(-1), "about 2 parts");
+  assert.equal(lint("👋", 0).facts[0], "1 character");
+});
+
+test("what would go wrong is said", () => {
+  assert.deepEqual(graveOf("Hello [sad"), ["A tag is not closed: add ]."]);
+  assert.deepEqual(graveOf("[sad][pause:1s]"), ["There are tags but no words to say."]);
+  assert.deepEqual(graveOf("x".repeat(16385)), ["1 characters too many: at most 16384 fit."]);
+  assert.match(graveOf("a".repeat(150), 5)[0], /Likely longer than 5 s/);
+  assert.deepEqual(graveOf("a".repeat(150), 10), []);
+});
+
+test("a tag that is nobody's is told, once; pauses of any length are known", () => {
+  assert.deepEqual(lint("[purring] a [purring] b [PAUSE: 250 ms] [Sad]", 0).notes, [
+    { words: "[purring]: not on Fish's list, so listen whether it works.", grave: false },
+  ]);
+});
+
+test("names that begin lines are speakers, as first written", () => {
+  const script = "Anna: Hello.\nBert：你好\nANNA: Again.\nhttp://example.org\nat 12:30 we met\nA very long way to begin: no name";
+  assert.deepEqual(speakers(script), ["Anna", "Bert"]);
+  assert.deepEqual(speakers(script, 2), ["Anna"]);
+  assert.deepEqual(speakers("No names here."), []);
+});
+
+test("words before the first name are told", () => {
+  assert.equal(isTold("It was late.\nAnna: Hello."), true);
+  assert.equal(isTold("\n  \nAnna: Hello."), false);
+  assert.equal(isTold("No names at all"), true);
+});
+
+test("a voice is found by its name however that is written", () => {
+  const voices = [{ id: "old-tom", name: "Old  Tom" }, { id: "b", name: "Bert" }];
+  assert.equal(voiceNamed("OLD TOM", voices), "old-tom");
+  assert.equal(voiceNamed("b", voices), "b");
+  assert.equal(voiceNamed("Clara", voices), undefined);
+  assert.equal(folded("Old \t Tom"), "old tom");
+});

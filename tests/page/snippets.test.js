@@ -1,0 +1,45 @@
+// A request as programs: what stands in them is what was asked, whatever the text holds.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import test from "node:test";
+
+import { SNIPPETS } from "../../assets/page/api/snippets.js";
+
+const BASE = "http://127.0.0.1:7860";
+const AWKWARD = `It's "so" \\ $HOME \`x\` 😀\nnew line`;
+const REQUEST = { input: AWKWARD, voice: "clara", response_format: "wav", temperature: 0.8, top_p: 0.9, top_k: 30, seed: 5 };
+const CLIP = { ...REQUEST, voice: undefined, ref_audio: "data:audio/wav;base64,AAAA", ref_text: "Its words" };
+
+for (const [name, write] of Object.entries(SNIPPETS)) {
+  test(`${name}: it names the studio, shows a key where one is needed, and never holds a recording`, () => {
+    assert.ok(write(REQUEST, BASE, false).includes(BASE));
+    assert.ok(write(REQUEST, BASE, true).includes("YOUR_KEY"));
+    assert.ok(!write(REQUEST, BASE, false).includes("YOUR_KEY"));
+    assert.ok(!write(CLIP, BASE, false).includes("AAAA"));
+  });
+}
+
+test("the shell hands the very request to curl", () => {
+  const script = SNIPPETS.curl(REQUEST, BASE, true).replace(/^curl /, "printf '%s\\0' ");
+  const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0");
+  assert.deepEqual(JSON.parse(words[words.indexOf("-d") + 1]), REQUEST);
+  assert.ok(words.includes("Authorization: Bearer YOUR_KEY"));
+});
+
+test("JavaScript sends the very request", async () => {
+  const sent = [];
+  const fetched = (url, options) => {
+    sent.push([url, JSON.parse(options.body)]);
+    return new Response("RIFF");
+  };
+  const AsyncFunction = (async () => {}).constructor;
+  await AsyncFunction("fetch", SNIPPETS.JavaScript(REQUEST, BASE, false))(fetched);
+  assert.deepEqual(sent, [[`${BASE}/v1/audio/speech`, REQUEST]]);
+});
+
+test("a dialogue goes to the endpoint for dialogues", () => {
+  const program = SNIPPETS.gradio_client({ ...REQUEST, cast: { Anna: "clara" } }, BASE, false);
+  assert.match(program, /api_name="\/dialogue"/);
+  assert.match(program, /script=/);
+});

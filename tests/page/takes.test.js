@@ -1,0 +1,77 @@
+// A take as the page knows it, what it says in figures, and its waveform.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { figuresOf } from "../../assets/page/player/take-figures.js";
+import { Waveform } from "../../assets/page/player/waveform.js";
+import { plainVoice, Take } from "../../assets/page/takes/take.js";
+
+const RECORD = {
+  id: "t1",
+  excerpt: "Hello",
+  voice: "clara",
+  seed: 7,
+  starred: true,
+  queue_ms: 0.2,
+  first_audio_ms: 99.6,
+  rtf: 0.5,
+  state: "finished",
+  finish_reason: "length",
+  seconds: 3,
+  audio: true,
+};
+const made = () => new Take({ number: 2, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} });
+
+test("a take of the server's list", () => {
+  const take = Take.of(RECORD);
+  assert.deepEqual([take.id, take.seed, take.isStarred, take.hasSound, take.seconds], ["t1", "7", true, true, 3]);
+  assert.equal(take.name, "clara, seed 7");
+  assert.match(take.endingWords, /^Cut before its end/);
+  assert.equal(Take.of({ ...RECORD, state: "cancelled" }).ending, "stopped");
+  assert.equal(Take.of({ ...RECORD, state: "failed" }).ending, "failed");
+});
+
+test("a clip of one's own was not kept, so it cannot be asked for again", () => {
+  assert.equal(Take.of(RECORD).isRepeatable, true);
+  assert.equal(Take.of({ ...RECORD, voice: "clara, clip" }).isRepeatable, false);
+});
+
+test("what comes becomes a file, and samples again", async () => {
+  const take = made();
+  take.begin(new Headers({ "x-request-id": "r1", "x-seed": "12", "x-first-audio-ms": "80" }));
+  take.add(24000, Int16Array.of(1, 2));
+  take.add(24000, Int16Array.of(3));
+  take.close("stop");
+  assert.deepEqual([...(await take.pcm())], [1, 2, 3]);
+  assert.equal(take.seconds, 3 / 24000);
+  assert.equal(take.fileName, "take-2-clara-seed-12.wav");
+  assert.deepEqual(take.repeat, { input: "Hello", voice: "clara", seed: 12 });
+  assert.equal(take.queueMs, null);
+  take.drop();
+});
+
+test("a blind take tells neither voice nor figures", () => {
+  const take = Object.assign(made(), { isBlind: true, seed: "12" });
+  assert.equal(take.fileName, "take-2.wav");
+  assert.deepEqual(figuresOf(take), []);
+});
+
+test("figures are told where they are known", () => {
+  const figures = Object.fromEntries(figuresOf(Take.of(RECORD)).map(([label, value]) => [label, value]));
+  assert.deepEqual(figures, { Waited: null, Server: "100 ms", Heard: null, RTF: 0.5, Gaps: null, Seed: "7" });
+});
+
+test("a waveform has the loudest sample of each thirtieth of a second, however it is fed", () => {
+  const pcm = Int16Array.from({ length: 90 }, (_, i) => (i === 40 ? -32768 : i === 70 ? 16384 : 0));
+  for (const size of [1, 7, 30, 90]) {
+    const waveform = new Waveform(900);
+    for (let at = 0; at < pcm.length; at += size) waveform.add(pcm.slice(at, at + size));
+    assert.deepEqual(waveform.bars, [0, 1, 0.5]);
+  }
+});
+
+test("a voice without its revision", () => {
+  assert.equal(plainVoice("clara@3"), "clara");
+  assert.equal(plainVoice("me@home"), "me@home");
+});

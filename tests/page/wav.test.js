@@ -1,0 +1,61 @@
+// WAV in both directions, cut anywhere on the way.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { floats, readWav, WAV_HEADER_BYTES, wavFile } from "../../assets/page/lib/wav.js";
+
+const PCM = Int16Array.of(0, 1, -1, 32767, -32768, 1234);
+const fileOf = async (rate = 24000) => new Uint8Array(await wavFile([PCM.slice(0, 2), PCM.slice(2)], rate).arrayBuffer());
+
+/** A response whose body comes in pieces of so many bytes. */
+function answer(bytes, size) {
+  return new Response(
+    new ReadableStream({
+      start(stream) {
+        for (let at = 0; at < bytes.length; at += size) stream.enqueue(bytes.slice(at, at + size));
+        stream.close();
+      },
+    }),
+  );
+}
+
+async function read(response) {
+  const found = { rate: 0, samples: [] };
+  for await (const { sampleRate, pcm } of readWav(response)) {
+    found.rate = sampleRate;
+    found.samples.push(...pcm);
+  }
+  return found;
+}
+
+test("a file is read back as it was written, however it is cut", async () => {
+  const bytes = await fileOf();
+  assert.equal(bytes.length, WAV_HEADER_BYTES + PCM.byteLength);
+  for (let size = 1; size <= bytes.length; size += 1) {
+    assert.deepEqual(await read(answer(bytes, size)), { rate: 24000, samples: [...PCM] }, `in pieces of ${size}`);
+  }
+});
+
+test("chunks before the samples are passed over, of odd length too", async () => {
+  const bytes = await fileOf(44100);
+  const note = new Uint8Array([..."LIST"].map((letter) => letter.charCodeAt(0)).concat([3, 0, 0, 0, 1, 2, 3, 0]));
+  const longer = new Uint8Array([...bytes.slice(0, 36), ...note, ...bytes.slice(36)]);
+  assert.deepEqual(await read(answer(longer, 7)), { rate: 44100, samples: [...PCM] });
+});
+
+test("an answer that is not a WAV, or not 16-bit mono, is refused", async () => {
+  await assert.rejects(read(answer(new TextEncoder().encode("<!doctype html><html>"), 5)), /not a WAV stream/);
+  const stereo = await fileOf();
+  stereo[22] = 2;
+  await assert.rejects(read(answer(stereo, 100)), /not 16-bit mono/);
+});
+
+test("a stream that ends inside a sample gives the whole ones", async () => {
+  const bytes = await fileOf();
+  assert.deepEqual((await read(answer(bytes.slice(0, -1), 9))).samples, [...PCM.slice(0, -1)]);
+});
+
+test("samples become floats from -1 to 1", () => {
+  assert.deepEqual([...floats(Int16Array.of(-32768, 0, 16384))], [-1, 0, 0.5]);
+});

@@ -1,0 +1,54 @@
+// Lengths, levels, grades, votes and refusals in words and figures.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { refusalOf } from "../../assets/page/client/refusal.js";
+import { tally } from "../../assets/page/compare/votes.js";
+import { clock, duration } from "../../assets/page/lib/time.js";
+import { partAt } from "../../assets/page/longform/timeline.js";
+import { verdict } from "../../assets/page/new-voice/recorder.js";
+import { gradeOf } from "../../assets/page/voices/advice.js";
+import { READINGS, sampleSentence } from "../../assets/page/voices/reading-texts.js";
+
+test("a clock and a length", () => {
+  assert.deepEqual([0, -1, 5.25, 65.3, 600].map(clock), ["0:00.0", "0:00.0", "0:05.3", "1:05.3", "10:00.0"]);
+  assert.deepEqual([0.2, 59.6, 61, 3600, 7325].map(duration), ["1 s", "1 min 0 s", "1 min 1 s", "1 h 0 min", "2 h 2 min"]);
+});
+
+test("the part that is heard", () => {
+  const parts = [0.5, 2, 4].map((start, i) => ({ start_s: start, position: i, part: `p${i}` }));
+  const heard = [0, 0.5, 1.9, 2, 99].map((seconds) => partAt({ parts }, seconds)?.part);
+  assert.deepEqual(heard, [undefined, "p0", "p0", "p1", "p2"]);
+});
+
+test("a recording's level and a clip's grade", () => {
+  assert.deepEqual([[-1, -20], [-6, -50], [-6, -20]].map(([peak, rms]) => verdict(peak, rms)[0]), ["loud", "quiet", "good"]);
+  assert.deepEqual([100, 80, 79, 50, 49].map(gradeOf), ["good", "good", "fair", "fair", "bad"]);
+});
+
+test("votes add up: the best first, then by the mean of those who voted", () => {
+  const round = (...votes) => ({ id: votes.length, votes: votes.map(([label, score, best]) => ({ label, score, best })) });
+  const table = tally([round(["A", 3, false], ["B", null, true]), round(["A", 5, false], ["C", 5, false])]);
+  assert.deepEqual(
+    table.map(({ label, mean, best, votes, rounds }) => [label, mean, best, votes, rounds]),
+    [["B", null, 1, 0, 1], ["C", 5, 0, 1, 1], ["A", 4, 0, 2, 2]],
+  );
+});
+
+test("a refusal says what, why and what to do, also where the answer is no JSON", async () => {
+  const answer = (status, body, headers = {}) => refusalOf(new Response(body, { status, headers }));
+  const busy = await answer(429, JSON.stringify({ error: { message: "Full.", param: null } }), { "retry-after": "3" });
+  assert.deepEqual([busy.status, busy.why, busy.retryAfter], [429, "Full.", 3]);
+  const field = await answer(400, JSON.stringify({ error: { message: "Too fast.", param: "speed" } }));
+  assert.match(field.advice, /another speed/);
+  const odd = await answer(502, "<html>Bad gateway</html>");
+  assert.match(odd.why, /answered 502 without a reason/);
+  assert.equal(odd.retryAfter, null);
+});
+
+test("a voice introduces itself in its language, else in English", () => {
+  assert.equal(sampleSentence("de-AT"), READINGS.de.sample);
+  assert.equal(sampleSentence("fi"), READINGS.en.sample);
+  assert.equal(sampleSentence(null), READINGS.en.sample);
+});
