@@ -85,22 +85,8 @@ def create_app(
     In the profile zero the page is not on it: Gradio launches that itself.
     """
     host = EngineHost(engine_config(settings), start_engine, reporter)
-    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    library = _open_library(settings)
-    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
-    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
-    service = SpeechService(host, voices, limits, retention, fetcher)
-    worker = ProjectWorker(service, settings.project_rows)
-    studio = Studio(
-        settings=settings,
-        library=library,
-        voices=voices,
-        speech=service,
-        history=History(library, service.takes, service.recorder),
-        projects=ProjectService(library, worker, voices),
-        transcriber=Transcriber(settings.transcriber),
-    )
+    studio, worker = _services(settings, host)
+    library, service = studio.library, studio.speech
     is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
     jobs = [(library.watch, library.clear_away)]
     jobs += [(service.warming, service.warm_voices), (worker.watch, worker.run)] if is_full else []
@@ -136,6 +122,27 @@ def create_app(
 
         mount_page(app, studio)
     return app
+
+
+def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
+    """Everything that routes and endpoints are handed, and who speaks projects in the background."""
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    library = _open_library(settings)
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
+    service = SpeechService(host, voices, limits, retention, fetcher)
+    worker = ProjectWorker(service, settings.project_rows)
+    studio = Studio(
+        settings=settings,
+        library=library,
+        voices=voices,
+        speech=service,
+        history=History(library, service.takes, service.recorder),
+        projects=ProjectService(library, worker, voices),
+        transcriber=Transcriber(settings.transcriber),
+    )
+    return studio, worker
 
 
 def _open_library(settings: Settings) -> Library:
