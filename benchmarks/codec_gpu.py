@@ -42,7 +42,7 @@ LARGE = [
         ((256, 128), (128, 128), (128, 64), (64, 128), (64, 64), (128, 16)), (32, 64), ((8, 3), (4, 3), (8, 4), (4, 4))
     )
 ]
-FEW = [
+SMALL = [
     ConvTiles(16, 16, 128, 4, 4), ConvTiles(16, 16, 256, 4, 3), ConvTiles(16, 32, 64, 4, 4),
     ConvTiles(16, 32, 128, 4, 4),
     ConvTiles(16, 64, 64, 4, 4), ConvTiles(32, 32, 64, 2, 5), ConvTiles(64, 16, 64, 4, 4), ConvTiles(64, 32, 32, 4, 6),
@@ -134,7 +134,7 @@ def tune(precision: Precision, frames: int) -> dict[str, Any]:
         limit = shared_memory(torch.device("cuda", torch.cuda.current_device()))
         picked = pick_tiles(total, outputs, taps, inputs, nbytes, precision == "float32", limit)
         found = []
-        variants = {picked, *FEW} | (set(LARGE) if total >= 1024 else set())
+        variants = {picked, *SMALL} | (set(LARGE) if total >= 1024 else set())
         for tiles in variants:
             try:
                 found.append((graphed_ms(lambda run=run, tiles=tiles: run(tiles)), tiles))

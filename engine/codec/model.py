@@ -114,6 +114,6 @@ class Codec(nn.Module):
                     layer.use_products()
 
     def forget_decoder(self) -> None:
-        """Let go of the weights that only `decode` uses, which is then no longer possible; `encode` is."""
+        """Free the weights that only `decode` uses, which is then no longer possible; `encode` is."""
         for part in (self.decoder, self.quantizer.post_module, self.quantizer.upsample):
             part.to("meta")

@@ -1,6 +1,6 @@
 """The same model over fused kernels, for one step a row: what the frame graph captures.
 
-A layer is five kernels (seven for many rows, which norm apart): norm+qkv, rotate+store+attention, output+residual,
+A layer is five kernels (seven where a GEMM needs its norm apart): norm+qkv, RoPE+store+attention, output+residual,
 norm+gate·up, down+residual.
 Weights are shared with the plain model, except that gate and up rows are laid one after the other.
 """
@@ -105,7 +105,7 @@ class FusedTransformer:
     ) -> Tensor:
         """Returns the hidden states before the final norm, (rows, dim); `head` applies it.
 
-        shared_slots: several rows may be of one slot, at positions that follow one another.
+        shared_slots: several rows may be of one slot, at consecutive positions.
         """
         eps = self._sizes.norm_eps
         for index, layer in enumerate(self._layers):
@@ -157,7 +157,7 @@ class FusedFrame:
         weights: Weights = "dtype",
         packed12: bool = False,
     ) -> None:
-        """batch_invariant: a row draws the same alone and in any company, bit by bit, at some cost of speed.
+        """batch_invariant: a row draws the same alone and beside others, bit by bit, at some cost of speed.
 
         weights: as EngineConfig says; what is held in float8 is half as many bytes to read. packed12: GEMV reads the
         other weights, as rounded to bfloat16, in twelve bits, which are held besides.

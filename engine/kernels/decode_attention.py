@@ -150,6 +150,12 @@ def _decode_attention(
     GROUP: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
     STORED: tl.constexpr, ONE_BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows, kv_heads, splits): the query heads that share a key head over SPLIT positions of the row's slot.
+
+    qkv (rows, (N_HEAD + 2 · N_KV) · HEAD_DIM); keys, values (slots, context, N_KV, HEAD_DIM); partial (rows, N_HEAD,
+    splits, HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32, the parts of splits; out (rows, N_HEAD, HEAD_DIM).
+    STORED: the newest key is in the cache already. ONE_BLOCK: a split is one block, loaded before the grid wait.
+    """
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
     group = tl.arange(0, GROUP)

@@ -24,6 +24,7 @@ def _end_frame(
     first_token, books, size, width, divisor,
     WINDOW: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows, width / BLOCK): see `end_frame` for shapes."""
     row, block = tl.program_id(0), tl.program_id(1)
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < width

@@ -28,6 +28,11 @@ def _split_k_gemm(
     SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    """Grid (columns / BLOCK_N, SPLITS, rows / BLOCK_M): a part `share` deep of a tile of x · Wᵀ, then `store`.
+
+    x (rows, depth); weight (columns, depth), or where GATED (2 · columns, depth); scales (lines of weight,) where
+    SCALED; residual and out (rows, columns); partial (SPLITS, rows, columns) float32. GATED goes with SPLITS 1.
+    """
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)

@@ -8,7 +8,7 @@ out[m, n] = scale[n] · Σₖ x[m, k] · W[n, k] for m < 2, then `gemv.epilogue`
 Of bfloat16's eight bits of exponent a trained or random row of weights uses four: hardly any weight is smaller than
 2⁻¹⁴ of its row's largest. A row's exponents are therefore counted from its largest, as 15, downwards in four bits; sign
 and seven bits of mantissa stay. What is smaller than 2⁻¹⁴ of the largest is rounded to multiples of 2⁻²¹ of it, as
-denormal numbers are. That befalls one weight in ten thousand (the bundled checkpoint's as well as random ones'), and
+denormal numbers are. This concerns one weight in ten thousand (the bundled checkpoint's as well as random ones'), and
 changes a product by 6e-9 of its size, where summing in float32 changes it by 2.5e-7.
 
 Eight weights of a column take three words of 32 bits. A word holds two as bfloat16 would, one a half (sign in bit 15,
@@ -145,6 +145,11 @@ def _gemv_packed12(
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     QUADS: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    """Grid (columns / (4 · QUADS),): x (ROWS, depth) · Wᵀ over the whole depth, then `epilogue`.
+
+    words (columns / 4, 3, depth / 8, 4) and scales (columns,) as `Packed12` holds them; norm (depth,); residual and out
+    (ROWS, columns). PRELOAD groups of eight weights a column are read before the grid wait.
+    """
     groups = tl.multiple_of(depth // 8, 16)
     quads = tl.cdiv(columns, 4)
     quad = tl.minimum(tl.program_id(0) * QUADS + tl.arange(0, QUADS), quads - 1).to(tl.int64)[:, None, None]

@@ -4,11 +4,11 @@ CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization":
 cudaTriggerProgrammaticLaunchCompletion (PTX griddepcontrol.launch_dependents), `grid_wait` its
 cudaGridDependencySynchronize (griddepcontrol.wait).
 
-Every kernel waits for the one before it only before it touches what that one made, so the gaps between the few hundred
-kernels of a frame shrink: 6.2 to 5.8 ms for two rows on an H200. With few rows a kernel lets the next one start before
-it waits itself, so several may stand ready: 4.7 to 4.5 ms for one row. (With 32 rows that costs 0.4, so many rows'
-products wait first.) What a kernel reads before its wait must therefore not have been written within this frame. The
-one exception is attention, which reads the cache early: the product before it lets it start after its own wait.
+A kernel waits for the one before it just before it touches what that one made, so the gaps between the few hundred
+kernels of a frame shrink: 6.2 to 5.8 ms for two rows on an H200. With few rows a kernel launches its dependents
+before its own wait, so several may stand ready: 4.7 to 4.5 ms for one row. (With 32 rows that costs 0.4, so `gemm`
+waits first.) What a kernel reads before its wait must therefore not have been written within this frame. The
+one exception is attention, which reads the cache early: the product before it launches it after its own wait.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, support
 
 @triton.jit
 def _rms_norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, PDL: tl.constexpr):
+    """Grid (rows,): x and out (rows, depth), gains (depth,); BLOCK is the depth as a power of two."""
     row = tl.program_id(0)
     k = tl.arange(0, BLOCK)
     weight = tl.load(gains + k, mask=k < depth, other=0.0)

@@ -22,6 +22,7 @@ def _rope(
     slot_stride, position_stride,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HALF: tl.constexpr, HAS_NORM: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows, heads + 2 · kv_heads): queries go to out (rows, heads, head_dim), keys and values to the cache."""
     row, head = tl.program_id(0), tl.program_id(1)
     pair = tl.arange(0, HALF)
     width = (N_HEAD + 2 * N_KV) * 2 * HALF

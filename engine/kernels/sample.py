@@ -43,7 +43,7 @@ class EmbedOut:
 
 @triton.jit
 def _exponential_noise(seed, frame, index, rank):
-    """Exp(1) variate number `rank` of draw `index`: one word of Philox 4x32-10 (see exponential_noise)."""
+    """Exp(1) variate number `rank` of draw `index`: −log of one word of Philox 4×32-10 (`exponential_noise`)."""
     c0, c1 = (rank // 4).to(tl.uint32), index.to(tl.uint32)
     c2, c3 = (frame & 0xFFFFFFFF).to(tl.uint32), (rank * 0).to(tl.uint32)
     k0, k1 = (seed & 0xFFFFFFFF).to(tl.uint32), ((seed >> 32) & 0xFFFFFFFF).to(tl.uint32)
@@ -144,6 +144,11 @@ def _sample(
     SEMANTIC: tl.constexpr, WINDOW: tl.constexpr, BLOCK: tl.constexpr, TOP: tl.constexpr, GROUP: tl.constexpr,
     EMBED: tl.constexpr, STEP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows,): a token of logits (rows, columns), and where EMBED its row of embeddings (tokens, width) to x.
+
+    Parameters are (slots in all,), recent (slots in all, WINDOW). SEMANTIC: the main token, with a second draw where
+    the first repeats one of the recent, and with the stop token as the last column.
+    """
     row = tl.program_id(0)
     if PDL:
         launch_dependents()

@@ -13,7 +13,7 @@ class KVCache:
     """Keys and values (layers, slots, context, kv_heads, head_dim) of one transformer.
 
     spare: one slot more, the last, which has memory for its position 0 alone. What looks like its other positions is
-    the next layer's first slot (after the last layer, memory of no use): they are never written, and whoever looks at
+    the next layer's first slot (after the last layer, memory of no use): they are never written, and what looks at
     a slot's whole context masks them as it masks every position that is still to come.
     """
 

@@ -79,7 +79,7 @@ class ClipEncoder:
         return self._together([Clip(audio, sample_rate)])[0]
 
     def stop(self) -> None:
-        """End the thread; clips still in line are told that the engine has stopped."""
+        """End the thread; callers whose clips still wait get EngineStopped."""
         self._thread.shutdown()
 
     def _begin(self) -> None:

@@ -145,7 +145,7 @@ class GraphStreams:
         return list(pcm[: len(slots)].cpu().numpy())
 
     def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Codes and slots of a batch of nobody's frames."""
+        """Codes and slots of a batch that holds nothing but padding."""
         codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64)
         return codes, torch.full((rows,), self._count)
 

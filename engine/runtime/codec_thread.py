@@ -59,7 +59,7 @@ class CodecThread:
         self._jobs.put(job)
 
     def forget(self, row: Row) -> None:
-        """Let go of a cancelled row's stream; no job of it follows."""
+        """Close a cancelled row's stream; no job of it follows."""
         self._jobs.put(CodecJob(row, np.zeros((0, 0), np.int16), 0, None))
 
     def check(self) -> None:

@@ -33,7 +33,7 @@ Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: another engine's graph that is let go during a capture would break it."""
+    """Keep the garbage collector off: freeing another engine's graph during a capture would break it."""
     gc.collect()
     enabled = gc.isenabled()
     gc.disable()

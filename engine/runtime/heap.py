@@ -11,7 +11,7 @@ def release_free_memory() -> None:
     """Hand back every free page of all heaps; does nothing where the C library is not glibc. Blocking: tens of ms.
 
     glibc gives each thread a heap of its own and shrinks it from its end alone: one small block that lives on keeps
-    all that was freed before it. Whoever asks for as much again pays for fresh pages, so call this seldom.
+    all that was freed before it. Asking for as much again costs fresh pages, so call this rarely.
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)

@@ -142,7 +142,7 @@ class Loop:
             idle = False
 
     def _check_books(self) -> None:
-        """Nobody speaks: what is counted must be what is held. An error of ours is told, put right and survived."""
+        """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
         books: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
             ("free slots", self._scheduler.recount()),
@@ -170,7 +170,7 @@ class Loop:
             row.frames.append(frame)
             self._frames += 1
         reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
-        if reason:  # before the last chunk is sent: whoever has heard it finds the row free
+        if reason:  # before the last chunk is sent: a caller who has heard it finds the row free
             self._finished += 1
             self._scheduler.remove(row)
         if reason or is_chunk_due(row, self._frame_seconds, time.perf_counter()):

@@ -39,7 +39,7 @@ class Runner:
         self.device = weight.device
         self.kernel_attention = False
         self.ahead = False
-        """Whether a frame should be launched before the one before it is read: it is where launching does not wait."""
+        """Whether to launch a frame before the previous one is read (launch-ahead): where launching does not wait."""
         # Graphs fill a batch up with the spare slot.
         self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
         self.prefixes = Prefixes(self._cache, prefix_bytes)

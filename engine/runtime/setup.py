@@ -88,7 +88,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
 def _check(
     config: EngineConfig, device: torch.device, codec_device: torch.device, missing: str | None, kernel: bool
 ) -> None:
-    """Raise ConfigError where the config wants what cannot be had here. missing: why there are no fused kernels."""
+    """Raise ConfigError where the config asks for what this machine lacks. missing: why there are no fused kernels."""
     if config.kv_attention == "required" and not kernel:
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
     for wanted, asked in (
@@ -107,7 +107,7 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) 
 
 
 def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> CodecStreams:
-    """The codec's side of the engine. The fused decoder has its own copy of the weights: the plain one's are let go."""
+    """The codec's side of the engine. The fused decoder copies the weights; the plain decoder's are freed."""
     if not graphs:
         return PlainStreams(codec, precision)
     from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton

@@ -16,6 +16,7 @@ from engine.kernels.launch import launch
 
 @triton.jit(do_not_specialize=["books", "frames"])
 def _look_up(codes, table, starts, sizes, out, books, frames, channels, BLOCK: tl.constexpr):
+    """Grid (rows, frames, channels / BLOCK): see `look_up` for shapes."""
     row, frame = tl.program_id(0), tl.program_id(1)
     c = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     inside = c < channels
@@ -53,6 +54,7 @@ def look_up_twin(codes: Tensor, table: Tensor, starts: Tensor, sizes: Tensor) ->
 
 @triton.jit(do_not_specialize=["frames"])
 def _advance(slots, positions, turns, frames):
+    """Grid (rows,): see `advance`."""
     slot = tl.load(slots + tl.program_id(0))
     position, turn = tl.load(positions + slot), tl.load(turns + slot)
     tl.store(positions + slot, position + frames)

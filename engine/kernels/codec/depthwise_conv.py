@@ -23,6 +23,7 @@ def _depthwise_norm(
     rows, steps, channels, taps, slot_stride, tiles, state_programs, eps,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows · steps + state programs,): the first each make a step of the result, the others move the state on."""
     program = tl.program_id(0)
     if program < tiles:
         c = tl.arange(0, BLOCK)

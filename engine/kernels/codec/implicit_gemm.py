@@ -23,7 +23,7 @@ def saturated(x, kind: tl.constexpr):
 
 @triton.jit
 def _snake(x, alpha, inverse):
-    """sin² has the period π, so αx is brought into ±π/2, where eleven powers give sin to 6e-8."""
+    """x + sin²(αx) / α. sin² has the period π, so αx is brought into ±π/2, where eleven powers give sin to 6e-8."""
     y = alpha * x
     turns = tl.floor(y * 0.3183098861837907 + 0.5)
     r = (y - turns * 3.140625) - turns * 0.0009676535897932
@@ -155,7 +155,11 @@ def conv_kernel(
     EVEN: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """The first `tiles` programs each make a tile of the result, the `state_programs` after them move the state on."""
+    """Grid (tiles + state_programs,): the first each make a tile of the result, the others move the state on.
+
+    x (rows, steps, inputs); weight and low (outputs, taps, inputs); bias, alpha, inverse (outputs,); residual, out and
+    active (rows, steps, outputs), with silu_gate half as many outputs; state, slots and turns as in `ConvState`.
+    """
     program = tl.program_id(0)
     total = rows * steps
     if program < tiles:

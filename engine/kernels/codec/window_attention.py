@@ -37,6 +37,7 @@ def _window_attention(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
     STEPS: tl.constexpr, WINDOW: tl.constexpr, HALF: tl.constexpr,
 ):  # fmt: skip
+    """Grid (rows, heads): see `window_attention` for shapes; HALF, STEPS, WINDOW are powers of two."""
     row, head = tl.program_id(0), tl.program_id(1)
     t, p, d = tl.arange(0, STEPS), tl.arange(0, WINDOW), tl.arange(0, HALF)
     width = heads * 2 * half
