@@ -3,17 +3,26 @@
 const KEY = "YOUR_KEY"; // stands where a studio with keys wants one
 const CLIP = "clip.wav"; // a recording cannot stand in a listing: the program reads it from a file
 
-const indent = (text, by) => text.replaceAll("\n", `\n${" ".repeat(by)}`);
+const indent = (/** @type {string} */ text, /** @type {number} */ by) => text.replaceAll("\n", `\n${" ".repeat(by)}`);
 
+/**
+ * @param {Record<string, any>} request
+ */
 function parts(request) {
   const { ref_audio: clip, ...rest } = request;
   return { hasClip: clip !== undefined, rest };
 }
 
-/** request: the body of POST /v1/audio/speech; base: the studio's address without a slash at the end; keyed: whether it needs a key. */
+/**
+ * request: the body of POST /v1/audio/speech; base: the studio's address without a slash at the end; keyed: whether it needs a key.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function curl(request, base, keyed) {
   const { hasClip, rest } = parts(request);
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const quoted = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
   const key = keyed ? `-H 'Authorization: Bearer ${KEY}' ` : "";
   const head = `curl ${base}/v1/audio/speech \\\n  ${key}-H 'Content-Type: application/json' -o take.wav`;
   const json = JSON.stringify(rest, null, 2);
@@ -22,7 +31,13 @@ function curl(request, base, keyed) {
   return `{ printf %s ${quoted(opening)}; base64 < ${CLIP} | tr -d '\\n'; printf '"}'; } |\n  ${head} -d @-`;
 }
 
-/** JSON strings and numbers are Python's too. */
+/**
+ * JSON strings and numbers are Python's too.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function python(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const { input, voice, response_format: format, ...more } = rest;
@@ -45,6 +60,11 @@ ${reading}with client.audio.speech.with_streaming_response.create(
 `;
 }
 
+/**
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function javascript(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const json = JSON.stringify(rest, null, 2);
@@ -59,6 +79,11 @@ const take = await answer.blob(); // answer.body streams while it is made
 `;
 }
 
+/**
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function gradioClient(request, base, keyed) {
   const { hasClip, rest } = parts(request);
   const { input, response_format: _always, ...more } = rest;
@@ -76,7 +101,13 @@ print(file, take)
 `;
 }
 
-/** JSON strings are YAML's too. */
+/**
+ * JSON strings are YAML's too.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function homeAssistant(request, base, keyed) {
   const { voice, input, speed, seed, temperature, top_p, top_k } = request;
   const extra = JSON.stringify({ temperature, top_p, top_k, ...(seed === undefined ? {} : { seed }) });
@@ -101,6 +132,11 @@ script:
 `;
 }
 
+/**
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function openWebui(request, base, keyed) {
   return `# Admin Panel > Settings > Audio > Text-to-Speech, or these variables of its container:
 AUDIO_TTS_ENGINE=openai
@@ -112,6 +148,11 @@ AUDIO_TTS_VOICE=${request.voice ?? "alloy"}
 `;
 }
 
+/**
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
 function sillyTavern(request, base, keyed) {
   return `1. Extensions > TTS > Select TTS Provider: OpenAI Compatible
 2. Provider Endpoint: ${base}/v1/audio/speech

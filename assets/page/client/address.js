@@ -1,6 +1,10 @@
 // Where the studio answers, also when a proxy serves it under a path of its own.
 
-/** The full address of a path of the studio, such as "/v1/takes". */
+/**
+ * The full address of a path of the studio, such as "/v1/takes".
+ *
+ * @param {string} path
+ */
 export function address(path) {
   const root = (window.gradio_config?.root ?? window.location.origin).replace(/\/$/, "");
   const url = new URL(root, window.location.href);

@@ -13,6 +13,8 @@ export class Refusal extends Error {
   }
 }
 
+/** @type {Record<string, string>} */
+/** @type {Record<string, string>} */
 const ADVICE_BY_FIELD = {
   input: "Change the script and press Speak again.",
   speed: "Open Sampling and choose another speed.",
@@ -23,6 +25,8 @@ const ADVICE_BY_FIELD = {
   seed: "Open Sampling and choose a whole number, zero or larger.",
 };
 
+/** @type {Record<number, [string, string]>} */
+/** @type {Record<number, [string, string]>} */
 const BY_STATUS = {
   401: ["This studio asks for a key.", "Load the page again and sign in."],
   404: ["That was not found.", "Choose another voice, then press Speak again."],
@@ -32,8 +36,14 @@ const BY_STATUS = {
   503: ["The engine is not running.", "Read the terminal for the cause, then start the studio again."],
 };
 
-/** Turn an answer that is not audio into a Refusal, from the OpenAI error envelope. */
+/**
+ * Turn an answer that is not audio into a Refusal, from the OpenAI error envelope.
+ *
+ * @param {Response} response
+ */
 export async function refusalOf(response) {
+  /** @type {{ message?: string, param?: any }} */
+  /** @type {{ message?: string, param?: any }} */
   let error = {};
   try {
     error = (await response.json()).error ?? {};

@@ -3,7 +3,11 @@
 import { address } from "./address.js";
 import { lostConnection, refusalOf } from "./refusal.js";
 
-/** The answer of a route. Raises Refusal. */
+/**
+ * The answer of a route. Raises Refusal.
+ *
+ * @param {string} path
+ */
 export async function fetched(path, options = {}) {
   let response;
   try {
@@ -16,24 +20,45 @@ export async function fetched(path, options = {}) {
   return response;
 }
 
-/** The JSON of such an answer. Raises Refusal. */
+/**
+ * The JSON of such an answer. Raises Refusal.
+ *
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
 export async function ask(path, options) {
   return (await fetched(path, options)).json();
 }
 
-/** The JSON of such an answer; null when it was refused. */
+/**
+ * The JSON of such an answer; null when it was refused.
+ *
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
 export async function readJson(path, options) {
   const response = await fetch(address(path), options);
   return response.ok ? response.json() : null;
 }
 
-/** A JSON request; with an etag it is refused when somebody else was faster. */
+/**
+ * A JSON request; with an etag it is refused when somebody else was faster.
+ *
+ * @param {string} method
+ * @param {object} [body]
+ * @param {string | null} [etag]
+ * @returns {RequestInit}
+ */
 export function json(method, body = {}, etag = null) {
   const headers = { "Content-Type": "application/json", ...(etag ? { "If-Match": etag } : {}) };
   return { method, headers, body: JSON.stringify(body) };
 }
 
-/** A form to POST; what is empty is left out. */
+/**
+ * A form to POST; what is empty is left out.
+ *
+ * @param {Record<string, any>} fields
+ */
 export function form(fields) {
   const body = new FormData();
   for (const [name, value] of Object.entries(fields)) {

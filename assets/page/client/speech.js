@@ -5,7 +5,12 @@ import { isZeroGpu } from "./host.js";
 import { lostConnection, refusalOf } from "./refusal.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
-/** POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort(). */
+/**
+ * POST the request; the answer is a streaming WAV. Raises Refusal, or AbortError after signal.abort().
+ *
+ * @param {Record<string, any>} request
+ * @param {AbortSignal | null} [signal]
+ */
 export async function requestSpeech(request, signal) {
   if (isZeroGpu) return speakThroughGradio(request, signal);
   let response;

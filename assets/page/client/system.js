@@ -19,7 +19,11 @@ export function queue() {
   return readJson("/v1/queue", { cache: "no-store" });
 }
 
-/** End a request that waits or speaks; one that has ended meanwhile is no error. */
+/**
+ * End a request that waits or speaks; one that has ended meanwhile is no error.
+ *
+ * @param {string} id
+ */
 export function cancelRequest(id) {
   return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
 }

@@ -7,7 +7,12 @@ import { wavFile } from "../lib/wav.js";
 const CALL = "/gradio_api/call/synthesize_stream";
 const HOST = "https://huggingface.co";
 
-/** As requestSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort(). */
+/**
+ * As requestSpeech: a Response with the WAV while it is made. Raises Refusal, or AbortError after signal.abort().
+ *
+ * @param {Record<string, any>} request
+ * @param {AbortSignal | null} [signal]
+ */
 export async function speakThroughGradio(request, signal) {
   try {
     const items = calls(await join(request, signal), signal);
@@ -20,7 +25,12 @@ export async function speakThroughGradio(request, signal) {
   }
 }
 
-/** Put the request in Gradio's line; the event's id. */
+/**
+ * Put the request in Gradio's line; the event's id.
+ *
+ * @param {Record<string, any>} request
+ * @param {AbortSignal | null} [signal]
+ */
 async function join(request, signal) {
   const { input, voice = "default", ref_audio, ref_text = "", seed = -1, temperature, top_p, top_k, max_new_tokens = 0, speed = 1 } = request;
   const clip = ref_audio ? await upload(ref_audio, signal) : null;
@@ -31,6 +41,10 @@ async function join(request, signal) {
   return (await response.json()).event_id;
 }
 
+/**
+ * @param {string} dataUrl
+ * @param {AbortSignal | null} [signal]
+ */
 async function upload(dataUrl, signal) {
   const form = new FormData();
   form.append("files", await (await fetch(dataUrl)).blob(), "clip.wav");
@@ -52,7 +66,12 @@ function visitorHeaders() {
   });
 }
 
-/** The items of one event, each once. */
+/**
+ * The items of one event, each once.
+ *
+ * @param {string} id
+ * @param {AbortSignal | null} [signal]
+ */
 async function* calls(id, signal) {
   const response = await fetch(address(`${CALL}/${id}`), { signal });
   let seen = -1;
@@ -67,8 +86,10 @@ async function* calls(id, signal) {
   throw lostConnection();
 }
 
+/** @param {Response} response */
 async function* serverEvents(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const body = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body);
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let text = "";
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
@@ -84,6 +105,10 @@ async function* serverEvents(response) {
   }
 }
 
+/**
+ * @param {Record<string, any>} first
+ * @param {AsyncGenerator<any, void>} items
+ */
 function wav(first, items) {
   return new ReadableStream({
     async start(stream) {
@@ -99,12 +124,15 @@ function wav(first, items) {
         stream.error(problem);
       }
     },
-    cancel: () => items.return(),
+    cancel: async () => {
+      await items.return();
+    },
   });
 }
 
-const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+const bytesOf = (/** @type {string} */ base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 
+/** @param {unknown} why */
 function refusal(why) {
   return new Refusal({ what: "The studio could not speak this.", why: String(why), advice: "Change the request, or try again later." });
 }

@@ -1,12 +1,20 @@
 // Lengths of time in words and figures.
 
-/** Minutes and seconds, such as 1:05.3. */
+/**
+ * Minutes and seconds, such as 1:05.3.
+ *
+ * @param {number} seconds
+ */
 export function clock(seconds) {
   const whole = Math.max(0, seconds);
   return `${Math.floor(whole / 60)}:${(whole % 60).toFixed(1).padStart(4, "0")}`;
 }
 
-/** Hours, minutes and seconds, as short as they can be said. */
+/**
+ * Hours, minutes and seconds, as short as they can be said.
+ *
+ * @param {number} seconds
+ */
 export function duration(seconds) {
   const whole = Math.max(1, Math.round(seconds));
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];

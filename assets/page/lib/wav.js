@@ -4,11 +4,15 @@ export const WAV_HEADER_BYTES = 44; // of the files that are made here
 
 class NotWav extends Error {}
 
-/** Read a RIFF header: null while it is incomplete, else {sampleRate, start} with start in bytes. */
+/**
+ * Read a RIFF header: null while it is incomplete, else {sampleRate, start} with start in bytes.
+ *
+ * @param {Uint8Array} bytes
+ */
 function readHeader(bytes) {
   if (bytes.length < 12) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const tag = (at) => String.fromCharCode(...bytes.subarray(at, at + 4));
+  const tag = (/** @type {number} */ at) => String.fromCharCode(...bytes.subarray(at, at + 4));
   if (tag(0) !== "RIFF" || tag(8) !== "WAVE") throw new NotWav("The studio answered with something that is not a WAV stream.");
   let sampleRate = 0;
   for (let at = 12; at + 8 <= bytes.length; ) {
@@ -25,6 +29,10 @@ function readHeader(bytes) {
   return null;
 }
 
+/**
+ * @param {Uint8Array} first
+ * @param {Uint8Array} second
+ */
 function joined(first, second) {
   const all = new Uint8Array(first.length + second.length);
   all.set(first);
@@ -34,9 +42,11 @@ function joined(first, second) {
 
 /**
  * Yield {sampleRate, pcm: Int16Array} while a WAV response arrives; pieces may be cut anywhere, even inside a sample.
+ *
+ * @param {Response} response
  */
 export async function* readWav(response) {
-  const reader = response.body.getReader();
+  const reader = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body).getReader();
   /** @type {{ sampleRate: number, start: number } | null} */
   let header = null;
   let rest = new Uint8Array(0);
@@ -58,11 +68,16 @@ export async function* readWav(response) {
   }
 }
 
-/** A WAV file of Int16Array pieces. */
+/**
+ * A WAV file of Int16Array pieces.
+ *
+ * @param {Int16Array<ArrayBuffer>[]} pieces
+ * @param {number} sampleRate
+ */
 export function wavFile(pieces, sampleRate) {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   const view = new DataView(new ArrayBuffer(WAV_HEADER_BYTES));
-  const put = (at, text) => [...text].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
+  const put = (/** @type {number} */ at, /** @type {string} */ text) => [...text].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
   put(0, "RIFF");
   view.setUint32(4, 36 + bytes, true);
   put(8, "WAVEfmt ");
@@ -78,7 +93,11 @@ export function wavFile(pieces, sampleRate) {
   return new Blob([view, ...pieces], { type: "audio/wav" });
 }
 
-/** Int16 samples as floats in [-1, 1]. */
+/**
+ * Int16 samples as floats in [-1, 1].
+ *
+ * @param {Int16Array} pcm
+ */
 export function floats(pcm) {
   const samples = new Float32Array(pcm.length);
   for (let i = 0; i < pcm.length; i += 1) samples[i] = pcm[i] / 32768;

@@ -19,6 +19,7 @@ class TakeSource extends AudioWorkletProcessor {
   constructor() {
     super();
     this.open({ take: 0, prebuffer: 0 });
+    /** @type {Record<string, (order: any) => void>} */
     const orders = {
       open: (order) => this.open(order),
       append: (order) => this.append(order),
@@ -32,6 +33,7 @@ class TakeSource extends AudioWorkletProcessor {
     };
   }
 
+  /** @param {{ take: number, prebuffer: number }} order */
   open({ take, prebuffer }) {
     this.take = take;
     this.buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST);
@@ -46,6 +48,7 @@ class TakeSource extends AudioWorkletProcessor {
     this.loudest = 0;
   }
 
+  /** @param {{ samples: Float32Array }} order */
   append({ samples }) {
     if (this.length + samples.length > this.buffer.length) {
       const larger = new Float32Array(Math.max(this.buffer.length * 2, this.length + samples.length));
@@ -61,6 +64,7 @@ class TakeSource extends AudioWorkletProcessor {
     this.state = "waiting";
   }
 
+  /** @param {{ sample: number }} order */
   seek({ sample }) {
     this.position = Math.max(0, Math.min(sample, this.length));
     if (this.state === "over") this.state = "paused";
@@ -74,6 +78,10 @@ class TakeSource extends AudioWorkletProcessor {
     this.loudest = 0;
   }
 
+  /**
+   * @param {Float32Array[][]} _inputs
+   * @param {Float32Array[][]} outputs
+   */
   process(_inputs, outputs) {
     const ahead = this.length - this.position;
     if (this.state === "waiting" && (this.isComplete || (ahead > 0 && ahead >= this.needed))) this.state = "playing";

@@ -7,15 +7,23 @@ export class Waveform {
   #room;
   #filled = 0;
 
+  /**
+   * @param {number} sampleRate
+   */
   constructor(sampleRate) {
+    /** @type {number[]} */
     this.bars = [];
     this.#room = Math.round(sampleRate / BARS_PER_SECOND);
   }
 
+  /**
+   * @param {Int16Array} pcm
+   */
   add(pcm) {
     for (const value of pcm) {
       if (this.#filled === 0) this.bars.push(0);
-      this.bars[this.bars.length - 1] = Math.max(this.bars.at(-1), Math.abs(value) / 32768);
+      const last = this.bars.length - 1;
+      this.bars[last] = Math.max(this.bars[last], Math.abs(value) / 32768);
       this.#filled = (this.#filled + 1) % this.#room;
     }
   }

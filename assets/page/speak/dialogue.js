@@ -3,20 +3,32 @@
 const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
 const WORDS_IN_A_NAME = 4;
 
-/** The name that begins a line, or undefined. */
+/**
+ * The name that begins a line, or undefined.
+ *
+ * @param {string} line
+ */
 function nameIn(line) {
   const name = NAME.exec(line)?.[1];
   return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
 }
 
-/** Whether words stand before the first name: they are in the voice of whoever tells the story. */
+/**
+ * Whether words stand before the first name: they are in the voice of whoever tells the story.
+ *
+ * @param {string} script
+ */
 export function isTold(script) {
   const lines = script.split("\n");
   const first = lines.findIndex(nameIn);
   return lines.slice(0, first < 0 ? lines.length : first).join("").trim() !== "";
 }
 
-/** The names in a script that begin so many lines at least, each once, as first written. */
+/**
+ * The names in a script that begin so many lines at least, each once, as first written.
+ *
+ * @param {string} script
+ */
 export function speakers(script, least = 1) {
   const found = new Map();
   for (const name of script.split("\n").map(nameIn)) {
@@ -28,11 +40,16 @@ export function speakers(script, least = 1) {
   return [...found.values()].filter(({ lines }) => lines >= least).map(({ name }) => name);
 }
 
-/** The id of the voice that has this very name, or undefined. */
+/**
+ * The id of the voice that has this very name, or undefined.
+ *
+ * @param {string} name
+ * @param {{ id: string, name: string }[]} known
+ */
 export function voiceNamed(name, known) {
   const key = folded(name);
-  return known.find((voice) => voice.id === key || folded(voice.name) === key)?.id;
+  return known.find((/** @type {{ id: string, name: string }} */ voice) => voice.id === key || folded(voice.name) === key)?.id;
 }
 
 /** A name as names are compared. */
-export const folded = (name) => name.toLowerCase().split(/\s+/).join(" ");
+export const folded = (/** @type {string} */ name) => name.toLowerCase().split(/\s+/).join(" ");

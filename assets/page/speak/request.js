@@ -7,13 +7,22 @@ const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
 const LETTERS_A_SECOND = 15; // of speech, in Latin script
 const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/gu;
 
-/** A guess, in seconds, from the number of letters; tags in [brackets] are not spoken. */
+/**
+ * A guess, in seconds, from the number of letters; tags in [brackets] are not spoken.
+ *
+ * @param {string} text
+ */
 export function expectedSeconds(text) {
   const spoken = text.replace(/\[[^\]]*\]/g, "");
   const dense = (spoken.match(CJK) ?? []).length;
   return (spoken.length - dense) / LETTERS_A_SECOND + dense / 4.5;
 }
 
+/**
+ * @param {string} what
+ * @param {string} why
+ * @param {string} advice
+ */
 function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
@@ -21,7 +30,11 @@ function missing(what, why, advice) {
 /** @type {{ path: string | null, blob: Blob | null, url: string | null }} */
 const clips = { path: null, blob: null, url: null }; // the last clip, so that using it again does not fetch it again
 
-/** The bytes of a file that Gradio holds. Raises Refusal. */
+/**
+ * The bytes of a file that Gradio holds. Raises Refusal.
+ *
+ * @param {{ path: string, url?: string }} file
+ */
 export async function clipBlob(file) {
   if (clips.blob && clips.path === file.path) return clips.blob;
   const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
@@ -38,6 +51,9 @@ export async function clipBlob(file) {
   return blob;
 }
 
+/**
+ * @param {{ path: string, url?: string }} file
+ */
 async function clipUrl(file) {
   const blob = await clipBlob(file);
   clips.url ??= await new Promise((resolve, reject) => {
@@ -49,11 +65,17 @@ async function clipUrl(file) {
   return clips.url;
 }
 
-/** fields as the page has them; frameRate in frames a second. Raises Refusal when something is missing. */
+/**
+ * fields as the page has them; frameRate in frames a second. Raises Refusal when something is missing.
+ *
+ * @param {Record<string, any>} fields
+ * @param {number} frameRate
+ */
 export async function buildRequest(fields, frameRate) {
   if (!fields.text.trim()) {
     throw missing("There is nothing to say.", "The script is empty.", "Write a sentence, then press Speak.");
   }
+  /** @type {Record<string, any>} */
   const request = {
     input: fields.text,
     response_format: "wav",

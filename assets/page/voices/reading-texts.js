@@ -1,5 +1,6 @@
 // Texts to read aloud for a recording of ten to twenty seconds: everyday words with many different sounds.
 
+/** @type {Record<string, { name: string, texts: string[], sample: string }>} */
 export const READINGS = {
   en: {
     name: "English",
@@ -52,7 +53,11 @@ export const READINGS = {
   },
 };
 
-/** A short sentence for a voice to introduce itself with, in its language (BCP 47) where there is one. */
+/**
+ * A short sentence for a voice to introduce itself with, in its language (BCP 47) where there is one.
+ *
+ * @param {string | null | undefined} language
+ */
 export function sampleSentence(language) {
   return (READINGS[(language ?? "").split("-")[0].toLowerCase()] ?? READINGS.en).sample;
 }
