@@ -1,0 +1,1 @@
+"""The official OpenAI clients, and what they are answered."""

@@ -1,0 +1,1 @@
+"""The studio on a wire, with its library on a real disk."""
