@@ -50,11 +50,17 @@ class Served:
 def serve(
     settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False, port: int = 0
 ) -> Iterator[Served]:
-    """The studio, without its page unless asked, on a free port unless told; ``wait`` until the engine is ready."""
+    """The studio, without its page unless asked; ``wait`` until the engine is ready.
+
+    On ``port`` if nobody has taken it meanwhile, else on a free one.
+    """
     app = create_app(replace(settings, page=page), start_engine)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError:
+        listener.bind(("127.0.0.1", 0))
     started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
