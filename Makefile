@@ -26,14 +26,10 @@ docs:
 	@scripts/prepare docs
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
-# Two processes: a browser keeps threads and an event loop that the other tests should not meet.
 test:
 	@scripts/prepare test
 	@scripts/programs
-	@status="passed"; \
-	$(PY) -m pytest -m "not browser" || status="FAILED"; \
-	$(PY) -m pytest -m browser || status="FAILED"; \
-	echo "==> All tests, browser tests included: $$status"; [ "$$status" = passed ]
+	@scripts/test
 
 # The packages of the tests, for a browser presses Speak too, where there is one.
 bench:

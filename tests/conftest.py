@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = [item for item in items if any(missing[name] and item.get_closest_marker(name) for name in missing)]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
+    gc.freeze()  # what is imported by now stays, and need not be looked through again and again
 
 
 def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

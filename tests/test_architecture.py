@@ -226,7 +226,8 @@ def test_a_public_class_has_its_name_to_itself() -> None:
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where.setdefault((name_of(path).partition("/")[0], node.name), []).append(name_of(path))
-    assert not {name: paths for (_, name), paths in where.items() if len(paths) > 1}
+    twice = {name: paths for (_, name), paths in where.items() if len(paths) > 1}
+    assert not twice
 
 
 def test_a_file_says_its_duty_in_its_first_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -59,9 +60,20 @@ def served(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.
         yield studio
 
 
+@pytest.fixture(scope="module")
+def port() -> int:
+    """A free one, for one studio after the other: to the browser it is one studio, whose scripts it has compiled."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @pytest.fixture
-def steered(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
+def steered(
+    voices_folder: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Served]]:
     """Makes a studio with its page whose start and engine the test steers."""
+    ports = iter([port])
     with contextlib.ExitStack() as stack:
 
         def make(
@@ -73,7 +85,8 @@ def steered(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
             home = str(tmp_path_factory.mktemp("home"))
             settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)  # type: ignore[arg-type]
-            return stack.enter_context(serve(settings, start, wait=wait, page=True))  # type: ignore[arg-type]
+            served = serve(settings, start, wait=wait, page=True, port=next(ports, 0))  # type: ignore[arg-type]
+            return stack.enter_context(served)
 
         yield make
 
@@ -116,9 +129,44 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser.close()
 
 
+DESK = {"viewport": {"width": 1280, "height": 860}}
+
+
+class Visits:
+    """A context for one visitor after the other, who want nothing special; each finds nothing of the one before.
+
+    It keeps only the scripts that it has fetched and compiled, which cost seconds a page.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.context = browser.new_context(**DESK)  # type: ignore[arg-type]
+        self._own = self.context.new_page()
+        self._cleaner = self.context.new_cdp_session(self._own)
+
+    def end(self) -> None:
+        """Close all pages, and forget what they kept."""
+        seen = [page for page in self.context.pages if page is not self._own]
+        origins = {"/".join(page.url.split("/")[:3]) for page in seen if page.url.startswith("http")}
+        for page in seen:
+            page.close()
+        kinds = "cookies,local_storage,indexeddb,cache_storage,file_systems,service_workers"
+        for origin in origins:
+            self._cleaner.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
+        self.context.clear_cookies()
+        self.context.set_offline(False)
+
+
+@pytest.fixture(scope="module")
+def visits(chromium: Browser) -> Visits:
+    return Visits(chromium)
+
+
 @pytest.fixture
-def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """Makes an empty page in a context of its own, made with any further arguments; its errors fail the test."""
+def new_page(chromium: Browser, visits: Visits) -> Iterator[Callable[..., Page]]:
+    """Makes an empty page of a visitor who was never there, in a context made with any further arguments.
+
+    Its errors fail the test.
+    """
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
@@ -126,7 +174,8 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: problems.append(str(error)))
 
     def make(**options: object) -> Page:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 860}} | options)  # type: ignore[arg-type]
+        usual = not options and visits.context not in contexts
+        context = visits.context if usual else chromium.new_context(**DESK | options)  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
@@ -135,7 +184,10 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
 
     yield make
     for context in contexts:
-        context.close()
+        if context is visits.context:
+            visits.end()
+        else:
+            context.close()
     assert not problems, f"errors on the page: {problems}"
 
 

@@ -43,12 +43,16 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
     assert len(seeds) == 4
 
 
-def test_stop_ends_all_four(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
+def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.service.host.engine()
+    engine.later_frames_gate.clear()
+    screen = open_page(studio).ready()
     screen.page.get_by_role("button", name="4 takes").click()
-    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    studio.until(running=engine.rows, waiting=4 - engine.rows)
     screen.stop.click()
-    served.until(running=0, waiting=0)
+    studio.until(running=0, waiting=0)
+    expect(screen.speak).to_be_visible()
 
 
 def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(served: Served, open_page: Open) -> None:

@@ -140,6 +140,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     }
 
 
+@pytest.mark.alone
 def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     served: Served, blocked: list[str], record_testsuite_property: Callable[[str, object], None]
 ) -> None:

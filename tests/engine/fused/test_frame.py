@@ -65,7 +65,8 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
     weights: Weights,
     turns: tuple[slice, ...],
 ) -> None:
-    folder = write_checkpoint(tmp_path, TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1))
+    sizes = TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1)
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_float8(checkpoint.model, weights)
     plain, mine = drawn(
