@@ -114,8 +114,8 @@ NOT_A_NUMBER = np.where(np.arange(66_150) == 40_000, np.nan, tone(1.5)).astype(n
 
 BAD_CLIPS = {
     "empty": (b"", "empty"),
-    "no audio": (b"MZ" + bytes(3000), "no audio file"),
-    "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "no audio file"),
+    "no audio": (b"MZ" + bytes(3000), "not readable audio"),
+    "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "not readable audio"),
     "a WAV header alone": (wav(tone(1.5))[:44], "no sound"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
     "too short": (wav(tone(0.5)), "at least 1 s"),
