@@ -121,7 +121,7 @@ BAD_CLIPS = {
     "too short": (wav(tone(0.5)), "at least 1 s"),
     "too long": (wav(tone(31, 8_000), 8_000), "longer than 30 s"),
     "silent": (wav(np.zeros(66_150, np.float32)), "silent"),
-    "not a number": (sound_file(NOT_A_NUMBER), "not numbers"),
+    "not a number": (sound_file(NOT_A_NUMBER), "not finite numbers"),
     "1 Hz": (wav(tone(1.5), 1), "sample rate"),
     "64 channels": (sound_file(np.zeros((66_150, 16), np.float32) + 0.1), "channels"),
     "too many bytes": (bytes(10 * 1024 * 1024 + 1), "at most"),
