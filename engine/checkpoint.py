@@ -54,7 +54,9 @@ def find(model: str) -> Path:
     try:
         return Path(snapshot_download(model, allow_patterns=_FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise CheckpointError(f"{model!r} is no local folder and could not be had from the hub: {error}") from error
+        raise CheckpointError(
+            f"{model!r} is not a local folder and could not be downloaded from the hub: {error}"
+        ) from error
 
 
 def load(
@@ -109,7 +111,7 @@ def _shards(folder: Path) -> list[Path]:
         try:
             names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         except (ValueError, KeyError, AttributeError) as error:
-            raise CheckpointError(f"{index} is no safetensors index: {error}") from error
+            raise CheckpointError(f"{index} is not a safetensors index: {error}") from error
     for name in sorted(names):
         if not (folder / name).is_file():
             raise CheckpointError(f"{folder / name} is missing: the checkpoint's weights are incomplete")

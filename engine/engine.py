@@ -110,7 +110,7 @@ class Engine:
         room = self.info.max_context - len(prompt) + 1  # the last frame drawn needs no position of its own
         if room < 2:
             raise PromptTooLong(
-                f"text and references take {len(prompt)} positions, this engine holds {self.info.max_context} a row; "
+                f"text and references take {len(prompt)} positions, this engine holds {self.info.max_context} per row; "
                 "shorten the text or the reference clips"
             )
         return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver)
@@ -119,14 +119,16 @@ class Engine:
         audio = np.asarray(pcm, np.float32)
         audio = audio.mean(0) if audio.ndim == 2 else audio
         if audio.ndim != 1 or audio.size == 0 or sample_rate <= 0:
-            raise InvalidReference(f"a clip of shape {np.shape(pcm)} at {sample_rate} Hz holds no audio")
+            raise InvalidReference(f"a clip of shape {np.shape(pcm)} at {sample_rate} Hz contains no audio")
         if not convertible(sample_rate, self.info.sample_rate):
             raise InvalidReference(f"a clip at {sample_rate} Hz cannot be converted exactly; bring it to a usual rate")
         if not np.isfinite(audio).all():
             raise InvalidReference("the clip has samples that are not finite numbers")
         seconds, limit = audio.size / sample_rate, self.info.max_context / self.info.frame_rate
         if seconds >= limit:
-            raise InvalidReference(f"the clip lasts {seconds:.1f} s; a context holds less than {limit:.1f} s of it")
+            raise InvalidReference(
+                f"the clip lasts {seconds:.1f} s; the context has room for less than {limit:.1f} s of it"
+            )
         return audio
 
     async def _warm_up(self) -> None:

@@ -93,7 +93,9 @@ class DirectEngine(Engine):
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
         if self._open > self.info.max_waiting:
-            raise EngineFull(f"one utterance is spoken at a time and {self.info.max_waiting} wait; try again later")
+            raise EngineFull(
+                f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
+            )
         self._open += 1
         take, ended = self._speak_on_gpu(utterance), False
         pull = self._pull(take)

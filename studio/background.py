@@ -71,7 +71,7 @@ class Watch:
         pause = FIRST_PAUSE
         while True:
             begun = time.monotonic()
-            with self.guarded(f"{self.name} broke off and begins again"):
+            with self.guarded(f"{self.name} broke off and is being restarted"):
                 await work()
                 return
             if time.monotonic() - begun > LONGEST_PAUSE:

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=command)
         return added
 
-    add = verb("add", _add, "make a voice of a clip and the words in it")
+    add = verb("add", _add, "make a voice from a clip and its words")
     add.add_argument("name")
     add.add_argument("clip", type=Path, help="a recording: WAV, FLAC, MP3, Ogg, M4A or WebM")
     words = add.add_mutually_exclusive_group(required=True)

@@ -193,13 +193,13 @@ def _host(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text.strip("[]")))
     except ValueError:
-        raise ValueError("allowed is a host name or an IP address") from None
+        raise ValueError("it must be a host name or an IP address") from None
 
 
 def _whole(low: int, high: int) -> Reader:
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,12}", text) or not low <= int(text) <= high:
-            raise ValueError(f"allowed is a whole number from {low} to {high}")
+            raise ValueError(f"it must be a whole number from {low} to {high}")
         return int(text)
 
     return read
@@ -208,7 +208,7 @@ def _whole(low: int, high: int) -> Reader:
 def _one_of(*allowed: str) -> Reader:
     def read(text: str) -> str:
         if text.lower() not in allowed:
-            raise ValueError(f"allowed are {', '.join(allowed)}")
+            raise ValueError(f"it must be one of {', '.join(allowed)}")
         return text.lower()
 
     return read
@@ -216,26 +216,26 @@ def _one_of(*allowed: str) -> Reader:
 
 def _switch(text: str) -> bool:
     if text not in ("0", "1"):
-        raise ValueError("allowed are 0 and 1")
+        raise ValueError("it must be 0 or 1")
     return text == "1"
 
 
 def _device(text: str) -> str:
     if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", text):
-        raise ValueError("allowed are cpu, cuda, cuda:N and mps")
+        raise ValueError("it must be cpu, cuda, cuda:N or mps")
     return text
 
 
 def _path_prefix(text: str) -> str:
     path = text.rstrip("/")
     if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
-        raise ValueError("allowed is a path such as /studio")
+        raise ValueError("it must be a path such as /studio")
     return path
 
 
 def _folder(text: str) -> str:
     if not Path(text).is_dir():
-        raise ValueError("allowed is an existing folder")
+        raise ValueError("it must be an existing folder")
     return text
 
 
@@ -243,7 +243,7 @@ def _writable(text: str) -> str:
     folder = Path(text).expanduser().absolute()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise ValueError("allowed is a folder that can be written to")
+        raise ValueError("it must be a writable folder")
     return str(folder)
 
 
@@ -258,14 +258,14 @@ def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        raise ValueError("allowed are networks such as 192.168.1.0/24, separated by commas") from None
+        raise ValueError("it must be a comma-separated list of networks such as 192.168.1.0/24") from None
 
 
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
         if origin != "*" and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", origin):
-            raise ValueError("allowed are origins such as https://example.org, separated by commas, or *")
+            raise ValueError("it must be * or a comma-separated list of origins such as https://example.org")
     return origins
 
 
@@ -281,7 +281,7 @@ def _keys(text: str) -> tuple[bytes, ...]:
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(","))
     if not all(re.fullmatch(r"[\w.@ -]{1,64}", name) for name in names):
-        raise ValueError("allowed are names of letters, digits, spaces and . _ - @, separated by commas")
+        raise ValueError("it must be a comma-separated list of names of letters, digits, spaces and . _ - @")
     return names
 
 
@@ -289,13 +289,13 @@ def _digest(key: str) -> bytes:
     if not key.startswith("sha256:"):
         return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
     if not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", key):
-        raise ValueError("allowed are keys, or sha256: and 64 hexadecimal digits")
+        raise ValueError("each must be a key, or sha256: and 64 hexadecimal digits")
     return bytes.fromhex(key.removeprefix("sha256:"))
 
 
 def _truth(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
-        raise ValueError("allowed are true and false")
+        raise ValueError("it must be true or false")
     return text.lower() in ("true", "1", "yes")
 
 

@@ -20,7 +20,7 @@ class Terminal:
         self.on_failure: Callable[[], None] = lambda: None
         """Called once the engine has failed to start."""
         what = "page" if settings.page else "API"
-        self._say(f"Starting {settings.model}; the {what} is at {settings.address} and warms up")
+        self._say(f"Starting {settings.model}; the {what} is at {settings.address} and is warming up")
 
     def progress(self, doing: str, fraction: float) -> None:
         line = (doing, int(fraction * 10))

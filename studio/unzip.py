@@ -31,7 +31,7 @@ def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _DAMAGED as error:
-        raise InvalidArchive(f"it is no zip file, or a damaged one ({error})") from error
+        raise InvalidArchive(f"it is not a zip file, or it is damaged ({error})") from error
     with archive:
         if len(archive.infolist()) > most_entries:
             raise InvalidArchive(f"it has {len(archive.infolist())} entries; at most {most_entries} are allowed")
@@ -47,7 +47,7 @@ def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> b
     if info.flag_bits & 1:
         raise InvalidArchive(f"its entry {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InvalidArchive(f"its entry {name} is packed in an unusual way; use deflate, or none")
+        raise InvalidArchive(f"its entry {name} uses an unsupported compression; use deflate or none")
     try:
         with archive.open(info) as file:
             data = file.read(limit + 1)

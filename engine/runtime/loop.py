@@ -60,7 +60,8 @@ class Loop:
                 raise EngineStopped(self._death)
             if sum(other.state is not State.ENDED for other in self._open) >= self._slots + self._max_waiting:
                 raise EngineFull(
-                    f"all {self._slots} rows are speaking and {self._max_waiting} utterances wait; try again later"
+                    f"all {self._slots} rows are speaking and {self._max_waiting} utterances are waiting; "
+                    "try again later"
                 )
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
@@ -150,7 +151,7 @@ class Loop:
         for what, (counted, found) in books:
             if counted != found:
                 self._book_errors += 1
-                log.error("%s: %s by the books, %s found; the books are put right", what, counted, found)
+                log.error("%s: %s counted, %s found; the count has been corrected", what, counted, found)
         self._codec.check()
 
     def _turn(self, plan: Plan) -> None:

@@ -21,7 +21,7 @@ def check_format(name: str, sample_rate: int | None) -> None:
     """Raises InvalidRequest for a format that there is not, or a sample rate that it cannot have."""
     if name not in MEDIA_TYPES:
         raise InvalidRequest(
-            f"there is no response_format {name[:80]!r}; there are {', '.join(FORMATS)}", "response_format"
+            f"{name[:80]!r} is not a response_format; use one of {', '.join(FORMATS)}", "response_format"
         )
     rates = OPUS_RATES if name == "opus" else SAMPLE_RATES
     if sample_rate is not None and sample_rate not in rates:

@@ -80,7 +80,7 @@ def read_clip(
     Raises InvalidClip, which says what is wrong and what is allowed; ``param`` is the field it names.
     """
     if not 0 <= start <= MAX_START or (end is not None and not start < end):
-        raise InvalidClip(f"the span must begin from 0 to {MAX_START:g} s and end after it begins", param)
+        raise InvalidClip(f"the span must begin between 0 and {MAX_START:g} s and end later than that", param)
     if end is not None and end - start > MAX_SECONDS + 1e-6:
         raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", param)
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
@@ -98,7 +98,7 @@ def read_clip(
         if last is not None and position >= last:
             break
     if not pieces:
-        raise InvalidClip("the span lies behind the end of the file" if position else "the file has no sound", param)
+        raise InvalidClip("the span lies beyond the end of the file" if position else "the file has no sound", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
     clip = Clip(pcm, rate, tuple(float(level) for level in np.sqrt(squares / len(pcm))))
     _check(clip, param)
@@ -133,7 +133,7 @@ def container_of(data: bytes, param: str | None = None) -> str:
         raise InvalidClip(f"the clip has {len(data)} bytes; at most {MAX_BYTES} are allowed", param)
     container = _container(data[:12])
     if container is None:
-        raise InvalidClip(f"this is no audio file that can be read; send {CONTAINERS}", param)
+        raise InvalidClip(f"this file is not readable audio; send {CONTAINERS}", param)
     return container
 
 
@@ -141,7 +141,7 @@ def _check(clip: Clip, param: str | None) -> None:
     if clip.seconds < MIN_SECONDS - 1e-6:
         raise InvalidClip(f"the clip lasts {clip.seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
-        raise InvalidClip("the clip has samples that are not numbers", param)
+        raise InvalidClip("the clip contains samples that are not finite numbers", param)
     low, high = float(clip.pcm.min()), float(clip.pcm.max())
     if max(-low, high) > LOUDEST:
         raise InvalidClip(f"the clip has samples of up to {max(-low, high):.3g}; full scale is 1", param)

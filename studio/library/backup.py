@@ -97,7 +97,7 @@ class Backup:
             except (sqlite3.Error, StudioError) as error:
                 log.warning("the backup %s cannot be used: %s", snapshot, error)
                 continue
-            log.warning("the library was empty and is restored from %s", snapshot)
+            log.warning("the library was empty and has been restored from %s", snapshot)
             return snapshot
         return None
 

@@ -36,7 +36,7 @@ def clean_text(field: str, text: str, limit: int) -> str:
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t\r" for sign in text):
-        raise InvalidRequest(f"{field} has control characters or is no valid Unicode", field)
+        raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
     return text
 
 
@@ -58,7 +58,7 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
 def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
     for name, value in defaults.items():
         if name not in DEFAULTS:
-            raise InvalidRequest(f"defaults has no {name[:40]!r}; there are {', '.join(DEFAULTS)}", "defaults")
+            raise InvalidRequest(f"defaults cannot have {name[:40]!r}; use {', '.join(DEFAULTS)}", "defaults")
         low, high = DEFAULTS[name]
         whole = name in ("top_k", "seed")
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
@@ -83,6 +83,6 @@ def check_samples(samples: Sequence[Sample | NewSample]) -> None:
         if not clean_text("ref_text", sample.text, MAX_TEXT):
             raise InvalidRequest("a sample needs the words spoken in it: its transcript is blank", "ref_text")
         if "<|" in sample.text:
-            raise InvalidRequest("a transcript may not contain <| : that begins a control token", "ref_text")
+            raise InvalidRequest("a transcript may not contain <|, which begins a control token", "ref_text")
         if not 0 <= sample.speaker <= MAX_SPEAKER:
             raise InvalidRequest(f"speaker must be from 0 to {MAX_SPEAKER}", "speaker")

@@ -24,11 +24,11 @@ BUSY_SECONDS = 60
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 TROUBLES = {
-    "locked": "is locked by another program; close what has it open, and try again",
-    "readonly": "cannot be written; let the studio's user write there, or set STUDIO_HOME to a folder of its own",
-    "unable to open": "cannot be opened; see that its folder is there and may be read and written",
-    "disk is full": "has no room left on its disk; delete something or free some, and try again",
-    "disk I/O": "cannot be read from its disk; look at the disk, or go back to a backup",
+    "locked": "is locked by another program; close whatever has it open, and try again",
+    "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
+    "unable to open": "cannot be opened; check that its folder exists and can be read and written",
+    "disk is full": "has no room left on its disk; delete something or free some space, and try again",
+    "disk I/O": "cannot be read from its disk; check the disk, or restore a backup",
 }
 """What SQLite says, and what it means to the owner of the library."""
 SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {

@@ -28,7 +28,7 @@ class AudioFiles:
     def path(self, digest: str) -> Path:
         """Where the file of a digest is, whether it exists or not. Raises ValueError for what is no digest."""
         if not _DIGEST.fullmatch(digest):
-            raise ValueError(f"{digest[:80]!r} is no SHA-256 in hex")
+            raise ValueError(f"{digest[:80]!r} is not a hexadecimal SHA-256")
         return self._folder / digest[:2] / digest
 
     def put(self, data: bytes) -> str:

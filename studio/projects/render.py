@@ -64,7 +64,7 @@ class ConcatenatedWav:
         """Raises InvalidRequest for more than a WAV can count."""
         self._sound = Concatenation(timeline, files)
         if self._sound.size > MAX_WAV:
-            raise InvalidRequest("this is longer than a WAV file can be (13 hours): take flac, mp3 or m4b", "format")
+            raise InvalidRequest("this is longer than a WAV file can be (13 hours): use flac, mp3 or m4b", "format")
         self._header = wav_header(timeline.sample_rate, timeline.samples)
         self.size = WAV_HEADER + self._sound.size
 

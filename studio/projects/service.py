@@ -118,8 +118,8 @@ class ProjectService:
         timeline = lay_out(self._projects.parts(project_id, sees), project.settings)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
-                f"{timeline.missing} of {sum(project.parts.values())} parts are not spoken as they are now; "
-                "have them spoken first, or ask for what there is with partial=true",
+                f"{timeline.missing} of {sum(project.parts.values())} parts have not been spoken in their "
+                "present form; speak them first, or ask for what exists with partial=true",
                 "partial",
             )
         return timeline

@@ -128,7 +128,7 @@ class EngineHost:
 
     def _progress(self, doing: str, fraction: float) -> None:
         if self._stopping.is_set():
-            raise EngineStopped("the studio is being stopped")
+            raise EngineStopped("the studio is stopping")
         self._status = HostStatus("starting", doing, min(max(fraction, 0.0), 1.0))
         if self._reporter:
             self._reporter.progress(doing, fraction)

@@ -71,7 +71,7 @@ class _EngineFigures(Collector):
         stats = engine.stats()
         yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
         yield GaugeMetricFamily("engine_running", "Utterances being spoken.", value=stats.running)
-        yield GaugeMetricFamily("engine_waiting", "Utterances in the line.", value=stats.waiting)
+        yield GaugeMetricFamily("engine_waiting", "Utterances in the queue.", value=stats.waiting)
         yield CounterMetricFamily("engine_frames", "Frames made.", value=stats.frames)
         yield CounterMetricFamily("engine_busy_seconds", "Time spent computing.", value=stats.busy_seconds)
         yield GaugeMetricFamily("engine_prefix_bytes", "Memory of known voices.", value=stats.prefix_bytes)

@@ -34,7 +34,7 @@ class QualityCheck:
     def watch(self, chunk: AudioChunk) -> None:
         """Raises DegenerateSpeech, which names what is wrong."""
         if not np.isfinite(chunk.pcm).all():
-            raise DegenerateSpeech("the speech came out as no numbers")
+            raise DegenerateSpeech("the speech contains invalid samples")
         self._frames += chunk.frames
         if len(chunk.pcm):
             self._peak = max(self._peak, float(np.abs(chunk.pcm).max()))

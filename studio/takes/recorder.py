@@ -88,7 +88,7 @@ class Recorder:
             self._jobs.put(None)
             self._thread.join(seconds)
             if left := len(self._pending):
-                log.error("%d takes are not kept: the disk was too slow for them at the end", left)
+                log.error("%d takes were not kept: the disk was too slow at the end", left)
 
     def hold(self, size: int) -> bool:
         """Ask for room in memory; False when there is none. A negative size gives room back."""
@@ -111,7 +111,7 @@ class Recorder:
         if is_full:
             self.hold(-size)
             self._count("lost")
-            log.warning("the take %s is not kept: %d wait for the disk already", take.id, MAX_WAITING)
+            log.warning("the take %s is not kept: %d are already waiting for the disk", take.id, MAX_WAITING)
             return
         self._jobs.put(job)
 
@@ -131,7 +131,7 @@ class Recorder:
                 return counted, counted
             self._held = 0
         if counted:
-            log.error("%d bytes of sound were counted and none are held; the count is put right", counted)
+            log.error("%d bytes of sound were counted and none are held; the count has been corrected", counted)
         return counted, 0
 
     def _run(self) -> None:

@@ -102,9 +102,9 @@ def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Fin
 def _length(figures: Figures) -> Iterator[Finding]:
     speech = figures.seconds - figures.head - figures.tail
     if speech < 3:
-        yield Finding("short", "poor", f"Only {speech:.1f} s of speech; 5 to 20 s make a better likeness.")
+        yield Finding("short", "poor", f"Only {speech:.1f} s of speech; 5 to 20 s give a better likeness.")
     elif speech < 5:
-        yield Finding("short", "hint", f"{speech:.1f} s of speech are enough; 5 to 20 s are better.")
+        yield Finding("short", "hint", f"{speech:.1f} s of speech is enough; 5 to 20 s are better.")
 
 
 def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
@@ -114,8 +114,8 @@ def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
     best = max(range(len(levels)), key=levels.__getitem__)
     mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / 10 ** (cut.gain_db / 20)
     if mixed < 0.6 * levels[best]:
-        message = "The channels weaken each other when mixed to one."
-        yield Finding("channels", "poor", message, f"use channel {best + 1} alone", replace(cut, channel=best))
+        message = "The channels cancel each other out when mixed down to one."
+        yield Finding("channels", "poor", message, f"use channel {best + 1} only", replace(cut, channel=best))
 
 
 def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
@@ -176,7 +176,7 @@ def _words(figures: Figures, text: str) -> Iterator[Finding]:
     rate = _rate_figure(text, figures)["letters_per_second"]
     if rate > FAST:
         message = (
-            f"The transcript is too long for the clip: {rate:.0f} letters a second. Is there more in it than is said?"
+            f"The transcript is too long for the clip: {rate:.0f} letters a second. Does it contain more than is said?"
         )
         yield Finding("transcript_long", "bad", message)
     elif rate < SLOW:

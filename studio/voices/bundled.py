@@ -34,7 +34,7 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
         told = json.loads(file.read_text("utf-8"))
         for names in told.values():
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise ValueError(f"{names!r} is no list of names")
+                raise ValueError(f"{names!r} is not a list of names")
         return {alias: tuple(names) for alias, names in told.items()}
     except (ValueError, AttributeError) as error:
         raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error

@@ -70,7 +70,9 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
         known = {sample.id: sample for sample in revision.samples} | known
     missing = [sample_id for sample_id in sample_ids if sample_id not in known]
     if missing or len(set(sample_ids)) < len(sample_ids):
-        told = f"the voice {voice.name!r} never had {missing[0][:80]!r}" if missing else "a sample is named twice"
+        told = (
+            f"the voice {voice.name!r} never had a sample {missing[0][:80]!r}" if missing else "a sample is named twice"
+        )
         raise InvalidRequest(told, "samples")
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:

@@ -135,7 +135,7 @@ class Fetcher:
             raise _Refused("files are not allowed, or not by this address")
         path = Path(unquote(parts.path, errors="strict")).resolve()
         if not path.is_relative_to(self._folder) or not path.is_file():
-            raise _Refused("the file is outside of the folder, or is none")
+            raise _Refused("the file is outside the folder, or does not exist")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
@@ -184,4 +184,4 @@ def data_bytes(url: str, param: str = "ref_audio") -> bytes:
     try:
         return base64.b64decode(payload, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidClip(f"{param} is no valid base64", param) from None
+        raise InvalidClip(f"{param} is not valid base64", param) from None

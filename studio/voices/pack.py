@@ -113,11 +113,11 @@ def read_pack(data: bytes) -> Pack:
     try:
         return _pack(manifest, entries)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InvalidPack(f"the pack's manifest lacks something or has it wrong: {error}", "file") from error
+        raise InvalidPack(f"the pack's manifest is incomplete or wrong: {error}", "file") from error
     except InvalidPack:
         raise
     except InvalidRequest as error:
-        raise InvalidPack(f"the pack has something that cannot be used: {error}", "file") from error
+        raise InvalidPack(f"the pack contains something that cannot be used: {error}", "file") from error
 
 
 def import_pack(library: Library, data: bytes, name: str | None = None) -> Voice:
@@ -189,7 +189,7 @@ def _entries(data: bytes) -> dict[str, bytes]:
                 left -= len(entries[info.filename])
             return entries
     except InvalidArchive as error:
-        raise InvalidPack(f"this is no voice pack that can be read: {error}", "file") from error
+        raise InvalidPack(f"this file is not a readable voice pack: {error}", "file") from error
 
 
 def _manifest(text: bytes) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _manifest(text: bytes) -> dict[str, Any]:
     try:
         manifest = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise InvalidPack("the pack's manifest.json is no valid JSON", "file") from error
+        raise InvalidPack("the pack's manifest.json is not valid JSON", "file") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
     return manifest
@@ -250,7 +250,7 @@ def _read_consent(told: dict[str, Any] | None, entries: dict[str, bytes], claime
 
 def _time(told: Any) -> float:
     if not 0 < float(told) < 1e11:
-        raise ValueError("a time is none")
+        raise ValueError("a time is not valid")
     return float(told)
 
 

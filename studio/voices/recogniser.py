@@ -82,7 +82,7 @@ def check_name(name: str) -> str:
     """A setting such as faster-whisper:base. Raises ValueError for what is unknown, not installed or not there."""
     kind, _, model = name.partition(":")
     if kind not in PACKAGES or not model:
-        raise ValueError(f"allowed is {' or '.join(f'{each}:MODEL' for each in PACKAGES)}")
+        raise ValueError(f"it must be {' or '.join(f'{each}:MODEL' for each in PACKAGES)}")
     if importlib.util.find_spec(PACKAGES[kind]) is None:
         raise ValueError(f"it needs the package {kind}, which is not installed")
     if Path(model).is_absolute() and not Path(model).is_dir():
@@ -110,7 +110,7 @@ class Transcriber:
                 "studio with TRANSCRIBER=faster-whisper:base"
             )
         if self._waiting > MAX_WAITING:
-            raise LineFull("too many clips wait to be transcribed; try again in a moment", retry_after=5)
+            raise LineFull("too many clips are waiting to be transcribed; try again in a moment", retry_after=5)
         self._waiting += 1
         try:
             return await to_thread.run_sync(_recognise, recogniser, clip, language, limiter=self._one)

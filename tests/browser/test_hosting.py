@@ -49,7 +49,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         page.goto(studio.url)
         page.get_by_label("Key").fill("secre")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert")).to_contain_text("not one of this studio's")
+        expect(page.get_by_role("alert")).to_contain_text("does not know that key")
         page.get_by_label("Key").fill("secret")
         page.get_by_role("button", name="Sign in").click()
         expect(page.locator("#pill")).to_have_attribute("data-status", "ready")

@@ -223,7 +223,7 @@ def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_pag
     (tmp_path / "noise.wav").write_bytes(b"RIFF" + bytes(400))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "noise.wav")
     press(screen, "Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("no audio file that can be read")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("not readable audio")
     expect(steps.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     press(screen, "Back")
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))

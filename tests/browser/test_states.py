@@ -112,7 +112,7 @@ def test_speech_that_goes_wrong_twice_names_both_seeds_and_keeps_the_script(stee
     screen = open_page(studio).ready()
     screen.script.fill("Two words")
     screen.speak.click()
-    expect(screen.card).to_contain_text("no numbers")
+    expect(screen.card).to_contain_text("invalid samples")
     first, second = (utterance.sampling.seed for utterance in engine.utterances)
     expect(screen.card).to_contain_text(f"with seed {first} and {second}")
     expect(screen.script).to_have_value("Two words")

@@ -114,14 +114,14 @@ NOT_A_NUMBER = np.where(np.arange(66_150) == 40_000, np.nan, tone(1.5)).astype(n
 
 BAD_CLIPS = {
     "empty": (b"", "empty"),
-    "no audio": (b"MZ" + bytes(3000), "no audio file"),
-    "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "no audio file"),
+    "no audio": (b"MZ" + bytes(3000), "not readable audio"),
+    "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "not readable audio"),
     "a WAV header alone": (wav(tone(1.5))[:44], "no sound"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
     "too short": (wav(tone(0.5)), "at least 1 s"),
     "too long": (wav(tone(31, 8_000), 8_000), "longer than 30 s"),
     "silent": (wav(np.zeros(66_150, np.float32)), "silent"),
-    "not a number": (sound_file(NOT_A_NUMBER), "not numbers"),
+    "not a number": (sound_file(NOT_A_NUMBER), "not finite numbers"),
     "1 Hz": (wav(tone(1.5), 1), "sample rate"),
     "64 channels": (sound_file(np.zeros((66_150, 16), np.float32) + 0.1), "channels"),
     "too many bytes": (bytes(10 * 1024 * 1024 + 1), "at most"),

@@ -67,8 +67,8 @@ def test_fixes_are_applied_on_demand(home: Path) -> None:
     [
         (["show", "nobody"], 1, "there is no voice 'nobody'"),
         (["add", "X", "nothing.wav", "--text", "x"], 1, "nothing.wav"),
-        (["import", "pyproject.toml"], 1, "no voice pack"),
-        (["add", "X", "pyproject.toml", "--text", "x"], 1, "no audio file"),
+        (["import", "pyproject.toml"], 1, "not a readable voice pack"),
+        (["add", "X", "pyproject.toml", "--text", "x"], 1, "not readable audio"),
         (["add", "X", "pyproject.toml"], 2, "--text"),
         (["sing"], 2, "invalid choice"),
     ],

@@ -71,7 +71,7 @@ def test_a_bad_setting_stops_the_start_with_its_name() -> None:
     with command(PORT="eighty") as process:
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "PORT='eighty'" in said and "allowed" in said and "Traceback" not in said
+    assert "PORT='eighty'" in said and "must be" in said and "Traceback" not in said
 
 
 def test_a_taken_port_stops_the_start_before_anything_is_opened(tmp_path: Path) -> None:

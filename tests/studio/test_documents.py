@@ -105,7 +105,7 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
 @pytest.mark.parametrize(
     ("book", "why"),
     [
-        (b"PK nothing", "no EPUB"),
+        (b"PK nothing", "not a readable EPUB"),
         (epub({}), "no text"),
         (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "DRM"),
         (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),

@@ -150,11 +150,11 @@ def test_twice_wrong_is_an_error_that_names_it(steered: Steer) -> None:
     assert answer.json()["error"]["code"] == "degenerate_speech"
     first, second = (utterance.sampling.seed for utterance in engine.utterances)
     message = answer.json()["error"]["message"]
-    assert "no numbers" in message and f"with seed {first} and {second};" in message
+    assert "invalid samples" in message and f"with seed {first} and {second};" in message
     served.until(running=0)
 
 
-@pytest.mark.parametrize(("fault", "why"), [("late nan", "no numbers"), ("loop", "loop"), ("silent", "silent")])
+@pytest.mark.parametrize(("fault", "why"), [("late nan", "invalid samples"), ("loop", "loop"), ("silent", "silent")])
 def test_wrong_speech_that_is_heard_already_breaks_off_and_is_recorded(steered: Steer, fault: str, why: str) -> None:
     served, engine = steered()
     engine.spoilt = [fault]

@@ -87,7 +87,7 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
 
 
 def _too_large(limit: int, param: str | None) -> ApiError:
-    message = f"The request is too large: it may have {limit / 2**20:.4g} MiB."
+    message = f"The request is too large; at most {limit / 2**20:.4g} MiB are allowed."
     return ApiError(413, message, param, "request_too_large", {"Connection": "close"})
 
 

@@ -38,17 +38,16 @@ class Origins:
         if self._names and name and name not in self._names:
             return ApiError(
                 403,
-                f"This studio does not answer to the name {name[:80]!r}: a page could have pointed it here. If it is "
-                "a name of this studio, start it with that name in ALLOWED_HOSTS.",
+                f"This studio does not answer to the name {name[:80]!r}, which another site could have pointed here. "
+                "If the name is yours, add it to ALLOWED_HOSTS.",
                 code="host_not_allowed",
             )
         changes = scope["type"] == "websocket" or scope["method"] not in READING
         if changes and self.trust(scope) == "foreign":
             return ApiError(
                 403,
-                "Pages of other origins may not do this. If the page is one that you trust, name its origin in "
-                "CORS_ORIGINS; if it is the studio's own behind a proxy, let the proxy pass the Host header on, or "
-                "X-Forwarded-Host.",
+                "Pages of other origins may not do this. If you trust the page, add its origin to CORS_ORIGINS; if it "
+                "is the studio's own behind a proxy, make the proxy pass on the Host header, or X-Forwarded-Host.",
                 code="origin_not_allowed",
             )
         return None

@@ -73,5 +73,5 @@ def _span(wanted: str, size: int) -> tuple[int, int]:
     stop = min(int(last) + 1, size) if first and last else size
     if start < stop:
         return start, stop
-    message = f"Range must be bytes of 0 to {size - 1}, such as bytes=0-{size - 1}."
+    message = f"Range must lie within bytes 0 to {size - 1}, such as bytes=0-{size - 1}."
     raise ApiError(416, message, "Range", "range_not_satisfiable", {"Content-Range": f"bytes */{size}"})

@@ -23,7 +23,7 @@ LARGEST_FORM = 4096
 """Bytes."""
 FORM = Path(__file__).resolve().parents[3] / "assets" / "page" / "sign-in.html"
 FORM_TYPE = "application/x-www-form-urlencoded"
-WRONG = "That key is not one of this studio's."
+WRONG = "This studio does not know that key."
 
 
 class SignIn:

@@ -54,7 +54,7 @@ class ProjectFiles:
         """The whole: wav (any byte range at once), flac, mp3 or opus (while it is encoded), or m4b with chapters.
         ``partial=true`` leaves out the parts that are not done."""
         if format not in FORMATS:
-            raise InvalidRequest(f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}", "format")
+            raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
         sees = request.state.sees
         timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
         title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title

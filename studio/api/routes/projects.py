@@ -156,7 +156,7 @@ async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
         return await to_thread.run_sync(read_document, data, kind), kind, body
     body = as_model(await read_json(request), ProjectBody)
     if (body.input is None) == (body.items is None):
-        raise InvalidRequest("send either input, a document, or items, its parts", "input")
+        raise InvalidRequest("send either input (a document) or items (its parts)", "input")
     if body.input is None:
         return await to_thread.run_sync(body.of_items), "items", body
     kind = body.kind or "txt"

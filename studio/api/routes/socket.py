@@ -120,12 +120,12 @@ class _Session:
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
         if message.get("text") is None:
-            raise InvalidRequest("messages are JSON, in text and not in binary", "type")
+            raise InvalidRequest("messages must be JSON text, not binary", "type")
         return parse_object(message["text"].encode("utf-8", "surrogatepass"))
 
     async def _configure(self, message: dict[str, Any]) -> None:
         if self._configured or self._spoken or self._held:
-            raise InvalidRequest("session.config comes once, and before any text", "type")
+            raise InvalidRequest("session.config may be sent only once, before any text", "type")
         options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
         options = await with_model_as_voice(self._service, options)
         # Refuses what makes no sense before there is text.
@@ -137,7 +137,7 @@ class _Session:
             raise InvalidRequest("text must be a string", "text")
         self._held += text
         if len(self._held) + self._waiting > MAX_INPUT:
-            raise InvalidRequest(f"more than {MAX_INPUT} characters wait to be spoken", "text")
+            raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
         sentences, self._held = take_sentences(self._held)
         for sentence in sentences:
             self._put(sentence)

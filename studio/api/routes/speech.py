@@ -54,7 +54,7 @@ class SpeechResponse(StreamingResponse):
         except (EngineError, StudioError, TimeoutError) as error:
             # The body is left without its end, and the server closes the connection: so the listener can tell.
             request_id = scope["state"]["request_id"]
-            log.warning("request %s broke off: %s", request_id, str(error) or "the listener took nothing")
+            log.warning("request %s broke off: %s", request_id, str(error) or "the listener stopped receiving")
         finally:
             await self._close()
 

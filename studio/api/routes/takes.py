@@ -131,7 +131,7 @@ class TakeRoutes:
     async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
         """Undo the deletion of a take."""
         if not await self._history.restore([take_id], request.state.sees):
-            raise NotFound("there is no deletion of this take that can be undone", "take_id")
+            raise NotFound("this take has no deletion that can be undone", "take_id")
         return JSONResponse(await self._history.get(take_id, request.state.sees))
 
     async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
@@ -158,9 +158,9 @@ class TakeRoutes:
         chosen = await self._filter(wanted)
         found = await self._history.sounds(chosen, MAX_ZIP + 1)
         if not found:
-            raise NotFound("no take of these has a sound", "ids")
+            raise NotFound("none of these takes has any sound", "ids")
         if len(found) > MAX_ZIP:
-            raise InvalidRequest(f"these are more than {MAX_ZIP} takes; ask for fewer at once", "ids")
+            raise InvalidRequest(f"more than {MAX_ZIP} takes match; ask for fewer at once", "ids")
         about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
         pieces = await _begun(zipped(found, format, about))
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}

@@ -15,15 +15,15 @@ MEAN = {
 
 IGNORED = {
     "instructions": "the model takes none; they are never spoken",
-    "language": "the model hears it from the text",
-    "lang_code": "the model hears it from the text",
-    "task_type": "there is one task: speech, in the voice that is asked for",
-    "repetition_penalty": "repetition-aware sampling stands in its place",
-    "normalize": "the text is spoken as it is written",
+    "language": "the model infers it from the text",
+    "lang_code": "the model infers it from the text",
+    "task_type": "there is only one task: speech in the requested voice",
+    "repetition_penalty": "repetition-aware sampling takes its place",
+    "normalize": "the text is spoken as written",
     "latency": "speech is always delivered from its first frame on",
     "initial_codec_chunk_frames": "speech is always delivered from its first frame on",
     "non_streaming_mode": "the result is the same",
-    "use_memory_cache": "reference clips are always kept by their content",
+    "use_memory_cache": "reference clips are always cached by their content",
 }
 """Known, and without effect here; every field that is not known is ignored as well."""
 
@@ -69,5 +69,5 @@ def _take_reference(fields: dict[str, Any], references: object) -> None:
 
 def _set(fields: dict[str, Any], name: str, value: object, theirs: str) -> None:
     if fields.get(name) not in (None, value):
-        raise InvalidRequest(f"{theirs} says another thing than {name}; send one of them", theirs)
+        raise InvalidRequest(f"{theirs} and {name} contradict each other; send only one of them", theirs)
     fields[name] = value

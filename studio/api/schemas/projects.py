@@ -25,12 +25,12 @@ class SettingsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: str | None = None
-    voice: str | None = Field(None, description="Of the parts that have none of their own.")
+    voice: str | None = Field(None, description="For parts without one of their own.")
     temperature: Temperature | None = None
     top_p: TopP | None = None
     top_k: TopK | None = None
     speed: Speed | None = None
-    seed: Seed | None = Field(None, description="Of each part's first take.")
+    seed: Seed | None = Field(None, description="Seed of each part's first take.")
     pause: Pause | None = Field(None, description="Seconds of silence between parts.")
     chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
 
@@ -64,7 +64,7 @@ class ProjectBody(SettingsBody):
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
         PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
     )
-    start: bool = Field(False, description="Whether all parts are asked for at once.")
+    start: bool = Field(False, description="Whether to speak all parts right away.")
 
     def of_items(self) -> Document:
         """Raises InvalidDocument."""
@@ -95,7 +95,7 @@ class SpeakBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     parts: Literal["missing", "all"] | list[str] = Field(
-        "missing", description="missing: what is new, stale or failed; or the ids of parts, which are spoken anew."
+        "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
     )
 
 

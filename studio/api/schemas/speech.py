@@ -58,10 +58,10 @@ class SpeechOptions(BaseModel):
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
     seed: Seed | None = Field(
         None,
-        description="The same request with the same seed gives the same speech; absent: drawn, see X-Seed.",
+        description="The same request with the same seed gives the same speech; absent: random, see X-Seed.",
     )
     temperature: Temperature | None = Field(
-        None, description=f"0 always takes the likeliest; default {DEFAULT_SAMPLING.temperature}."
+        None, description=f"0 always takes the most likely; default {DEFAULT_SAMPLING.temperature}."
     )
     top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
     top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
@@ -70,12 +70,12 @@ class SpeechOptions(BaseModel):
     )
     chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = Field(
         None,
-        description="Longer text is cut at sentence ends into parts of so many bytes of UTF-8, which are spoken one "
+        description="Longer text is cut at sentence ends into parts of up to this many bytes of UTF-8, spoken one "
         f"after the other in one conversation; default {PART_BYTES}.",
     )
 
     store: bool | None = Field(
-        None, description="false: the take is not kept in the library, and GET /v1/takes has its figures alone."
+        None, description="false: the take is not kept in the library, and GET /v1/takes shows only its figures."
     )
 
     @property
@@ -136,5 +136,5 @@ class BatchBody(SpeechOptions):
     items: list[dict[str, Any]] = Field(
         min_length=1,
         max_length=MAX_ITEMS,
-        description="Each with an input, and with any field that is to differ from the batch's.",
+        description="Each with an input, and any field that differs from the batch.",
     )

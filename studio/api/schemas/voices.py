@@ -19,13 +19,13 @@ class VoiceBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str | None = None
-    slug: str | None = Field(None, description="What requests name it by; without one, a new name brings its own.")
+    slug: str | None = Field(None, description="The name used in requests; if absent, it follows from a new name.")
     description: str | None = None
     tags: list[str] | None = None
     language: str | None = None
     favourite: bool | None = None
     licence: str | None = None
-    consent: str | None = Field(None, description="The id of a consent; a blank one takes it away.")
+    consent: str | None = Field(None, description="The id of a consent; blank removes it.")
     defaults: dict[str, float | int] | None = None
 
     def changes(self) -> VoiceChanges:

@@ -25,7 +25,7 @@ class ProjectSettings:
     """How the parts are spoken and put together; None leaves it to the voice, or to the studio."""
 
     voice: str | None = None
-    """Of the parts that have none of their own."""
+    """For parts without one of their own."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None

@@ -39,7 +39,7 @@ class VoiceChanges:
 
     name: str | None = None
     slug: str | None = None
-    """What requests name it by; without one, a new name brings its own."""
+    """The name used in requests; if absent, it follows from a new name."""
     description: str | None = None
     tags: tuple[str, ...] | None = None
     language: str | None = None
@@ -208,7 +208,7 @@ class Voices:
             found = db.table("voices").rows_where(where, [*named, self._undo_until()], order_by="deleted desc", limit=1)
             rows = list(found)
             if not rows:
-                raise NotFound("there is no deletion of this voice that can be undone", "voice", "voice_not_found")
+                raise NotFound("this voice has no deletion that can be undone", "voice", "voice_not_found")
             row = rows[0] | {"deleted": None}
             self._claim(db, row, keep_slug=True)
             self._touch(db, row)
@@ -274,7 +274,7 @@ class Voices:
         """Make sure of the row's name, and give it a slug that nobody has."""
         others = "deleted is null and id != ?"
         if list(db.table("voices").rows_where(f"{others} and folded = ?", [row["id"], row["folded"]])):
-            raise NameTaken(f"there is a voice named {row['name']!r} already; choose another name", "name")
+            raise NameTaken(f"a voice named {row['name']!r} already exists; choose another name", "name")
         base = row["slug"] if keep_slug else slug_of(row["name"])
         pattern = [row["id"], base, f"{base}-%"]
         taken = {
@@ -290,7 +290,7 @@ class Voices:
     def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
         """Raises NameTaken."""
         if list(db.table("voices").rows_where("deleted is null and id != ? and slug = ?", [voice_id, slug])):
-            raise NameTaken(f"another voice is {slug!r} for requests already; choose another", "slug")
+            raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
         return slug
 
     def _touch(self, db: Database, row: Row) -> None:

@@ -40,7 +40,7 @@ def read_document(data: bytes, kind: str) -> Document:
     Raises InvalidDocument, which says what is wrong and, where there are lines, in which.
     """
     if kind not in READERS:
-        raise InvalidDocument(f"there is no kind {kind[:20]!r} of document; there are {', '.join(KINDS)}", "kind")
+        raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")
     if len(data) > MAX_FILE:
         raise InvalidDocument(f"the document has {len(data)} bytes; at most {MAX_FILE} are allowed", "file")
     document = READERS[kind](data)

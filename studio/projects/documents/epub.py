@@ -39,14 +39,14 @@ def read_epub(data: bytes) -> Document:
         with opened(data, MAX_ENTRIES) as archive:
             return _read(archive)
     except InvalidArchive as error:
-        raise InvalidDocument(f"this is no EPUB that can be read: {error}", "file") from error
+        raise InvalidDocument(f"this file is not a readable EPUB: {error}", "file") from error
 
 
 def _read(archive: zipfile.ZipFile) -> Document:
     container = _xml(archive, "META-INF/container.xml")
     root = container.find(_ROOT)
     if root is None:
-        raise InvalidDocument("this is no EPUB: its container names no package", "file")
+        raise InvalidDocument("this is not an EPUB: its container names no package", "file")
     package_path = root.get("full-path", "")
     package = _xml(archive, package_path)
     items = {item.get("id"): item for item in package.iter(f"{_PACKAGE}item")}
@@ -87,7 +87,7 @@ def _bytes(archive: zipfile.ZipFile, name: str) -> bytes:
         raise InvalidDocument(f"the EPUB lacks a file that it names: {name[:200]!r}", "file") from None
     data = read_entry(archive, info, MAX_ENTRY)
     if b"<" not in data[:4096]:
-        raise InvalidDocument("the EPUB is locked by its seller (DRM): only an open one can be read", "file")
+        raise InvalidDocument("the EPUB is protected by DRM; only unprotected books can be read", "file")
     return data
 
 

@@ -44,10 +44,10 @@ def text_of(data: bytes) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidDocument(f"line {line}: this is no text in UTF-8; save the document as UTF-8", "file") from None
+        raise InvalidDocument(f"line {line}: this is not UTF-8 text; save the document as UTF-8", "file") from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
-        raise InvalidDocument(f"line {line}: there is a NUL character; this is no text", "file")
+        raise InvalidDocument(f"line {line}: this contains a NUL character and is not text", "file")
     if len(text) > MAX_TEXT:
         raise InvalidDocument(f"the document has {len(text)} characters; at most {MAX_TEXT} are allowed", "file")
     return text.replace("\r\n", "\n").replace("\r", "\n")

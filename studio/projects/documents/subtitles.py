@@ -49,7 +49,7 @@ def _times(line: str, number: int) -> tuple[float, float]:
     found = _TIMES.fullmatch(line)
     if not found:
         raise InvalidDocument(
-            f"line {number}: here must be the times of a subtitle, such as 00:01:02,500 --> 00:01:04,000", "file"
+            f"line {number}: expected the times of a subtitle, such as 00:01:02,500 --> 00:01:04,000", "file"
         )
     start, end = (_seconds(found.groups()[index : index + 4]) for index in (0, 4))
     if end < start:

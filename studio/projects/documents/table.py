@@ -39,7 +39,7 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
     try:
         pause = float(told.replace(",", ".")) if told else None
     except ValueError:
-        raise InvalidDocument(f"line {line}: the pause {told[:20]!r} is no number of seconds", "file") from None
+        raise InvalidDocument(f"line {line}: the pause {told[:20]!r} is not a number of seconds", "file") from None
     if pause is not None and not 0 <= pause <= MAX_PAUSE:
         raise InvalidDocument(f"line {line}: a pause must be from 0 to {MAX_PAUSE:g} seconds", "file")
     return Passage(

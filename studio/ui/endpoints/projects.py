@@ -95,14 +95,14 @@ def add_project_endpoints(projects: ProjectService) -> None:
         inputs,
         facts,
         api_name="batch_submit",
-        api_description="Have texts, or a document (.txt, .md, .epub, .srt, .csv), spoken in the background.",
+        api_description="Speak texts, or a document (.txt, .md, .epub, .srt, .csv), in the background.",
     )
     trigger.click(
         endpoints.status,
         project_id,
         facts,
         api_name="batch_status",
-        api_description="How a project of /batch_submit stands.",
+        api_description="The state of a project made by /batch_submit.",
     )
 
 

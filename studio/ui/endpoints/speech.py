@@ -181,7 +181,7 @@ def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
         inputs,
         [file, facts],
         api_name="synthesize",
-        api_description="Speak a text: a WAV file, and the take's seed and timings. seed -1 draws one.",
+        api_description="Speak a text: a WAV file, and the take's seed and timings. seed -1 picks one at random.",
         concurrency_limit=ALL_AT_ONCE,
     )
     trigger.click(

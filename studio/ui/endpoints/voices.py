@@ -156,7 +156,7 @@ class VoiceEndpoints:
         """OpenAI's names and "default" mean one of ours."""
         found = self._voices.find(voice)
         if found is None:
-            raise NotFound(f"{voice!r} is drawn anew for every take: it has nothing to show", "voice")
+            raise NotFound(f"{voice!r} is another voice in every take: there is nothing to show", "voice")
         return f"{found.id}@{found.revision}"
 
 
