@@ -88,7 +88,7 @@ def longform(page: Page) -> None:
 def compare(page: Page) -> None:
     page.click("#tab-studio")
     page.get_by_role("button", name="Compare voices on this script").click()
-    page.get_by_text("All are spoken").wait_for()
+    page.get_by_text("Ready: listen and vote").wait_for()
 
 
 def history(page: Page) -> None:

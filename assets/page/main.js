@@ -141,7 +141,7 @@ class Studio {
   #listenToApi(api) {
     api.addEventListener("present", async ({ detail }) => {
       try {
-        this.code.open("This page's speech from your own program", await api.request(), "Without a seed, each run draws another.", detail.kind);
+        this.code.open("Use this request in code", await api.request(), "Without a seed every run differs.", detail.kind);
       } catch (problem) {
         this.tabs.show("studio"); // where the script is, and the error card
         this.errorCard.tell(problem);

@@ -8,11 +8,11 @@ SAMPLE = (
 
 TEMPORARY = (
     '<p id="temporary" role="note"><strong>Voices on this Space are temporary.</strong> They are gone when it '
-    "restarts: export those you need. Whoever owns the Space can keep them by mounting a storage bucket at /data.</p>"
+    "restarts: export those you need. The owner of the Space can keep them by mounting a storage bucket at /data.</p>"
 )
 
 SCRIPT = "Script"
-SCRIPT_PLACEHOLDER = "Write what shall be said. A tag such as [whispering] sets the tone of what follows."
+SCRIPT_PLACEHOLDER = "Type or paste what should be said. A tag such as [whispering] sets the tone of what follows."
 
 HINTS = (
     '<p id="hints"><span><kbd>Ctrl</kbd> <kbd>Enter</kbd> speaks</span>'
@@ -23,11 +23,11 @@ SOURCE = "Voice"
 BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
-VOICE_INFO = "Each was recorded once; the model imitates it."
+VOICE_INFO = "Pick a voice and listen to its recording."
 
 HEAR_VOICE = '<button type="button" id="hear-voice">Listen to its recording</button>'
 
-CLIP = "A clip of one person"
+CLIP = "Reference clip"
 CLIP_ADVICE = (
     '<p class="quiet">10 to 30 seconds, one speaker, no music. Use only a voice that is yours or that you may use.</p>'
 )
@@ -44,9 +44,9 @@ SAMPLING = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
 )
 TEMPERATURE = ("Temperature", "Lower is steadier, higher is livelier.")
-TOP_P = ("Top-p", "Draw from the likeliest sounds that make up this share.")
-TOP_K = ("Top-k", "Never draw from more sounds than this.")
-SPEED = ("Speed", "The pitch stays.")
-CUT_AFTER = ("Cut after (seconds)", "0: when all is said.")
+TOP_P = ("Top-p", "Considers only the most likely sounds up to this total probability.")
+TOP_K = ("Top-k", "Considers at most this many sounds.")
+SPEED = ("Speed", "Keeps the pitch.")
+CUT_AFTER = ("Cut after (seconds)", "0 = no limit.")
 SEED = ("Seed", "The same seed, script and voice give the same take.")
 KEEP_SEED = "Keep this seed for every take"

@@ -87,7 +87,7 @@ def test_the_pages_present_request_is_shown_and_copied(served: Served, open_page
     screen = open_page(served, permissions=["clipboard-read", "clipboard-write"]).ready()
     screen.script.fill("Copy me")
     screen.page.get_by_role("tab", name="API").click()
-    screen.page.get_by_role("button", name="as a program").click()
+    screen.page.get_by_role("button", name="Show as code").click()
     dialog = screen.page.get_by_role("dialog")
     expect(dialog).to_contain_text("Without a seed")
     expect(dialog.locator("pre")).to_contain_text('"input": "Copy me"')

@@ -39,7 +39,7 @@ def speak_all(screen: Screen) -> list[dict[str, object]]:
     sent: list[dict[str, object]] = []
     screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
     area(screen).get_by_role("button", name="Speak all").click()
-    expect(area(screen)).to_contain_text("All are spoken")
+    expect(area(screen)).to_contain_text("Ready: listen and vote")
     return [body for body in sent if body and "input" in body]
 
 
@@ -48,7 +48,7 @@ def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Ser
     screen.cut_after(2)
     screen.script.fill("Two words")
     screen.page.get_by_role("button", name="Compare voices on this script").click()
-    expect(area(screen)).to_contain_text("All are spoken")
+    expect(area(screen)).to_contain_text("Ready: listen and vote")
     expect(area(screen).get_by_role("textbox", name="Text")).to_have_value("Two words")
     expect(cell(screen, "A")).to_contain_text("Anna")
     expect(cell(screen, "B")).to_contain_text("Bert")
@@ -79,11 +79,11 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     for tells in (shown, dock):
         expect(tells).not_to_contain_text(re.compile("Anna|Bert|Seed"))
         assert not re.search("anna|bert", tells.evaluate("(element) => element.innerHTML"), re.IGNORECASE)
-    expect(area(compare).get_by_role("button", name="Show who is who")).to_be_disabled()
+    expect(area(compare).get_by_role("button", name="Reveal the names")).to_be_disabled()
     expect(area(compare).get_by_role("heading", name="Results")).to_be_hidden()
     cell(compare, "B").get_by_role("radio", name="4").check()
     cell(compare, "B").get_by_role("button", name="B is the best").click()
-    area(compare).get_by_role("button", name="Show who is who").click()
+    area(compare).get_by_role("button", name="Reveal the names").click()
     winner = cell(compare, "B").locator(".cell-name").inner_text()
     assert winner in ("Anna", "Bert")
     rows = area(compare).locator("[data-part=tally] tr")
@@ -115,7 +115,7 @@ def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
     compare.page.get_by_role("switch", name="Dialogue").click()
     compare.page.get_by_label("Voice of Old Bert").select_option("bert")
     compare.page.get_by_role("button", name="Compare voices on this script").click()
-    expect(area(compare)).to_contain_text("All are spoken")
+    expect(area(compare)).to_contain_text("Ready: listen and vote")
     area(compare).get_by_role("textbox", name="Text").fill("Anna: Good evening.\nOld Bert: Is it?")
     area(compare).get_by_role("button", name="Speak all").click()
     expect(area(compare)).to_contain_text("has a voice for every line")

@@ -20,9 +20,9 @@ def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page
     expect(cast).to_be_hidden()
     screen.page.get_by_role("switch", name="Dialogue").click()
     expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
-    expect(screen.page.locator("#lint")).to_contain_text("The fish: no voice yet")
+    expect(screen.page.locator("#lint")).to_contain_text("The fish: choose a voice")
     screen.speak.click()
-    expect(screen.card).to_contain_text("The fish has no voice.")
+    expect(screen.card).to_contain_text("The fish has no voice yet.")
     cast.get_by_label("Voice of The fish").select_option("bert")
     expect(screen.page.locator("#lint")).not_to_contain_text("no voice")
     with screen.page.expect_request("**/v1/audio/speech") as request:

@@ -83,14 +83,14 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("bert@1", "seed 11", "0:00.9", "Cut before its end", "RTF", "first sound"):
+    for fact in ("bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first sound"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()
     assert screen.heard()["rendered"] == FRAMES * FRAME
     expect(row).to_have_attribute("aria-current", "")
     row.get_by_role("button", name="Verify").click()
-    expect(screen.page.locator("#area-history")).to_contain_text("every sample is as it was")
+    expect(screen.page.locator("#area-history")).to_contain_text("Verified: identical")
     row.get_by_role("button", name="Star").click()
     expect(row.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
     assert known(served, take_id).json()["starred"] is True
@@ -116,7 +116,7 @@ def test_filters_leave_what_is_asked_for(served: Served, open_page: Open) -> Non
     screen.page.locator("#area-history").get_by_label("Voice", exact=True).select_option("")
     screen.page.locator("#area-history").get_by_label("From").fill("2999-01-01")
     expect(rows).to_have_count(0)
-    expect(screen.page.locator("#area-history")).to_contain_text("No take is like that.")
+    expect(screen.page.locator("#area-history")).to_contain_text("No takes match. Clear the filters.")
 
 
 def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_page: Open, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_p
     assert [known(served, take_id).status_code for take_id in ids] == [404, 200, 404]
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(3)
-    expect(screen.page.locator("#area-history")).to_contain_text("2 takes brought back.")
+    expect(screen.page.locator("#area-history")).to_contain_text("2 takes restored.")
     with screen.page.expect_download() as saving:
         rows.nth(0).get_by_role("link", name="Save").click()
     assert saving.value.suggested_filename.endswith(".flac")

@@ -73,7 +73,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
 def keyed_program(screen: Screen) -> str:
     """The present speech for gradio_client, as the page of a studio with keys writes it."""
     screen.page.get_by_role("tab", name="API").click()
-    screen.page.get_by_role("button", name="As a program").click()
+    screen.page.get_by_role("button", name="Show as code").click()
     screen.page.get_by_role("tab", name="gradio_client").click()
     program = screen.page.locator("#code pre").inner_text()
     screen.page.keyboard.press("Escape")

@@ -53,7 +53,7 @@ def record_a_voice(screen: Screen, name: str) -> None:
     steps.get_by_label("Transcript").fill("A steady tone.")
     press("Next")
     steps.get_by_label("Name", exact=True).fill(name)
-    steps.get_by_label("It is my voice").check()
+    steps.get_by_label("This is my voice").check()
     press("Save the voice")
     expect(steps.get_by_role("heading", name=f"{name} is in the library")).to_be_visible()
     press("Open the Studio")
@@ -77,7 +77,7 @@ def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
     compare.get_by_role("button", name="Settings", exact=True).click()
     compare.get_by_role("button", name="Temperatures").click()
     compare.get_by_role("button", name="Speak all").click()
-    expect(compare).to_contain_text("All are spoken")
+    expect(compare).to_contain_text("Ready: listen and vote")
     compare.get_by_role("button", name="Play B").click()
     screen.page.wait_for_function("window.studio.current.number === 'B'")
     hear(screen)
@@ -91,7 +91,7 @@ def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
         pack = {"file": export.value.path().read_bytes()}
         assert client.post("/v1/voices/inspect", files=pack).json()["name"] == voice
     voices.get_by_role("button", name=f"Delete {voice}").click()
-    expect(voices).to_contain_text(f"{voice} is deleted.")
+    expect(voices).to_contain_text(f"Deleted “{voice}”.")
     expect(screen.page.get_by_label("Choose a voice")).not_to_have_value(voice)
     voices.get_by_role("button", name="Undo").click()
     voices.get_by_role("button", name=f"Use {voice}").click()

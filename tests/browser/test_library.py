@@ -62,10 +62,10 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
     inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo").click()
-    expect(area).to_contain_text("Cleo is deleted.")
+    expect(area).to_contain_text("Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
     area.get_by_role("button", name="Undo").click()
-    expect(area).to_contain_text("Cleo is back.")
+    expect(area).to_contain_text("Restored “Cleo”.")
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
 
@@ -111,7 +111,7 @@ def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: O
     area.get_by_role("button", name="slow", exact=True).click()
     expect(area.locator(".card strong")).to_have_text(["Cleo"])
     area.get_by_label("Find a voice").fill("nobody")
-    expect(area).to_contain_text("No voice is like that.")
+    expect(area).to_contain_text("No voices match.")
     assert serious_violations(screen) == []
 
 
@@ -168,7 +168,7 @@ def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Ser
     expect(inspector).to_contain_text("at least one sample")
     inspector.locator("[data-part=revision]").select_option("1")
     expect(clips).to_contain_text(["A steady tone."])
-    inspector.get_by_role("button", name="Go back to this one").click()
+    inspector.get_by_role("button", name="Restore this one").click()
     expect(inspector.locator("[data-part=address]")).to_have_text("cleo@6")
     assert serious_violations(screen) == []
     with studio.client() as client:
@@ -182,7 +182,7 @@ def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Ser
 def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Bert")
-    inspector.get_by_label("Name in requests").fill("narrator")
+    inspector.get_by_label("API name").fill("narrator")
     inspector.get_by_label("Language").fill("en-GB")
     inspector.get_by_label("Temperature").fill("3")
     inspector.get_by_role("button", name="Save", exact=True).click()
@@ -190,7 +190,7 @@ def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_pa
     inspector.get_by_label("Temperature").fill("0.4")
     inspector.get_by_label("Seed").fill("77")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(library(screen)).to_contain_text("Bert is saved.")
+    expect(library(screen)).to_contain_text("Saved “Bert”.")
     inspector.get_by_role("button", name="Use Bert in the Studio").click()
     expect(picked(screen)).to_have_value("Bert")
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.4")
@@ -212,7 +212,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_written_over(studio: Served
         client.patch("/v1/voices/bert", json={"description": "Theirs."}).raise_for_status()
     inspector.get_by_label("Description").fill("Mine.")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(inspector).to_contain_text("Somebody changed this voice meanwhile.")
+    expect(inspector).to_contain_text("Somebody else changed this voice")
     expect(inspector.get_by_label("Description")).to_have_value("Theirs.")
 
 

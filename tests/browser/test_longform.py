@@ -70,9 +70,9 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     rows.nth(0).get_by_label("Text of part 1").fill("Another one.")
     rows.nth(0).get_by_label("Text of part 1").blur()
     expect(rows.nth(0)).to_contain_text("Changed")
-    area.get_by_role("button", name="Speak what is missing").click()
+    area.get_by_role("button", name="Speak remaining").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
-    expect(area.get_by_role("button", name="Speak what is missing")).to_be_hidden()
+    expect(area.get_by_role("button", name="Speak remaining")).to_be_hidden()
     rows.nth(2).get_by_role("button", name="Speak part 3 again").click()
     takes = rows.nth(2).get_by_label("Take of part 3")
     expect(takes.locator("option")).to_have_count(2)
@@ -109,7 +109,7 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     expect(area.get_by_label("Title of the project")).to_have_value("A Book")
-    expect(area.locator("tbody tr").nth(3)).to_contain_text("In line")
+    expect(area.locator("tbody tr").nth(3)).to_contain_text("Queued")
     area.get_by_role("button", name="Pause", exact=True).click()
     expect(area.locator("[data-part=state]")).to_contain_text("paused")
     engine.later_frames_gate.set()
@@ -139,10 +139,10 @@ def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -
     expect(rows.nth(1)).to_contain_text("Done")
     expect(rows.nth(9)).to_contain_text("Done")
     expect(rows.nth(0)).to_contain_text("Not spoken")
-    expect(area.locator("[data-part=left-out]")).to_have_text("58 parts are still left out.")
+    expect(area.locator("[data-part=left-out]")).to_have_text("58 parts are not included yet.")
     screen.page.on("dialog", lambda dialog: dialog.accept())
     area.get_by_role("button", name="Delete").click()
-    expect(area.locator("[data-part=said]")).to_contain_text("is deleted.")
+    expect(area.locator("[data-part=said]")).to_contain_text("Deleted")
     titles = [project["title"] for project in httpx.get(f"{studio.url}/v1/projects").json()["data"]]
     assert "Chapter 1" not in titles
 
@@ -171,4 +171,4 @@ def test_names_that_begin_lines_are_given_voices(studio: Served, open_page: Open
 def test_a_document_that_cannot_be_read_is_told_with_its_line(studio: Served, open_page: Open) -> None:
     area = area_of(open_page(studio).ready())
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
-    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is no number")
+    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")

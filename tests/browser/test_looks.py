@@ -56,7 +56,7 @@ def test_axe_finds_nothing_serious_in_any_area(served: Served, open_page: Open, 
         expect(screen.page.get_by_role("tabpanel", name=tab.inner_text(), exact=True)).to_be_visible()
         assert serious_violations(screen) == []
     screen.page.get_by_role("tab", name="API").click()
-    screen.page.get_by_role("button", name="as a program").click()
+    screen.page.get_by_role("button", name="Show as code").click()
     assert serious_violations(screen) == []
 
 

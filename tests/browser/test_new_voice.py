@@ -47,7 +47,7 @@ def bring(screen: Screen, folder: Path, pcm: np.ndarray, rate: int = 44_100) -> 
 def save(screen: Screen, name: str) -> None:
     """Fill in step 4 and save."""
     area(screen).get_by_label("Name", exact=True).fill(name)
-    area(screen).get_by_label("It is my voice").check()
+    area(screen).get_by_label("This is my voice").check()
     press(screen, "Save the voice")
 
 
@@ -137,7 +137,7 @@ def test_a_page_without_https_says_so_and_offers_a_file(studio: Served, open_pag
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     new_voice(screen)
-    expect(area(screen)).to_contain_text("only to pages on https or localhost")
+    expect(area(screen)).to_contain_text("only on https or localhost")
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
 
 
@@ -209,10 +209,10 @@ def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, ope
     expect(steps.get_by_role("status").filter(has_text="Give the voice a name.")).to_be_visible()
     steps.get_by_label("Name", exact=True).fill("Anna")
     press(screen, "Save the voice")
-    expect(steps).to_contain_text("Say that the voice is yours")
-    steps.get_by_label("It is my voice").check()
+    expect(steps).to_contain_text("confirm that the voice is yours")
+    steps.get_by_label("This is my voice").check()
     press(screen, "Save the voice")
-    expect(steps).to_contain_text("there is a voice named 'Anna' already")
+    expect(steps).to_contain_text("a voice named 'Anna' already exists")
     press(screen, "Back")
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 
@@ -255,7 +255,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     steps.get_by_label("Transcript").fill("A lower tone.")
     press(screen, "Next")
     press(screen, "Add the clip")
-    expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom has one clip more")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom has one more clip")
     with studio.client() as client:
         voice = client.get("/v1/voices/tom").json()
         assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone."]
@@ -272,7 +272,7 @@ def test_what_a_recogniser_hears_is_marked_against_what_is_written(
     words = steps.get_by_label("Transcript")
     press(screen, "Transcribe")
     expect(words).to_have_value("A steady tone.")
-    expect(steps).to_contain_text("What was heard is what is written.")
+    expect(steps).to_contain_text("The words match what was heard.")
     words.fill("A steady purple tone.")
     expect(steps.locator("mark del")).to_have_text("purple")
     words.fill("A steady bell.")
@@ -295,7 +295,7 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     asked: list[str] = []
     screen.page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
     screen.page.get_by_role("button", name="Keep this voice …").click()
-    assert "not saved yet" in asked[0]
+    assert "has not been saved yet" in asked[0]
     press(screen, "Start over")
     screen.page.get_by_role("tab", name="Studio").click()
     screen.page.get_by_label("What is said in the clip").fill("A steady tone.")

@@ -83,11 +83,11 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
     screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is on its way")
+    expect(screen.status).to_contain_text("Your clip is being uploaded")
     screen.stop.click()
     expect(screen.status).to_have_text("Stopped")
     screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is on its way")
+    expect(screen.status).to_contain_text("Your clip is being uploaded")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         held[0].continue_()
     sent = base64.b64decode(request.value.post_data_json["ref_audio"].partition(",")[2])
@@ -104,7 +104,7 @@ def test_a_clip_that_gets_lost_on_its_way_is_said(served: Served, open_page: Ope
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
     screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is on its way")
+    expect(screen.status).to_contain_text("Your clip is being uploaded")
     held[0].fulfill(status=413, json={"detail": "too large"})
     expect(screen.card).to_contain_text("Your clip did not arrive.")
 

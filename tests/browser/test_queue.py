@@ -28,7 +28,7 @@ def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open
             httpx.post, f"{studio.url}/v1/audio/speech", json={"input": "Two words", "seed": 42}, timeout=60
         )
         expect(area.locator("tbody tr")).to_contain_text("42")
-        expect(area).to_contain_text("1 of 2 places speak, 0 in line.")
+        expect(area).to_contain_text("1 of 2 slots busy, 0 waiting.")
         area.get_by_role("button", name="Stop").click()
         assert answer.result().status_code >= 400
     expect(area.locator("tbody tr")).to_contain_text("Stopped")
@@ -54,8 +54,8 @@ def test_a_list_that_cannot_be_asked_for_says_so_and_comes_back(served: Served, 
     screen = open_page(served).ready()
     screen.page.get_by_role("tab", name="Queue").click()
     area = screen.page.get_by_role("tabpanel", name="Queue")
-    expect(area).to_contain_text("places speak")
+    expect(area).to_contain_text("slots busy")
     screen.page.route("**/v1/queue", lambda route: route.abort())
     expect(area).to_contain_text("The studio does not answer.")
     screen.page.unroute("**/v1/queue")
-    expect(area).to_contain_text("places speak")
+    expect(area).to_contain_text("slots busy")

@@ -62,7 +62,7 @@ def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open)
     screen.script.fill("[happy] Fifteen letters a second, so this takes three.")
     expect(line).to_have_text("54 characters · about 3 s · 1 tag")
     screen.script.fill("[hapy] Words")
-    expect(line).to_contain_text("[hapy]: not on Fish's list")
+    expect(line).to_contain_text("[hapy]: not a known tag")
     screen.script.fill("[happy Words")
     expect(line).to_contain_text("A tag is not closed")
     screen.script.fill("[happy]")
@@ -71,7 +71,7 @@ def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open)
     expect(line).to_contain_text("4 characters too many")
     screen.script.fill("word " * 60)
     screen.cut_after(5)
-    expect(line).to_contain_text("Likely longer than 5 s")
+    expect(line).to_contain_text("Probably longer than 5 s")
 
 
 def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) -> None:

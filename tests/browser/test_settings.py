@@ -25,9 +25,9 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     open_settings(screen)
     assert screen.page.evaluate(PAPER) == LIGHT
     screen.page.get_by_label("Theme").select_option("Dark")
-    screen.page.get_by_label("Voice that a new").select_option("Bert")
-    screen.page.get_by_label("and as").select_option("FLAC")
-    screen.page.get_by_label("Sound to have before").select_option("0.5 s")
+    screen.page.get_by_label("Default voice").select_option("Bert")
+    screen.page.get_by_label("Second download format").select_option("FLAC")
+    screen.page.get_by_label("Playback buffer").select_option("0.5 s")
     screen.page.locator("#area-settings [name=volume]").fill("0.25")
     assert screen.page.evaluate(PAPER) == DARK
     screen.page.reload()

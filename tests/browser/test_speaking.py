@@ -51,7 +51,7 @@ def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_pag
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()
-    expect(screen.takes).to_contain_text("Cut before its end")
+    expect(screen.takes).to_contain_text("Cut off before its end")
     expect(screen.takes).to_contain_text("raise “Cut after”")
 
 

@@ -87,7 +87,7 @@ def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
     last = open_page(studio).ready()
     last.script.fill("Two words")
     last.speak.click()
-    expect(last.status).to_contain_text("Every place is taken; in line: 1")
+    expect(last.status).to_contain_text("All slots are busy; 1 in the queue")
     engine.later_frames_gate.set()
     last.until_over()
     assert last.heard()["rendered"] == 2 * 6 * 2048

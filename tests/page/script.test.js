@@ -27,13 +27,13 @@ test("what would go wrong is said", () => {
   assert.deepEqual(graveOf("Hello [sad"), ["A tag is not closed: add ]."]);
   assert.deepEqual(graveOf("[sad][pause:1s]"), ["There are tags but no words to say."]);
   assert.deepEqual(graveOf("x".repeat(16385)), ["1 characters too many: at most 16384 fit."]);
-  assert.match(graveOf("a".repeat(150), 5)[0], /Likely longer than 5 s/);
+  assert.match(graveOf("a".repeat(150), 5)[0], /Probably longer than 5 s/);
   assert.deepEqual(graveOf("a".repeat(150), 10), []);
 });
 
 test("a tag that is nobody's is told, once; pauses of any length are known", () => {
   assert.deepEqual(lint("[purring] a [purring] b [PAUSE: 250 ms] [Sad]", 0).notes, [
-    { words: "[purring]: not on Fish's list, so listen whether it works.", grave: false },
+    { words: "[purring]: not a known tag; listen to check that it works.", grave: false },
   ]);
 });
 

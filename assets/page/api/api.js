@@ -6,8 +6,8 @@ import { needsKey } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { requestSpeech } from "../client/speech.js";
 
-const WITH_KEYS = "Needed, as Authorization: Bearer. Keys are what the studio was started with as API_KEYS.";
-const WITHOUT_KEYS = "None is needed: whoever reaches this address may speak. Start the studio with API_KEYS=… to ask for one.";
+const WITH_KEYS = "Needed, as Authorization: Bearer. The keys are those in API_KEYS when the studio was started.";
+const WITHOUT_KEYS = "None needed: anybody who can reach this address may speak. Start the studio with API_KEYS=… to ask for one.";
 
 /** Fires "present" {kind}: the Studio area's speech shall be shown as a program, or as that kind of settings. */
 export class Api extends EventTarget {

@@ -24,7 +24,7 @@ export class CodeDialog {
   open(title, request, note = "", kind = this.#kind) {
     this.#request = request;
     this.part("title").textContent = title;
-    this.part("note").textContent = request.ref_audio === undefined ? note : `${note} Put your recording beside the program as clip.wav.`;
+    this.part("note").textContent = request.ref_audio === undefined ? note : `${note} Put your recording next to the program as clip.wav.`;
     this.#show(kind);
     this.element.showModal();
   }

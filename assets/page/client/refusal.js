@@ -21,7 +21,7 @@ const ADVICE_BY_FIELD = {
   voice: "Choose another voice on the right.",
   ref_audio: "Record or upload 10 to 30 seconds of one person speaking, then press Speak again.",
   ref_text: "Write down exactly what is said in your clip, then press Speak again.",
-  max_new_tokens: "Open Sampling and let the take be cut earlier, or never.",
+  max_new_tokens: "Open Sampling and set “Cut after” to a smaller number, or to 0.",
   seed: "Open Sampling and choose a whole number, zero or larger.",
 };
 
@@ -31,8 +31,8 @@ const BY_STATUS = {
   401: ["This studio asks for a key.", "Load the page again and sign in."],
   404: ["That was not found.", "Choose another voice, then press Speak again."],
   413: ["Your clip is too large.", "Use a shorter clip: 10 to 30 seconds is best."],
-  429: ["Everyone is speaking at once.", "Wait a few seconds and press Speak again."],
-  500: ["The engine failed on this take.", "Press Speak again; if it fails again, read the terminal."],
+  429: ["All slots are busy.", "Wait a few seconds and press Speak again."],
+  500: ["The engine failed on this take.", "Press Speak again; if it fails again, save a diagnostics file under Settings."],
   503: ["The engine is not running.", "Read the terminal for the cause, then start the studio again."],
 };
 

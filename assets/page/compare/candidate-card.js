@@ -15,7 +15,7 @@ export class CandidateCard extends EventTarget {
     this.take = take;
     this.label = label;
     this.name = element("strong", { className: "cell-name" });
-    this.state = element("span", { className: "cell-state quiet", textContent: "In line" });
+    this.state = element("span", { className: "cell-state quiet", textContent: "Waiting" });
     this.play = element("button", { type: "button", className: "cell-play", textContent: take.number, disabled: true, onclick: () => this.#tell("play") });
     this.best = element("button", { type: "button", className: "cell-best", textContent: "Best", disabled: true, onclick: () => this.#tell("best") });
     this.best.setAttribute("aria-label", `${take.number} is the best`);
@@ -60,7 +60,7 @@ export class CandidateCard extends EventTarget {
   /** Bring the parts that tell who this is up to date. */
   show() {
     const { take } = this;
-    this.name.textContent = take.isBlind ? "Not told yet" : this.label;
+    this.name.textContent = take.isBlind ? "Hidden" : this.label;
     this.after.hidden = take.isBlind || !take.file;
     this.use.setAttribute("aria-label", `Use ${take.number} in the Studio`);
     this.save.setAttribute("aria-label", `Save ${take.number} as WAV`);

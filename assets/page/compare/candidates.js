@@ -149,7 +149,7 @@ export class Candidates {
   }
 
   #count() {
-    this.part("count").textContent = `${this.#chosen.length} of at most ${MOST} chosen. Delivery, speed and cut are the Studio's.`;
+    this.part("count").textContent = `${this.#chosen.length} of ${MOST} selected. Delivery, speed and length limit come from the Studio tab.`;
   }
 
   #drawVoices() {

@@ -68,7 +68,7 @@ export class Compare extends EventTarget {
       await this.#begin(await this.#requests());
       this.#mark(control);
       if (this.health.isStarting) {
-        this.#say("The engine is warming up; all are spoken as soon as it is ready.");
+        this.#say("The engine is warming up; all will be spoken as soon as it is ready.");
         await this.health.started(control.signal);
       }
       this.#say("");
@@ -146,7 +146,7 @@ export class Compare extends EventTarget {
       for (let card = line.shift(); card; card = line.shift()) await this.#make(card, signal);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
-    if (!signal.aborted) this.#say("All are spoken: listen, and vote.");
+    if (!signal.aborted) this.#say("Ready: listen and vote.");
   }
 
   async #make(card, signal, triesLeft = TRIES) {
@@ -169,7 +169,7 @@ export class Compare extends EventTarget {
       if (problem.name === "AbortError") return card.take.file ? undefined : card.say("Stopped");
       if (!(problem instanceof Refusal)) throw problem;
       if (problem.status !== BUSY || !triesLeft) return card.say(problem.why, true);
-      card.say("Waits for a free place …");
+      card.say("Waiting for a free slot …");
       await new Promise((resolve) => {
         setTimeout(resolve, (problem.retryAfter ?? 1) * 1000);
       });
@@ -201,7 +201,7 @@ export class Compare extends EventTarget {
     }
     this.part("reveal").hidden = true;
     this.#count();
-    this.#say("The votes are counted.");
+    this.#say("Votes counted.");
   }
 
   #key(event) {

@@ -30,7 +30,7 @@ export class HistoryRow {
     play.disabled = !take.hasSound;
     this.tick = element("input", { type: "checkbox", onchange: () => does.choose(take, this.tick.checked) });
     this.tick.setAttribute("aria-label", `Choose “${this.#short}”`);
-    this.star = labelled(this.#button([icon(STAR)], "star", "take-star"), `Star “${this.#short}”: keep it however many follow`);
+    this.star = labelled(this.#button([icon(STAR)], "star", "take-star"), `Star “${this.#short}”: starred takes are never removed`);
     const bin = labelled(this.#button([icon(BIN)], "delete", "take-bin"), `Delete “${this.#short}”`);
     const actions = element("div", { className: "take-actions" }, [...this.#actions(), this.star, bin]);
     this.element = element("li", {}, [this.tick, labelled(play, `Play “${this.#short}”`), words, actions]);
@@ -59,7 +59,7 @@ export class HistoryRow {
     if (record.rtf !== null) facts.push(`RTF ${record.rtf.toFixed(2)}`);
     facts.push(`seed ${record.seed}`);
     const { state, error, finish_reason: reason } = record;
-    const ending = state === "cancelled" ? "Stopped" : state === "failed" ? `Failed: ${error}` : reason === "length" ? "Cut before its end" : "";
+    const ending = state === "cancelled" ? "Stopped" : state === "failed" ? `Failed: ${error}` : reason === "length" ? "Cut off before its end" : "";
     if (ending) facts.push(ending);
     if (!this.take.hasSound && state === "finished") facts.push("Its sound is missing");
     return facts.map((textContent) => {

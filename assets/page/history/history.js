@@ -107,7 +107,7 @@ export class History extends EventTarget {
 
   async #offerVoices() {
     const chosen = this.part("voice").value;
-    const choices = [["", "Every voice"], ...(await voices()).map(({ id, name }) => [id, name]), ["clip", "A clip of one’s own"]];
+    const choices = [["", "Every voice"], ...(await voices()).map(({ id, name }) => [id, name]), ["clip", "Own clip"]];
     this.part("voice").replaceChildren(...choices.map(([value, textContent]) => element("option", { value, textContent })));
     this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
   }
@@ -132,7 +132,7 @@ export class History extends EventTarget {
     this.part("more").hidden = !answer.has_more;
     this.#tellRetention(answer.retention);
     const isAsked = Object.values(question).some(Boolean);
-    if (!after) this.#say(this.#rows.length ? "" : isAsked ? "No take is like that." : answer.retention ? "Takes you make appear here." : "");
+    if (!after) this.#say(this.#rows.length ? "" : isAsked ? "No takes match. Clear the filters." : answer.retention ? "Your takes will appear here." : "");
   }
 
   #clear() {
@@ -180,7 +180,7 @@ export class History extends EventTarget {
   #tellRetention(kept) {
     const size = kept && (kept.bytes >= 2 ** 30 ? `${+(kept.bytes / 2 ** 30).toFixed(1)} GB` : `${Math.round(kept.bytes / 2 ** 20)} MB`);
     this.part("retention").textContent = kept
-      ? `The newest ${kept.takes.toLocaleString("en")} takes stay, as far as they fit into ${size}, and all that are starred.`
+      ? `Keeps the newest ${kept.takes.toLocaleString("en")} takes (up to ${size}). Starred takes are never removed.`
       : "This studio keeps no takes: KEEP_TAKES is 0.";
   }
 
@@ -218,12 +218,12 @@ export class History extends EventTarget {
   async #undo() {
     const { ids } = await restoreTakes(this.#deleted);
     await this.#find();
-    this.#say(`${plural(ids.length)} brought back.`);
+    this.#say(`${plural(ids.length)} restored.`);
   }
 
   async #verify(take) {
-    this.#say("Speaking it again, to compare every sample …");
+    this.#say("Speaking it again to compare every sample …");
     const same = await repeatsExactly(take);
-    this.#say(same ? "The same: spoken again, every sample is as it was." : "Not the same: the model, its device or its precision is another one now.");
+    this.#say(same ? "Verified: identical, sample for sample." : "Not identical: the model, its device or its precision has changed.");
   }
 }

@@ -2,7 +2,7 @@
 
 import { element, icon, labelled } from "../lib/elements.js";
 
-const WORDS = { new: "Not spoken", queued: "In line", speaking: "Speaking", done: "Done", stale: "Changed", failed: "Failed" };
+const WORDS = { new: "Not spoken", queued: "Queued", speaking: "Speaking", done: "Done", stale: "Changed", failed: "Failed" };
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
@@ -72,7 +72,7 @@ export class PartRow extends EventTarget {
     const found = this.voices.find((voice) => voice.id === wanted || voice.name.toLowerCase() === wanted);
     const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
     if (wanted && !found) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
-    labelled(this.voice, `Voice of ${name}`).replaceChildren(element("option", { value: "", textContent: "As the project" }), ...options);
+    labelled(this.voice, `Voice of ${name}`).replaceChildren(element("option", { value: "", textContent: "Project voice" }), ...options);
     this.voice.value = found?.id ?? this.part.voice ?? "";
   }
 

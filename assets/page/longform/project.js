@@ -122,12 +122,13 @@ export class Project extends EventTarget {
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
-    this.part("speak").textContent = parts.done ? "Speak what is missing" : "Speak all parts";
+    this.part("speak").textContent = parts.done ? "Speak remaining" : "Speak all parts";
     this.part("all").hidden = !parts.done || isUnderWay;
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     this.part("pause").textContent = state === "paused" ? "Resume" : "Pause";
     this.part("whole").hidden = !parts.done;
-    this.part("left-out").textContent = parts.done < parts.total ? `${parts.total - parts.done} parts are still left out.` : "";
+    const left = parts.total - parts.done;
+    this.part("left-out").textContent = left > 0 ? `${left} ${left === 1 ? "part is" : "parts are"} not included yet.` : "";
     if (!this.part("exports").children.length || this.part("exports").dataset.of !== this.id) this.#offerFiles();
   }
 
@@ -189,7 +190,7 @@ export class Project extends EventTarget {
   async #delete() {
     if (!confirm(`Delete “${this.#project.title}” with all its sound? This cannot be undone.`)) return;
     await deleteProject(this.id);
-    this.dispatchEvent(new CustomEvent("gone", { detail: { words: `${this.#project.title} is deleted.` } }));
+    this.dispatchEvent(new CustomEvent("gone", { detail: { words: `Deleted “${this.#project.title}”.` } }));
   }
 
   #playPart(part) {
@@ -207,7 +208,7 @@ export class Project extends EventTarget {
     const player = this.part("player");
     player.src = src;
     player.play().catch((problem) => {
-      if (problem.name !== "AbortError") this.part("told").textContent = `It cannot be played: ${problem.message}`;
+      if (problem.name !== "AbortError") this.part("told").textContent = `It could not be played: ${problem.message}`;
     });
   }
 

@@ -14,7 +14,7 @@ function silent(why, advice = UPLOAD) {
 /** Why the microphone cannot even be asked for; null when it can. */
 export function whyNoMicrophone() {
   if (window.isSecureContext && navigator.mediaDevices) return null;
-  return silent(`Browsers lend a microphone only to pages on https or localhost, and this one is at ${location.origin}.`);
+  return silent(`Browsers allow a microphone only on https or localhost, and this one is at ${location.origin}.`);
 }
 
 async function ask() {
@@ -24,7 +24,7 @@ async function ask() {
     return await navigator.mediaDevices.getUserMedia({ audio: RAW });
   } catch (problem) {
     if (problem.name === "NotAllowedError") {
-      throw silent("This page may not use the microphone.", `Allow it beside the browser's address bar, then press Record again. Or: ${UPLOAD.toLowerCase()}`);
+      throw silent("This page may not use the microphone.", `Allow it next to the browser's address bar, then press Record again. Or: ${UPLOAD.toLowerCase()}`);
     }
     if (problem.name === "NotFoundError") throw silent("No microphone is connected.");
     throw silent(`The microphone does not start: ${problem.message}`);

@@ -37,7 +37,7 @@ export class NamingStep {
     const { voice } = this.draft;
     this.part("facts").hidden = voice !== null;
     this.part("naming-title").textContent = voice ? `Add this clip to ${voice.name}` : "Name and consent";
-    this.#say(voice ? "It becomes part of the voice's next revision; older revisions stay as they are." : "");
+    this.#say(voice ? "It becomes part of the voice's next revision; older revisions are unchanged." : "");
     this.#state();
   }
 
@@ -72,8 +72,8 @@ export class NamingStep {
     const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
     const { voice, sample } = this.draft;
     if (!voice && !facts.name) return this.#ask("name", "Give the voice a name.");
-    if (!voice && !this.part("consent").checked) return this.#ask("consent", "Say that the voice is yours, or that its owner has agreed.");
-    this.#say("Learning the voice …");
+    if (!voice && !this.part("consent").checked) return this.#ask("consent", "Please confirm that the voice is yours or that you have permission.");
+    this.#say("Saving the voice …");
     try {
       const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
       this.#say("");

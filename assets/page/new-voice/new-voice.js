@@ -65,7 +65,7 @@ export class NewVoice extends EventTarget {
 
   /** Whether what is under way here may be given up for something else. */
   #mayLeave() {
-    return !this.#isUnsaved || window.confirm("A voice is under way here and not saved yet. Give it up for this clip?");
+    return !this.#isUnsaved || window.confirm("A voice here has not been saved yet. Discard it and use this clip?");
   }
 
   /** Go on with a clip that is there already. */
@@ -137,7 +137,7 @@ export class NewVoice extends EventTarget {
     if (!voice) return;
     const isNew = this.draft.voice === null;
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
-    this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one clip more`;
+    this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one more clip`;
     this.#show("saved");
     this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
     this.#introduce();
@@ -147,18 +147,18 @@ export class NewVoice extends EventTarget {
     this.#speaking?.abort();
     const control = (this.#speaking = new AbortController());
     const [sound, say] = [this.part("introduction"), (words) => (this.part("saved-said").textContent = words)];
-    say("It is chosen in the Studio. It says a sentence now …");
+    say("Selected in the Studio. Playing a sample …");
     try {
       const file = await introduce(this.#saved.slug, this.#saved.language, control.signal);
       URL.revokeObjectURL(this.#url);
       sound.src = this.#url = URL.createObjectURL(file);
       sound.hidden = false;
-      say("It is chosen in the Studio.");
+      say("Selected in the Studio.");
       await sound.play();
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Refusal)) throw problem;
-      say(`It is chosen in the Studio, but cannot be heard now. ${problem.why}`);
+      say(`Selected in the Studio, but it cannot be played right now. ${problem.why}`);
     }
   }
 }

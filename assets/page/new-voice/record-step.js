@@ -10,7 +10,7 @@ const LONGEST = 60; // seconds of a recording; 30 of them can be used
 const LARGEST = 10 * 2 ** 20; // bytes that the server takes
 
 function hint(seconds) {
-  if (seconds < 10) return "Read on: 10 to 30 seconds are best.";
+  if (seconds < 10) return "Read on: 10 to 30 seconds is best.";
   if (seconds < 30) return "Long enough; stop when you have read it all.";
   return "At most 30 seconds are used: you choose which in the next step.";
 }

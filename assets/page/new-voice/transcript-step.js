@@ -105,8 +105,8 @@ export class WordsStep {
     this.part("take-over").hidden = !differ;
     if (!marks) return;
     this.part("compared-words").textContent = differ
-      ? "Crossed out is written but was not heard; underlined was heard instead. A recogniser can be wrong: listen, and correct what is not right."
-      : "What was heard is what is written.";
+      ? "Crossed out: written but not heard. Underlined: heard instead. A recogniser can be wrong: listen, and correct what is not right."
+      : "The words match what was heard.";
     this.part("word-marks").replaceChildren(...(differ ? markedWords(marks) : []));
   }
 

@@ -6,7 +6,7 @@ const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
 export function figuresOf(take) {
   if (take.isBlind) return [];
   return [
-    ["Waited", take.queueMs >= 1 ? inMs(take.queueMs) : null, "Time in the line before the engine took it, by the server's clock"],
+    ["Waited", take.queueMs >= 1 ? inMs(take.queueMs) : null, "Time in the queue before the engine took it, by the server's clock"],
     ["Server", inMs(take.serverMs), "From the request to the first sound, by the server's clock"],
     ["Heard", inMs(take.heardMs), "From your press to the first sample played, by this browser's clock"],
     ["RTF", take.rtf, "Seconds of work for one second of sound; below 1 is faster than speech"],

@@ -8,7 +8,7 @@ const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
 const COLUMNS = 6; // and one more for the button
 
-const STATES = { waiting: "In line", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
+const STATES = { waiting: "Waiting", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
 
 function cells(take) {
   const first = take.first_audio_ms === null ? "" : `${Math.round(take.first_audio_ms)} ms`;
@@ -42,12 +42,12 @@ export class Queue {
     if (!this.#isOpen) return;
     this.#timer = setTimeout(() => this.#refresh(), REFRESH);
     if (answers) this.#show(...answers);
-    else this.part("load").textContent = "The studio does not answer. What stands here may be old; it is asked again every second.";
+    else this.part("load").textContent = "The studio does not answer. This list may be out of date; retrying.";
   }
 
   #show(line, takes) {
     this.part("load").textContent = line
-      ? `${line.running} of ${line.max_rows} places speak, ${line.waiting} in line.`
+      ? `${line.running} of ${line.max_rows} slots busy, ${line.waiting} waiting.`
       : "The engine is not ready.";
     this.part("empty").hidden = takes.length > 0;
     this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));

@@ -15,11 +15,11 @@ export function ago(seconds) {
 }
 
 function backupWords(backup) {
-  if (!backup) return "None is kept: BACKUP_DIR is not set";
+  if (!backup) return "None: BACKUP_DIR is not set";
   if (backup.error) return `Failed: ${backup.error}`;
   const last = backup.seconds_ago === null ? "none yet" : `last backup ${ago(backup.seconds_ago)}`;
   const lacking = backup.left_out.length ? ` without ${backup.left_out.length} damaged sounds` : "";
-  return `${last}${lacking}${backup.pending ? ", another one is due" : ""}, in ${backup.folder}`;
+  return `${last}${lacking}${backup.pending ? ", another is due" : ""}, in ${backup.folder}`;
 }
 
 /** [term, words] of the studio, from /health and /v1/settings. */

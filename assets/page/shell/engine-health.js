@@ -6,7 +6,7 @@ const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
 
 function wordsFor({ status, doing, progress, error, engine, load }) {
-  const line = load?.waiting ? `, ${load.waiting} in line` : "";
+  const line = load?.waiting ? `, ${load.waiting} waiting` : "";
   const busy = load?.running ? ` · ${load.running} speaking${line}` : "";
   const words = {
     starting: `Warming up ${Math.round((progress ?? 0) * 100)} %${doing ? ` · ${doing}` : ""}`,

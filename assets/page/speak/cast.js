@@ -46,7 +46,7 @@ export class Cast extends EventTarget {
     const missing = names.filter((name) => !this.#voiceOf(name));
     if (missing.length) {
       throw new Refusal({
-        what: `${missing.join(", ")} ${missing.length > 1 ? "have" : "has"} no voice.`,
+        what: `${missing.join(", ")} ${missing.length > 1 ? "have" : "has"} no voice yet.`,
         why: "In a dialogue, a line that begins with a name and a colon is a turn of that speaker.",
         advice: "Choose a voice below the script, write the line without the colon, or switch Dialogue off.",
       });
@@ -63,7 +63,7 @@ export class Cast extends EventTarget {
   /** What there is to say about the script's names. */
   get note() {
     const missing = this.#isOn ? speakers(this.#text).filter((name) => !this.#voiceOf(name)) : [];
-    return missing.length ? `${missing.join(", ")}: no voice yet, choose one.` : "";
+    return missing.length ? `${missing.join(", ")}: choose a voice.` : "";
   }
 
   show() {

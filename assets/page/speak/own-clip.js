@@ -67,7 +67,7 @@ export class OwnClip extends EventTarget {
     if (this.#awaited) return;
     this.#awaited = Promise.withResolvers();
     this.#awaited.promise.catch(() => {}); // nobody may be waiting
-    this.#expect(() => this.#settle("reject", lost("It is nothing that can be played.")));
+    this.#expect(() => this.#settle("reject", lost("It cannot be played.")));
   }
 
   /** What to do when nothing more is heard of it: of a file that it has already, or does not want, Gradio says nothing. */

@@ -91,7 +91,7 @@ export async function buildRequest(fields, frameRate) {
     throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded.", "Record or upload 10 to 30 seconds of one person speaking.");
   }
   if (!fields.clipText.trim()) {
-    throw missing("Your clip's words are missing.", "The voice is learned from sound and words together.", "Write down exactly what is said in your clip.");
+    throw missing("Your clip's words are missing.", "The model needs the clip and its words together.", "Write down exactly what is said in your clip.");
   }
   return { ...request, ref_audio: await clipUrl(fields.clip), ref_text: fields.clipText };
 }

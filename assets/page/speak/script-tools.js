@@ -21,9 +21,9 @@ export function lint(text, cutAfter) {
   if (length > MOST_CHARACTERS) note(`${length - MOST_CHARACTERS} characters too many: at most ${MOST_CHARACTERS} fit.`, true);
   if (/\[[^\]]*$/.test(text)) note("A tag is not closed: add ].", true);
   if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note("There are tags but no words to say.", true);
-  if (cutAfter > 0 && seconds > cutAfter) note(`Likely longer than ${cutAfter} s and then cut; see Sampling.`, true);
+  if (cutAfter > 0 && seconds > cutAfter) note(`Probably longer than ${cutAfter} s, so it will be cut off; see Sampling.`, true);
   const own = [...new Set(tags.filter((tag) => !KNOWN.has(tag.toLowerCase()) && !PAUSE.test(tag)))];
-  if (own.length) note(`${own.map((tag) => `[${tag}]`).join(", ")}: not on Fish's list, so listen whether it works.`);
+  if (own.length) note(`${own.map((tag) => `[${tag}]`).join(", ")}: not a known tag; listen to check that it works.`);
   return { facts, notes };
 }
 

@@ -71,7 +71,7 @@ export class Speaking {
       await this.#clipOf(fields, control.signal);
       const wanted = await plan();
       if (this.health.isStarting) {
-        this.nowPlaying.say("waiting", "The engine is warming up; your script is spoken as soon as it is ready.");
+        this.nowPlaying.say("waiting", "The engine is warming up; your script will be spoken as soon as it is ready.");
         await this.health.started(control.signal);
         pressedAt = performance.now();
       }
@@ -105,7 +105,7 @@ export class Speaking {
   /** A clip of one's own that is on its way is waited for. */
   async #clipOf(fields, signal) {
     if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
-    this.nowPlaying.say("waiting", "Your clip is on its way; your script is spoken as soon as it is here.");
+    this.nowPlaying.say("waiting", "Your clip is being uploaded; your script will be spoken as soon as it has arrived.");
     fields.clip = await this.ownClip.arrived(signal);
   }
 
@@ -135,6 +135,6 @@ export class Speaking {
   /** While the take that shall be heard waits for a free place, say how many wait. */
   #showLine(load) {
     if (!this.#making || this.nowPlaying.current?.id !== null || !load?.waiting) return;
-    this.nowPlaying.say("waiting", `Every place is taken; in line: ${load.waiting}. Your take begins by itself.`);
+    this.nowPlaying.say("waiting", `All slots are busy; ${load.waiting} in the queue. Your take will start by itself.`);
   }
 }

@@ -34,5 +34,5 @@ export async function generateTake(take, signal, { begun, heard, kept }) {
 }
 
 function nothing() {
-  return new Refusal({ what: "There is nothing to hear.", why: "The answer came without any sound.", advice: "Change the script and press Speak again." });
+  return new Refusal({ what: "There is nothing to hear.", why: "The answer contained no sound.", advice: "Change the script and press Speak again." });
 }

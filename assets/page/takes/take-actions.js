@@ -68,6 +68,6 @@ export class TakeActions {
 
   async #showCode(take) {
     await take.whole();
-    this.code.open(`${take.name} as a program`, take.repeat);
+    this.code.open(`${take.name} as code`, take.repeat);
   }
 }

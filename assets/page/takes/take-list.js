@@ -171,24 +171,24 @@ export class TakeList extends EventTarget {
     const star = element("button", { type: "button", className: "take-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(take.isStarred));
     star.onclick = () => this.#star(take, star);
-    const chooses = does("Compare", "Choose two takes and switch between them at the same place", () => this.comparison.toggle(take));
+    const chooses = does("Compare", "Choose two takes and switch between them at the same position", () => this.comparison.toggle(take));
     chooses.className = "take-compare";
     chooses.setAttribute("aria-pressed", "false");
     const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: "Save" });
     save.setAttribute("aria-label", `Save take ${take.number} as WAV`);
     const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
-    const code = does("Code", "Show this take as a program", () => this.#tell("code", take));
-    const again = does("Speak again", "Its sound is not there any more: make it anew, with the same seed", () => this.#tell("again", take));
+    const code = does("Code", "Show this take as code", () => this.#tell("code", take));
+    const again = does("Speak again", "Its sound is no longer here: speak it again, with the same seed", () => this.#tell("again", take));
     const isWhole = ["stop", "length"].includes(take.ending);
     return element("div", { className: "take-actions" }, [
       ...(take.hasSound || !take.isRepeatable ? [] : [again]),
       does("Reuse", "Put this take's script and settings back on the page", () => this.#tell("reuse", take)),
-      does("Keep seed", "Use this take's seed for the next ones too", () => this.#tell("keepSeed", take)),
+      does("Keep seed", "Use this take's seed for the following takes too", () => this.#tell("keepSeed", take)),
       ...(take.hasSound ? [chooses] : []),
       ...(take.record && !take.isRepeatable ? [] : [code]),
       ...(take.hasSound ? [save] : []),
-      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save as a file of this format", () => this.#tell("convert", take))] : []),
-      labelled(star, `Star take ${take.number}: keep it however many follow`),
+      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save in this format", () => this.#tell("convert", take))] : []),
+      labelled(star, `Star take ${take.number}: starred takes are never removed`),
       labelled(bin, `Delete take ${take.number}`),
     ]);
   }

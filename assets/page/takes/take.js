@@ -9,7 +9,7 @@ const USUAL_PART = 300; // chunk_length when nothing is said
 
 const ENDINGS = {
   stop: "Finished by itself",
-  length: "Cut before its end. For the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
+  length: "Cut off before its end. To hear the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
   stopped: "Stopped by you",
   failed: "Failed",
   broken: "Broken off: the connection was lost",

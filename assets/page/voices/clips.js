@@ -91,7 +91,7 @@ export class Samples extends EventTarget {
         const wanted = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
         box.checked = isUsed; // until it is so
         await chooseSamples(this.#voice.id, wanted, this.#voice.etag);
-        this.#changed(isUsed ? "The clip is left out from now on." : "The clip is used again.");
+        this.#changed(isUsed ? "The clip is no longer used." : "The clip is used again.");
       });
     return element("label", { className: "tick" }, [box, "Used"]);
   }
@@ -101,7 +101,7 @@ export class Samples extends EventTarget {
     words.setAttribute("aria-label", "What is said in the clip");
     const save = element("button", { type: "button", className: "plain", textContent: "Save the words", hidden: true });
     words.oninput = () => (save.hidden = words.value.trim() === sample.text);
-    save.onclick = () => this.run(() => this.#change(sample, { text: words.value }, "The words are corrected."));
+    save.onclick = () => this.run(() => this.#change(sample, { text: words.value }, "Words saved."));
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
     const check = element("button", { type: "button", className: "plain", textContent: "Check" });
@@ -113,18 +113,18 @@ export class Samples extends EventTarget {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const told = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, told, (cut) => this.run(() => this.#change(sample, { cut }, "The clip is mended.")));
+    showAdvice(advice, told, (cut) => this.run(() => this.#change(sample, { cut }, "Clip fixed.")));
   }
 
   async #change(sample, changes, said) {
     await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
-    this.#changed(`${said} It is a new revision; the old one stays.`);
+    this.#changed(`${said} This made a new revision; the old one is kept.`);
   }
 
   async #goBack() {
     const { revision } = this.#chosen;
     await goBack(this.#voice.id, revision, this.#voice.etag);
-    this.#changed(`It speaks as in revision ${revision} again.`);
+    this.#changed(`Restored revision ${revision}.`);
   }
 
   #changed(said) {

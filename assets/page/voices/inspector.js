@@ -70,7 +70,7 @@ export class Inspector extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (problem.status === 404 && this.#voice) return this.close(); // deleted elsewhere
-      this.#say(problem.status === 412 ? "Somebody changed this voice meanwhile. Here it is as it is now; change it again." : problem.why);
+      this.#say(problem.status === 412 ? "Somebody else changed this voice in the meantime. This is its present state; make your change again." : problem.why);
       if (problem.status === 412) await this.#load(this.#voice.id);
     }
   }
@@ -114,7 +114,7 @@ export class Inspector extends EventTarget {
   async #introduce(button) {
     if (button.dataset.playing) return this.player.stop();
     const { slug, language } = this.#voice;
-    this.#say("It is about to speak …");
+    this.#say("Loading …");
     const file = await introduce(slug, language, null);
     this.#say("");
     URL.revokeObjectURL(this.#introduction);
@@ -139,13 +139,13 @@ export class Inspector extends EventTarget {
     }
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
     await changeVoice(this.#voice.id, changes, this.#voice.etag);
-    await this.#saved(`${told.name.trim()} is saved.`);
+    await this.#saved(`Saved “${told.name.trim()}”.`);
   }
 
   async #duplicate() {
     const { id, name } = this.#voice;
     const copy = await this.#copyOf(id, name);
-    this.#tell("changed", { said: `${copy.name} is a voice of its own.` });
+    this.#tell("changed", { said: `Saved as “${copy.name}”.` });
     await this.#load(copy.id);
   }
 

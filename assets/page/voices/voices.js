@@ -60,7 +60,7 @@ export class Voices extends EventTarget {
       this.#cards.get(detail.id)?.querySelector(".card-open").focus();
     });
     inspector.addEventListener("deleted", ({ detail }) => {
-      this.#say(`${detail.voice.name} is deleted.`, detail.voice);
+      this.#say(`Deleted “${detail.voice.name}”.`, detail.voice);
       this.part("undo").focus();
       this.#do(() => this.#changed());
     });
@@ -108,7 +108,7 @@ export class Voices extends EventTarget {
     const isNarrowed = this.part("search").value.trim() || this.#tags.size || this.#view === "favourites";
     this.part("empty").hidden = found.data.length > 0;
     this.part("empty").textContent = isNarrowed
-      ? "No voice is like that. Search for less, or choose All."
+      ? "No voices match. Clear the filters."
       : "No voices yet. Record or upload a clip under New voice, or import a .fishvoice file.";
   }
 
@@ -160,7 +160,7 @@ export class Voices extends EventTarget {
   async #undo() {
     const voice = this.#deleted;
     await restoreVoice(voice.id);
-    await this.#changed(`${voice.name} is back.`);
+    await this.#changed(`Restored “${voice.name}”.`);
   }
 
   async #import(input) {
