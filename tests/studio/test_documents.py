@@ -140,10 +140,10 @@ def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("txt", b"fine\nfine\n\xff", "line 3: this is no text in UTF-8"),
-        ("txt", b"a\n\x00", "line 2: there is a NUL"),
+        ("txt", b"fine\nfine\n\xff", "line 3: this is not UTF-8 text"),
+        ("txt", b"a\n\x00", "line 2: this contains a NUL"),
         ("txt", b" \n ", "no text to speak"),
-        ("srt", b"1\n00:00:01,000 --> 00:00:02,000\nHi\n\n2\n00:00:0x\n", "line 6: here must be the times"),
+        ("srt", b"1\n00:00:01,000 --> 00:00:02,000\nHi\n\n2\n00:00:0x\n", "line 6: expected the times"),
         ("srt", b"00:00:03,000 --> 00:00:02,000\nHi", "line 1: this subtitle ends before"),
         (
             "srt",
@@ -154,7 +154,7 @@ def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
         ("csv", b"text,pause\nHi,1\nHi,soon", "line 3: the pause 'soon'"),
         ("csv", b"text,pause\nHi,99", "line 2: a pause must be"),
         ("csv", b'text\n"Hi', "line 2"),
-        ("pdf", b"x", "no kind 'pdf'"),
+        ("pdf", b"x", "'pdf' is not a kind"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(kind: str, text: bytes, why: str) -> None:
