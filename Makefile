@@ -3,6 +3,7 @@
 # On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 VENV ?= .venv
 PY := $(VENV)/bin/python
+NODE := $(VENV)/bin/node
 export PYTHON VENV
 
 .PHONY: all run test lint types docs bench bench-gpu soak clean
@@ -13,13 +14,17 @@ run:
 	@$(PY) app.py
 
 lint:
-	@scripts/prepare test
+	@scripts/prepare checks
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(NODE) node_modules/eslint/bin/eslint.js assets/page tests/page eslint.config.js
 
+# Those of the page's scripts that have nothing to do with a document are checked more strictly.
 types:
-	@scripts/prepare test
+	@scripts/prepare checks
 	$(PY) -m mypy
+	$(NODE) node_modules/typescript/bin/tsc
+	$(NODE) node_modules/typescript/bin/tsc --project tsconfig.strict.json
 
 # The documentation as a website in site/; a dead link fails it, and the tests. The variable silences an advertisement.
 docs:
@@ -46,5 +51,5 @@ soak:
 	@$(PY) -m benchmarks.soak
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) node_modules site .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -33,7 +33,7 @@ class Machine:
         (self.root / "scripts").mkdir(parents=True)
         self._bin.mkdir()
         shutil.copy(ROOT / "scripts" / "prepare", self.root / "scripts")
-        for file in ROOT.glob("requirements*.txt"):
+        for file in [*ROOT.glob("requirements*.txt"), ROOT / "package-lock.json"]:
             shutil.copy(file, self.root)
         for tool in ("sh", "cat", "cp", "cksum", "dirname", "mkdir", "rm", "touch", "tr"):
             (self._bin / tool).symlink_to(str(shutil.which(tool)))
@@ -43,11 +43,17 @@ class Machine:
         (self._bin / name).write_text(stand_in)
         (self._bin / name).chmod(0o755)
 
-    def prepare(self, **variables: str) -> subprocess.CompletedProcess[str]:
+    def prepare(self, purpose: str = "run", **variables: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
         environment = kept | {"PATH": str(self._bin)} | variables
-        command = [str(self.root / "scripts" / "prepare"), "run"]
+        command = [str(self.root / "scripts" / "prepare"), purpose]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    def add_npm(self, does: str) -> None:
+        """One that the tests' packages have brought, and that does this."""
+        npm = self.root / ".venv" / "bin" / "npm"
+        npm.write_text(f"#!/bin/sh\n{does}\n")
+        npm.chmod(0o755)
 
     def made_with(self, venv: str = ".venv") -> str:
         return (self.root / venv / "pyvenv.cfg").read_text().strip()
@@ -100,3 +106,26 @@ def test_a_folder_that_is_no_environment_is_never_deleted(machine: Machine) -> N
     done = machine.prepare(VENV="scripts")
     assert done.returncode == 1 and "scripts is there and is no virtual environment" in done.stderr
     assert (machine.root / "scripts" / "mine.txt").exists()
+
+
+def test_what_checks_the_page_is_installed_once_for_each_list_of_it(machine: Machine) -> None:
+    machine.add_python("python3", "3.11.4")
+    assert machine.prepare("test").returncode == 0
+    machine.add_npm('rm -rf node_modules; mkdir node_modules; echo "npm: $1"')
+    for expected in (True, False):
+        done = machine.prepare("checks")
+        assert done.returncode == 0 and ("npm: ci" in done.stdout) is expected
+    (machine.root / "package-lock.json").write_text("{}")
+    assert "npm: ci" in machine.prepare("checks").stdout
+    assert len(list((machine.root / "node_modules").glob(".installed-*"))) == 1
+
+
+def test_where_npm_reaches_no_registry_it_is_said_and_the_next_time_tried_again(machine: Machine) -> None:
+    machine.add_python("python3", "3.11.4")
+    machine.prepare("test")
+    machine.add_npm('echo "npm error ENOTFOUND" >&2; mkdir -p node_modules; exit 1')
+    refused = machine.prepare("checks")
+    assert refused.returncode == 1 and "npm error ENOTFOUND" in refused.stderr
+    assert "registry.npmjs.org" in refused.stderr and "Run the same command again" in refused.stderr
+    machine.add_npm('echo "npm: $1"')
+    assert "npm: ci" in machine.prepare("checks").stdout
