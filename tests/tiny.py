@@ -310,7 +310,7 @@ def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:
     if role == "original0":  # the gain of a weight-normed convolution
         return 0.4 + 0.3 * uniform if like.numel() > 1 else torch.full_like(like, 0.8)  # one: before tanh
     if role == "weight_g":  # quantiser projections: each stage smaller than the one before
-        stage = int(name.split(".quantizers.")[1].split(".")[0]) + (".quantizer.quantizers" in name)
+        stage = int(name.split(".quantizers.")[1].split(".", maxsplit=1)[0]) + (".quantizer.quantizers" in name)
         return (0.7 + 0.2 * uniform) * (0.8**stage if "out_proj" in name else 1.0)
     if role == "bias":
         return 0.1 * noise

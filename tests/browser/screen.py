@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.studio.server import Served
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 """How long a step may take before it counts as failed; nothing is asserted of speed here."""
 expect.set_options(timeout=PATIENCE_MS)
 
