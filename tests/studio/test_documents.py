@@ -120,6 +120,21 @@ def test_a_bad_epub_is_refused_with_its_reason(book: bytes, why: str) -> None:
         read_document(book, "epub")
 
 
+@pytest.mark.parametrize(
+    ("markup", "texts"),
+    [
+        ("<p>One &amp; two", ["Hi", "One & two"]),
+        ("One &amp", ["Hi", "One &"]),
+        ("One <a href='", ["Hi", "One"]),
+        ("One <!-- two", ["Hi", "One"]),
+        ("<![x[One<p>Two</p>", ["Hi", "Two"]),
+    ],
+)
+def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str]) -> None:
+    document = read_document(epub({"a.xhtml": f"<p>Hi</p>{markup}"}), "epub")
+    assert [passage.text for passage in document.passages] == texts
+
+
 def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
     text = "\ufeff1\r\n00:00:01,500 --> 00:00:03,000\r\n<i>Hello</i>\r\n{\\an8}there\r\n\r\n"
     text += "2\n01:00:00.25 --> 01:00:01,000\nBye\n"

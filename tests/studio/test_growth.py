@@ -99,6 +99,7 @@ DOCUMENTS: dict[str, Callable[[str], bytes]] = {
     "csv": lambda text: b"text\n" + text.encode(),
     "srt": lambda text: b"1\n00:00:01,000 --> 00:00:02,000\n" + text.encode(),
     "epub": lambda text: epub({"a.xhtml": page(text)}),
+    "epub, cut off": lambda text: epub({"a.xhtml": f"<p>Hi</p>{text}"}),
 }
 HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lines", "opened tags", "names")} | {
     "quotes": "> ",
@@ -119,7 +120,7 @@ HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lin
 @pytest.mark.parametrize("format_name", DOCUMENTS)
 def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
     def read(text: str) -> object:
-        document = read_document(DOCUMENTS[format_name](text), format_name)
+        document = read_document(DOCUMENTS[format_name](text), format_name.partition(",")[0])
         return into_parts(document, lambda name: None)
 
     check(read, pieces(HARD[kind]), 2048)

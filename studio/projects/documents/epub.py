@@ -66,8 +66,8 @@ def _read(archive: zipfile.ZipFile) -> Document:
         page = _bytes(archive, path)
         unpacked += len(page)
         reader = _Reader()
-        reader.feed(page.decode("utf-8", "replace"))
-        reader.close()
+        # The line's end completes a text; close() would seek the end of each unfinished tag in all that follows it.
+        reader.feed(page.decode("utf-8", "replace") + "\n")
         found = reader.passages()
         characters += sum(len(passage.text) for passage in found)
         if unpacked > MAX_UNPACKED or characters > MAX_TEXT:
@@ -141,6 +141,12 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._silent and not self._noteref:
             self._text.append(data)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
+            return self.parse_bogus_comment(i)
 
     def _flush(self) -> None:
         text = " ".join("".join(self._text).split())
