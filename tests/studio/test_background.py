@@ -224,7 +224,6 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
         row = dataclasses.asdict(kept) | {"parameters": "{}", "timings": "{}", "starred": 0, "deleted": 1.0}
         db.table("takes").insert(row | {"audio": audio})
     deadline = time.monotonic() + 10
-    while library.files.path(audio).exists():
+    while left or library.files.path(audio).exists():  # a purge that had begun before may have cleared it already
         assert time.monotonic() < deadline
-    assert not left
     until_well(served, "clearing", 1)
