@@ -1,13 +1,21 @@
-"""Text from anybody: what no string of a request may hold, said once for every place where requests are parsed."""
+"""Text from anybody: what no string of a request may hold, and its Unicode normal forms whatever it holds."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import groupby
+from typing import Literal
 
 from studio.errors import InvalidRequest
 
+MOST_COMPOSED = 4
+"""Characters that NFC makes one of, at the most."""
+
 _HALF = re.compile("[\ud800-\udfff]")
 """JSON can write half of a surrogate pair, "\\ud800"; UTF-8 cannot, so that it can neither be kept nor sent."""
+_MARKS = re.compile(r"(?:[^\w\s]|[\uff9e\uff9f]){31,}")
+"""Where a long run of combining marks can be: none is a letter but the voiced marks of half-width kana."""
 
 
 def check_strings(value: object, param: str | None = None) -> None:
@@ -39,3 +47,17 @@ def check_strings(value: object, param: str | None = None) -> None:
 def mended(text: str) -> str:
     """Text that was kept before it was checked: half of a surrogate pair becomes a question mark."""
     return text if text.isascii() else _HALF.sub("?", text)
+
+
+def normalised(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+    """What unicodedata.normalize gives, in linear time.
+
+    That puts marks in order by insertion, with the interpreter's lock held: a second for some thousands in one run.
+    """
+    return unicodedata.normalize(form, _MARKS.sub(lambda run: _in_order(form, run[0]), text))
+
+
+def _in_order(form: str, run: str) -> str:
+    apart = "".join(unicodedata.normalize("NFKD" if "K" in form else "NFD", sign) for sign in run)
+    pieces = groupby(apart, key=lambda sign: bool(unicodedata.combining(sign)))
+    return "".join("".join(sorted(signs, key=unicodedata.combining) if marks else signs) for marks, signs in pieces)

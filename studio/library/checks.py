@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from studio.errors import InvalidRequest
 from studio.library.records import NewSample, Sample, Scalar
+from studio.strings import MOST_COMPOSED, normalised
 
 MAX_DESCRIPTION = 2000
 MAX_TEXT = 2000
@@ -32,7 +33,9 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 
 def clean_text(field: str, text: str, limit: int) -> str:
     """Trimmed text without control characters (line ends and tabs are fine). Raises InvalidRequest."""
-    text = unicodedata.normalize("NFC", text).strip()
+    text = text.strip()
+    if len(text) <= MOST_COMPOSED * limit:  # what is longer is too long in any form
+        text = normalised("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t\r" for sign in text):

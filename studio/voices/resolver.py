@@ -15,6 +15,7 @@ from engine import Engine, InvalidReference, Reference
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM, Scalar
+from studio.library.voices.names import MAX_REFERENCE
 from studio.voices.intake import sound_of
 
 OPENAI_VOICES = (
@@ -117,7 +118,7 @@ class VoiceResolver:
         except NotFound as error:
             alias = wanted.casefold()
             if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
-                raise UnknownVoice(f"{error}; {self._instead(alias)}", "voice") from None
+                raise UnknownVoice(f"{error}; {self._instead(alias[:MAX_REFERENCE])}", "voice") from None
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 

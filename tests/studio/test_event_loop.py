@@ -104,6 +104,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     words = "a b. " * (MAX_INPUT // 5)
     book = "It swam, and it sang.\n\n" * 10_000
     same = "a " * (MAX_TEXT // 2)
+    marks = "\u0301\u0323" * (MAX_BODY // 12 - 100)  # each of them six bytes
     junk = {"x": "a" * (MAX_BODY - 100)}
     values = [{str(number): 1} for number in range(66_000)]
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
@@ -119,6 +120,8 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "speech, a clip": ("POST", "/v1/audio/speech", as_json(spoken)),
         "speech, a model's name": ("POST", "/v1/audio/speech", as_json({"input": "a", "model": "anna"})),
         "speech, 16 MiB": ("POST", "/v1/audio/speech", as_json(junk)),
+        "speech, a long voice": ("POST", "/v1/audio/speech", as_json({"input": "a", "voice": marks})),
+        "speech, a long cast": ("POST", "/v1/audio/speech", as_json({"input": "a: b", "cast": {"a": marks}})),
         "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),
         "batch": ("POST", "/v1/audio/speech/batch", as_json({"items": [{"input": words, "voice": "nobody"}] * 32})),
         "voice": ("POST", "/v1/audio/voices", {"data": form, "files": sound}),
@@ -126,10 +129,13 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "advise": ("POST", "/v1/voices/advise", {"data": form, "files": sound}),
         "consent": ("POST", "/v1/audio/voice_consents", {"data": {"name": "a", "language": "en"}, "files": sound}),
         "voice, 16 MiB": ("PATCH", "/v1/voices/anna", as_json(junk)),
+        "voice, a long name": ("PATCH", "/v1/voices/anna", as_json({"name": marks})),
+        "voice, a long text": ("PATCH", "/v1/voices/anna", as_json({"description": marks})),
         "pack": ("POST", "/v1/voices/import", {"files": {"file": ("a.fishvoice", b"PK\r\n--" * 6_000_000)}}),
         "project, items": ("POST", "/v1/projects", as_json({"items": [{"input": "It swam."}] * 20_000})),
         "project, a book": ("POST", "/v1/projects", as_json({"input": book})),
         "project, a file": ("POST", "/v1/projects", {"files": {"file": ("a.md", book.encode())}}),
+        "project, a long voice": ("POST", "/v1/projects", as_json({"input": "a", "voice": marks})),
         "takes, by 1000 ids": ("GET", "/v1/takes?ids=" + ",".join(f"req_{n}" for n in range(1000)), {}),
         "takes, restored": ("POST", "/v1/takes/restore", as_json({"ids": [f"req_{n}" for n in range(1000)]})),
         "voices": ("GET", "/v1/audio/voices", {}),

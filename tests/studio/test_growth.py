@@ -12,9 +12,12 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.library import Library, StoredTake, TakeFilter
+from studio.library.checks import MAX_DESCRIPTION, clean_text
+from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
 from studio.speech.text import read_script, split_text, take_sentences
+from studio.strings import normalised
 from tests.studio.documents import epub, page
 
 Work = Callable[[str], object]
@@ -35,6 +38,7 @@ PIECES = {
     "letters": "a",
     "letters of three bytes": "好",
     "marks without a letter": "\u0301",
+    "marks out of order": "\u0301\u0323",
     "stops": ".",
     "stops and spaces": ". ",
     "exclamations": "!)",
@@ -91,6 +95,27 @@ TEXTS: dict[str, Work] = {
 @pytest.mark.parametrize("reader", TEXTS)
 def test_text_is_cut_in_linear_time(reader: str, kind: str) -> None:
     check(TEXTS[reader], pieces(PIECES[kind]), 4096)
+
+
+NAMES: dict[str, Work] = {
+    "folded": fold,
+    "composed": lambda text: normalised("NFC", text),
+    "of a voice": clean_name,
+    "in requests": clean_slug,
+    "a description": lambda text: clean_text("description", text, MAX_DESCRIPTION),
+}
+
+
+@pytest.mark.parametrize("kind", ["letters", "marks without a letter", "marks out of order", "blanks", "stops"])
+@pytest.mark.parametrize("reader", NAMES)
+def test_names_are_looked_at_in_linear_time(reader: str, kind: str) -> None:
+    check(NAMES[reader], pieces(PIECES[kind]), 4096)
+
+
+def test_a_voice_is_looked_for_in_linear_time(tmp_path: Path) -> None:
+    voices = Library(tmp_path).voices
+    check(voices.exists, pieces(PIECES["marks out of order"]), 4096)
+    check(voices.page, pieces(PIECES["marks out of order"]), 4096)
 
 
 DOCUMENTS: dict[str, Callable[[str], bytes]] = {

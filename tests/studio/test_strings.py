@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
@@ -15,6 +17,7 @@ from websockets.sync.client import connect
 
 from engine import EngineConfig
 from studio.settings import Settings
+from studio.strings import normalised
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -220,3 +223,15 @@ def test_a_search_with_a_nul_is_refused_wherever_it_is_asked(served: Served) -> 
         for method, path in (("GET", "/v1/takes"), ("GET", "/v1/takes/export"), ("DELETE", "/v1/takes")):
             answer = client.request(method, f"{path}?q=a%00b&confirm=true")
             assert (answer.status_code, answer.json()["error"]["param"]) == (400, "q")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
+def test_normal_forms_are_those_of_unicode_whatever_marks_follow_each_other(
+    form: Literal["NFC", "NFKC", "NFKD"],
+) -> None:
+    marks = "\u0301\u0323\u0334\u0344\u0f73\u3099\uff9e\U0001d165"
+    chance = random.Random(7)
+    for length in (1, 30, 31, 32, 200):
+        for signs in (marks, marks + "aé=.\u1f82ᄀ\u1161\u11a8 か"):
+            text = "".join(chance.choices(signs, k=length))
+            assert normalised(form, text) == unicodedata.normalize(form, text)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
+from studio.api.schemas.voices import VoiceName
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_PAUSE, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.repository import PartChanges
@@ -25,7 +26,7 @@ class SettingsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: str | None = None
-    voice: str | None = Field(None, description="For parts without one of their own.")
+    voice: VoiceName | None = Field(None, description="For parts without one of their own.")
     temperature: Temperature | None = None
     top_p: TopP | None = None
     top_k: TopK | None = None
@@ -47,7 +48,7 @@ class ItemBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     input: str
-    voice: str | None = None
+    voice: VoiceName | None = None
     pause: Pause | None = None
     chapter: str = Field("", max_length=200)
 
@@ -60,7 +61,7 @@ class ProjectBody(SettingsBody):
     kind: Literal["txt", "md", "epub", "srt", "csv"] | None = Field(
         None, description="Of the document; absent: by the file's name, and txt for input."
     )
-    cast: dict[str, str] | None = Field(None, description="Names that begin lines, and their voices.")
+    cast: dict[str, VoiceName] | None = Field(None, description="Names that begin lines, and their voices.")
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
         PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
     )
@@ -81,7 +82,7 @@ class PartBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str | None = None
-    voice: str | None = Field(None, description="Blank: the project's.")
+    voice: VoiceName | None = Field(None, description="Blank: the project's.")
     pause: Annotated[Number, Field(ge=-1, le=MAX_PAUSE)] | None = Field(
         None, description="Seconds of silence after it; -1: the project's."
     )

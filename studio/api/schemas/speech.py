@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
+from studio.api.schemas.voices import VoiceName
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
 from studio.speech.request import DEFAULT_SAMPLING, MAX_FRAMES, MAX_INPUT, MAX_PART, MIN_PART, SpeechRequest
 from studio.speech.text import PART_BYTES
@@ -21,7 +22,7 @@ MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-1
 class VoiceRef(BaseModel):
     """OpenAI's form of a custom voice."""
 
-    id: str = Field(max_length=256)
+    id: VoiceName
 
 
 class SpeechOptions(BaseModel):
@@ -32,7 +33,7 @@ class SpeechOptions(BaseModel):
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
     )
-    voice: str | VoiceRef | None = Field(
+    voice: VoiceName | VoiceRef | None = Field(
         None,
         description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
     )
@@ -110,7 +111,7 @@ class SpeechOptions(BaseModel):
 class SpeechBody(SpeechOptions):
     """One text and how to speak it."""
 
-    cast: dict[str, str] | None = Field(
+    cast: dict[str, VoiceName] | None = Field(
         None,
         description="Makes the input a dialogue: a line that begins with a name and a colon is spoken in the voice "
         "that the cast gives the name, or in the voice of that name; {} is a cast too. What stands before the first "

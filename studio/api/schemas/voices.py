@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Whole
 from studio.library import Cut, VoiceChanges
+from studio.library.voices.names import MAX_REFERENCE
 from studio.voices.editing import SampleChanges
+
+VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
+"""What a voice is asked for by: an id, slug, name or alias, with @REVISION if wanted."""
 
 
 class ConsentChanges(BaseModel):

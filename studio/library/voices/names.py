@@ -6,9 +6,12 @@ import re
 import unicodedata
 
 from studio.errors import InvalidRequest
+from studio.strings import MOST_COMPOSED, normalised
 
 MAX_NAME = 100
 MAX_SLUG = 48
+MAX_REFERENCE = 256
+"""Characters by which a voice may be asked for: a name, decomposed if it is, and a revision."""
 RESERVED = frozenset({"default", "random", "clip"})
 """Names that mean something else in a speech request."""
 
@@ -18,7 +21,9 @@ _JOINERS = "\u200c\u200d"
 
 def clean_name(name: str) -> str:
     """The name as it is shown: NFC, trimmed, runs of blanks made one. Raises InvalidRequest."""
-    tidy = re.sub(r"\s+", " ", unicodedata.normalize("NFC", name)).strip()
+    if len(name) > MOST_COMPOSED * MAX_NAME:
+        raise InvalidRequest(f"the name has {len(name)} characters; at most {MAX_NAME} are allowed", "name")
+    tidy = re.sub(r"\s+", " ", normalised("NFC", name)).strip()
     if not tidy:
         raise InvalidRequest("a voice needs a name; this one is blank", "name")
     if len(tidy) > MAX_NAME:
@@ -36,21 +41,21 @@ def clean_name(name: str) -> str:
 
 def fold(name: str) -> str:
     """Names that fold to the same are the same: compatibility forms, case and invisible joiners do not count."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = normalised("NFKC", name).casefold()
     folded = "".join(sign for sign in folded if sign not in _JOINERS)
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    return " ".join(normalised("NFKC", folded).split())
 
 
 def slug_of(name: str) -> str:
     """ASCII letters, digits and hyphens, for URLs, headers and lists; "voice" for a name that has none."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    plain = normalised("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG].rstrip("-")
     return slug if slug and slug not in RESERVED else "voice"
 
 
 def clean_slug(slug: str) -> str:
     """A slug that a person chose. Raises InvalidRequest."""
-    if not slug or slug_of(slug) != slug:
+    if not 0 < len(slug) <= MAX_SLUG or slug_of(slug) != slug:
         raise InvalidRequest(
             f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}; "
             f"{', '.join(sorted(RESERVED))} are reserved",

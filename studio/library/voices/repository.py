@@ -25,7 +25,7 @@ from studio.library.database import Store
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.voices.consents import write_consent
 from studio.library.voices.listing import Filter, Order, rows_of, tags_of
-from studio.library.voices.names import clean_name, clean_slug, fold, slug_of, split_revision
+from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
 from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
 
 MAX_PAGE = 1000
@@ -302,6 +302,8 @@ class Voices:
 
 def _find(db: Database, reference: str) -> Row | None:
     """By id, then slug, then name: a name can look like another voice's slug, but never like an id."""
+    if len(reference) > MAX_REFERENCE:
+        return None
     trimmed = reference.strip()
     for column, value in (("id", trimmed), ("slug", trimmed.lower()), ("folded", fold(trimmed))):
         for row in db.table("voices").rows_where(f"deleted is null and {column} = ?", [value], limit=1):
