@@ -106,6 +106,32 @@ def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(st
         assert client.put("/v1/models/some/model").headers["allow"] == "GET"
 
 
+def test_what_stands_beside_a_body_is_refused_by_name_too(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        words, project = list(map(str, range(1100))), client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
+        assert_envelope(client.get("/v1/voices", params={"q": " ".join(words)}), 400, "q")
+        assert client.get("/v1/voices", params={"q": "anna " * 1100}).json()["data"][0]["slug"] == "anna"
+        assert_envelope(client.get("/v1/voices", params={"tag": words}), 400, "tag")
+        assert client.get("/v1/voices", params={"tag": ["a"] * 1100}).json()["data"] == []
+        assert_envelope(client.get(f"/v1/projects/{project}/parts", params={"offset": 2**63}), 400, "offset")
+        voice = client.get("/v1/voices/anna").json()["id"]
+        tag = {"If-Match": f'"{voice}.{"9" * 5000}.1"'}
+        assert_envelope(client.patch("/v1/voices/anna", json={}, headers=tag), 400, "If-Match")
+        assert_envelope(client.delete("/v1/voices/anna", headers=tag), 400, "If-Match")
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-16", "none"])
+def test_a_form_in_another_charset_is_refused_before_it_is_decoded(steered: Steer, charset: str) -> None:
+    """Some decode in the square of the length, and fields are decoded in the event loop."""
+    served, _ = steered()
+    body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + b"a" * 60_000 + b"\r\n--x--\r\n"
+    with served.client() as client:
+        for given, status in ((charset, 415), ("utf-8", 400)):
+            form = {"Content-Type": f"multipart/form-data; boundary=x; charset={given}"}
+            assert_envelope(client.post("/v1/audio/voices", content=body, headers=form), status)
+
+
 def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None:
     served, _ = steered()
 

@@ -28,6 +28,7 @@ NASTY = {
     "NUL": "a\0b",
     "10 kB": "x" * 10_000,
     "right to left": "\u202eabc\u2067\u200f",
+    "2000 words": " ".join(map(str, range(2000))),
 }
 CLIP = wav(tone(1.1))
 LISTS = ("/v1/projects", "/v1/voices", "/v1/audio/voices", "/v1/audio/voice_consents", "/v1/takes", "/v1/queue")
@@ -164,6 +165,27 @@ def test_no_string_of_any_route_breaks_the_server_or_a_list(
         for each in LISTS:
             assert client.get(each).status_code == 200, each
     assert sent > 150
+
+
+def test_nor_does_a_huge_number_or_a_long_list_of_a_query(
+    served: Served, document: Json, known: dict[str, str]
+) -> None:
+    names = set[str]()
+    with served.client() as client:
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                url = path
+                for name, value in known.items():
+                    url = url.replace(f"{{{name}}}", value)
+                for each in operation.get("parameters", ()):
+                    kinds = {kind.get("type") for kind in (each["schema"], *each["schema"].get("anyOf", ()))}
+                    if each["in"] != "query" or not kinds & {"integer", "number", "array"}:
+                        continue
+                    values = range(2000) if "array" in kinds else (2**63,)
+                    answer = client.request(method, url, params={each["name"]: list(values)})
+                    assert answer.is_client_error, f"{method} {path} {each['name']}: {answer.status_code} {answer.text}"
+                    names.add(each["name"])
+    assert names >= {"limit", "offset", "tag"}
 
 
 def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:

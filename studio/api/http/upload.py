@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from fastapi import Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -64,9 +65,10 @@ async def read_form(request: Request, limit: int, file: str) -> Form:
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "multipart/form-data":
-        raise ApiError(415, "Send the request as multipart/form-data.", code="unsupported_media_type")
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    charset = options.get(b"charset", b"utf-8").lower()
+    if kind != b"multipart/form-data" or charset not in (b"utf-8", b"utf8"):  # to decode others may take minutes
+        raise ApiError(415, "Send the request as multipart/form-data, in UTF-8.", code="unsupported_media_type")
     body = await read_body(request, limit, file)
     parser = MultiPartParser(
         request.headers, _pieces(body), max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD

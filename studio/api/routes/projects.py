@@ -24,6 +24,7 @@ from studio.api.schemas.projects import (
 from studio.errors import InvalidRequest, StudioError
 from studio.library.projects.records import Project, ProjectSettings
 from studio.projects.documents import MAX_FILE, Document, kind_of, read_document
+from studio.projects.documents.parts import MAX_PARTS
 from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
@@ -117,8 +118,10 @@ class ProjectRoutes:
 
     def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
         """Parts in order, with their takes."""
-        if not 1 <= limit <= MAX_PAGE or offset < 0:
-            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}, and offset 0 or more", "limit")
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
+        if not 0 <= offset <= MAX_PARTS:
+            raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
         parts = self._projects.parts(project_id, request.state.sees, offset, limit)
         total = sum(project.parts.values())

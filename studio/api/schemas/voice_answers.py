@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
@@ -66,7 +68,7 @@ def version_wanted(request: Request, voice_id: str) -> int | None:
     for tag in tags:
         head, _, rest = tag.strip('"').partition(".")
         version = rest.partition(".")[0]
-        if head == voice_id and version.isascii() and version.isdigit():
+        if head == voice_id and re.fullmatch("[0-9]{1,15}", version):
             return int(version)
     raise InvalidRequest("If-Match must be an ETag of this voice, as its GET gives it", "If-Match")
 

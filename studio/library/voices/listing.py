@@ -8,8 +8,13 @@ from typing import Any, Literal, get_args
 
 from sqlite_utils import Database
 
+from studio.errors import InvalidRequest
+from studio.library.checks import MAX_TAGS
 from studio.library.voices.names import fold
 from studio.library.voices.rows import Row
+
+MAX_WORDS = 32
+"""Of a query; SQLite refuses an expression of a thousand."""
 
 Order = Literal["name", "favourites", "recent"]
 ORDERS: tuple[str, ...] = get_args(Order)
@@ -35,12 +40,17 @@ class Filter:
 
 
 def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row | None) -> list[Row]:
-    """Rows of `voices` that are not deleted, those behind the row ``after`` in this order."""
+    """Rows of `voices` that are not deleted, those behind the row ``after`` in this order. Raises InvalidRequest."""
     where, values = ["deleted is null"], dict[str, Any]()
-    for number, word in enumerate(fold(wanted.query).split()):
+    words, tags = dict.fromkeys(fold(wanted.query).split()), dict.fromkeys(wanted.tags)
+    if len(words) > MAX_WORDS:
+        raise InvalidRequest(f"the query has {len(words)} words; at most {MAX_WORDS} are allowed", "q")
+    if len(tags) > MAX_TAGS:
+        raise InvalidRequest(f"the query has {len(tags)} tags; at most {MAX_TAGS} are allowed", "tag")
+    for number, word in enumerate(words):
         where.append(f"instr(haystack, :word{number})")
         values[f"word{number}"] = word
-    for number, tag in enumerate(wanted.tags):
+    for number, tag in enumerate(tags):
         where.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
         values[f"tag{number}"] = tag
     for column in ("favourite", "bundled"):

@@ -109,7 +109,8 @@ class Voices:
     ) -> list[Voice]:
         """Voices that have every word of the query and every tag.
 
-        ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone.
+        ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
+        query of too many words or tags.
         """
         wanted = Filter(query, tags, favourite, bundled)
         with self._store.reading() as db:
