@@ -247,10 +247,14 @@ def test_files_and_functions_stay_small() -> None:
             found.append(f"{name_of(path)} has {length} lines")
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                length = lines_of(node) - (lines_of(node.body[0]) if ast.get_docstring(node) else 0)
                 if length > MAX_FUNCTION_LINES:
-                    found.append(f"{name_of(path)}: {node.name} has {length} lines")
+                    found.append(f"{name_of(path)}: {node.name} has {length} lines besides its docstring")
     assert not found
+
+
+def lines_of(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def test_the_pages_files_stay_small_and_say_their_duty() -> None:
