@@ -34,7 +34,7 @@ class Conversation:
         history: list[Reference] | None = None,
         patient: bool = False,
     ) -> None:
-        """``references`` are those of each voice, by its label.
+        """``references`` are those of each voice, by `PlannedPart.who`.
 
         ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
         one waits when the line is full.
@@ -45,9 +45,9 @@ class Conversation:
         self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
         self._budget = plan.budget
         self._patient = patient
-        self._said: dict[str, list[Reference]] = {part.label: [] for part in plan.parts}
+        self._said: dict[str, list[Reference]] = {part.who: [] for part in plan.parts}
         if history is not None:
-            self._said[plan.parts[0].label] = history
+            self._said[plan.parts[0].who] = history
         self._is_dialogue = plan.is_dialogue
         self._samples = 0
         self._waited = self._worked = 0.0
@@ -77,13 +77,13 @@ class Conversation:
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]
         sampling = replace(part.sampling, seed=self._seed(number))
-        utterance = Utterance(part.text, self._references[part.label], sampling)
+        utterance = Utterance(part.text, self._references[part.who], sampling)
         return Performance(
             self._engine,
             part.script,
             utterance,
             self._budget,
-            self._said[part.label],
+            self._said[part.who],
             self._patient or number > 0,  # what was begun is not broken off because the line is full
         ).sounds()
 
@@ -129,7 +129,7 @@ class Conversation:
         if number + 1 == len(self._parts) or self._budget is not None or self._first_sound is None:
             return False
         this, following = self._parts[number], self._parts[number + 1]
-        if this.label == following.label:
+        if this.who == following.who:
             return False
         made = self._samples / self._engine.info.sample_rate
         lead = made - (time.perf_counter() - self._first_sound)

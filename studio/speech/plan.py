@@ -23,13 +23,18 @@ class PlannedPart:
     script: Script
     """The same text, cut into what is said in one breath."""
     label: str
-    """What its voice is called; parts of one label hear each other."""
+    """What its voice is called."""
     voice: Voice | None
     """None is the request's clip, or the random voice."""
     sampling: Sampling
     """With the seed of the whole plan: each part's own follows from it."""
     speaker: str | None = None
     """In a dialogue: as written, blank for what stands before the first name."""
+
+    @property
+    def who(self) -> str:
+        """Tells one voice from another, a revision from the next too; parts of the same one hear each other."""
+        return self.voice.address if self.voice else self.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,13 +257,13 @@ class SpeechService:
     async def _references_of(
         self, request: SpeechRequest, plan: Plan, engine: Engine
     ) -> dict[str, tuple[Reference, ...]]:
-        """By the label of each part's voice; looked up, and if need be fetched and encoded, once each."""
+        """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
         found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in found:
                 found[OWN_CLIP] = (await self._clip_of(request, engine),)
-            elif part.voice is not None and part.label not in found:
-                found[part.label] = await self.voices.references(engine, part.voice)
+            elif part.voice is not None and part.who not in found:
+                found[part.who] = await self.voices.references(engine, part.voice)
         return found
 
     async def _clip_of(self, request: SpeechRequest, engine: Engine) -> Reference:

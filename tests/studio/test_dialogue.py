@@ -77,6 +77,16 @@ def test_every_turn_has_its_voice_its_seed_and_its_place_in_the_file(steered: St
     assert spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5).content == answer.content
 
 
+def test_two_revisions_of_a_voice_are_two_voices(steered: Steer) -> None:
+    served, engine = steered()
+    library = served.app.state.studio.library
+    bert = library.voices.get("bert").samples
+    library.voices.revise("anna", lambda _: bert)
+    spoken(served, input="A: One.\nB: Two.\nA: Three.", cast={"A": "anna@1", "B": "anna@2"})
+    assert [utterance.references[0].text[11:15] for utterance in engine.utterances] == ["anna", "bert", "anna"]
+    assert [[turn.text for turn in each.history] for each in engine.utterances] == [[], [], ["One."]]
+
+
 def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     engine.later_frames_gate.clear()
