@@ -6,14 +6,17 @@ It works on the folder of STUDIO_HOME itself, whether a studio runs on it or not
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from studio.errors import StudioError
+from studio.errors import InvalidRequest, StudioError
 from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
+from studio.strings import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
 from studio.voices.pack import export_voice, import_pack, read_pack
 
@@ -24,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when it is done, 1 with a line on standard error when it is refused, 2 when mistyped."""
     options = _parser().parse_args(arguments)
     try:
+        check_strings(vars(options))
         command: Command = options.command
         command(Library(Path(options.home or Settings.from_environment().studio_home)), options)
     except (StudioError, SettingsError, OSError) as error:
@@ -80,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add(library: Library, options: argparse.Namespace) -> None:
     data = options.clip.read_bytes()
-    text = options.text if options.text is not None else options.text_file.read_text("utf-8")
+    text = options.text if options.text is not None else text_of(options.text_file)
     cut = Cut(options.start, options.end, options.gain_db)
     if options.fix and options.end is None and not options.start:
         span = suggest_span(data)
@@ -110,8 +114,9 @@ def _show(library: Library, options: argparse.Namespace) -> None:
 
 
 def _export(library: Library, options: argparse.Namespace) -> None:
-    pack = export_voice(library, options.voice)
-    options.file.write_bytes(pack)
+    if options.file.exists() and not options.file.is_file():
+        raise InvalidRequest(f"{options.file} is a folder or a device; name a file", "file")
+    write_whole(options.file, io.BytesIO(export_voice(library, options.voice)))
     _print(library.voices.get(options.voice), options)
 
 

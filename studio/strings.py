@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import groupby
+from pathlib import Path
 from typing import Literal
 
 from studio.errors import InvalidRequest
@@ -42,6 +43,14 @@ def check_strings(value: object, param: str | None = None) -> None:
             waiting += each.values()
         elif isinstance(each, list | tuple):
             waiting += each
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. Raises InvalidRequest for one that is not in UTF-8, OSError."""
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"the file {path.name} is not UTF-8 text; save it as UTF-8") from None
 
 
 def mended(text: str) -> str:

@@ -64,7 +64,7 @@ class AudioFiles:
 
 def write_whole(path: Path, content: BinaryIO) -> None:
     """A file under its name when all of it is on the disk, or nothing. Raises OSError."""
-    unfinished = path.with_suffix(".part")
+    unfinished = path.with_name(f"{path.name}.part")
     try:
         with unfinished.open("wb") as file:
             shutil.copyfileobj(content, file, 1 << 20)

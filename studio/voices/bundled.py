@@ -14,6 +14,7 @@ from pathlib import Path
 from studio.errors import InvalidRequest, NameTaken, NotFound
 from studio.library import Library, NewSample, Sample, VoiceDraft
 from studio.settings import SettingsError
+from studio.strings import text_of
 from studio.voices.intake import take_in
 
 log = logging.getLogger(__name__)
@@ -53,12 +54,12 @@ def import_bundled(library: Library, folder: Path) -> None:
         words = clip.with_suffix(".txt")
         if not words.is_file():
             continue
-        text, data = words.read_text("utf-8").strip(), clip.read_bytes()
-        source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
-        if source in known:
-            continue
         name = clip.stem.replace("_", " ").replace("-", " ").title()
         try:
+            text, data = text_of(words).strip(), clip.read_bytes()
+            source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
+            if source in known:
+                continue
             samples = [take_in(data, text).sample(text)]
             if name not in brought:
                 library.voices.create(VoiceDraft(name, bundled=True), samples, EVENT, source)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from studio.library import Library, VoiceChanges
 from studio.voices.bundled import import_bundled
 from studio.voices.intake import take_in
@@ -30,6 +32,14 @@ def test_a_new_recording_is_the_next_revision_and_the_old_one_stays(tmp_path: Pa
     import_bundled(library, bundle(folder, anna=250))
     assert library.voices.get(old.id).revision == 3
     assert library.audit.verify()
+
+
+def test_words_that_are_not_utf_8_cost_only_their_own_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
+    (folder / "anna.txt").write_bytes("Ich heiße Anna.".encode("latin-1"))
+    import_bundled(library, folder)
+    assert [voice.name for voice in library.voices.page()] == ["Bert"]
+    assert "anna.wav cannot be used: the file anna.txt is not UTF-8" in caplog.text
 
 
 def test_a_voice_that_somebody_recorded_anew_stays_as_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from studio.cli import main
 from studio.library import Library
 from tests.studio.voices import WORDS, file_of, samples_of, spoken
 
@@ -70,12 +72,31 @@ def test_fixes_are_applied_on_demand(home: Path) -> None:
         (["import", "pyproject.toml"], 1, "not a readable voice pack"),
         (["add", "X", "pyproject.toml", "--text", "x"], 1, "not readable audio"),
         (["add", "X", "pyproject.toml"], 2, "--text"),
+        (["add", "X", "pyproject.toml", "--text-file", "{home}/latin.txt"], 1, "latin.txt is not UTF-8"),
+        (["show", "\udcff"], 1, "voice is not valid Unicode"),
+        (["add", "X", "pyproject.toml", "--text", "x", "--tag", "\udcff"], 1, "tag is not valid Unicode"),
+        (["export", "nobody", "{home}"], 1, "is a folder"),
         (["sing"], 2, "invalid choice"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
     home: Path, arguments: list[str], status: int, reason: str
 ) -> None:
-    done = run(home, *arguments)
+    (home / "latin.txt").write_bytes("Grüße".encode("latin-1"))
+    done = run(home, *(each.replace("{home}", str(home)) for each in arguments))
     assert done.returncode == status and reason in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_an_export_that_finds_the_disk_full_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS)
+    pack = home / "eve.fishvoice"
+    pack.write_bytes(b"the last one")
+    before = {path.name for path in home.iterdir()}
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["voices", "export", "eve", str(pack), "--home", str(home / "library")]) == 1
+    assert pack.read_bytes() == b"the last one" and {path.name for path in home.iterdir()} == before
