@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest
@@ -11,6 +12,8 @@ from studio.errors import InvalidRequest
 PART_BYTES = 300
 """A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
 MAX_PAUSE = 10.0
+MAX_PAUSES = 600.0
+"""Seconds of silence in one script."""
 
 _PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
 _TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
@@ -70,7 +73,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
     """Words and pauses in order; every word is in it once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
 
     A part after the first of a speaker begins with the speaker's tag again. Raises InvalidRequest for a pause
-    that is too long, and when there is nothing but pauses.
+    that is too long, for too many of them, and when there is nothing but pauses.
     """
     steps: list[Words | Pause] = []
     speaker = ""
@@ -83,9 +86,18 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
         if mark:
             steps.append(Pause(_seconds(mark)))
             at = mark.end()
+    check_pauses(steps)
     if not any(isinstance(step, Words) for step in steps):
         raise InvalidRequest("input has pauses only: there is nothing to say", "input")
     return tuple(steps)
+
+
+def check_pauses(script: Iterable[Words | Pause]) -> None:
+    """Raises InvalidRequest for more than MAX_PAUSES seconds of them together."""
+    silence = sum(step.seconds for step in script if isinstance(step, Pause))
+    if silence > MAX_PAUSES:
+        told = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
+        raise InvalidRequest(told, "input")
 
 
 class Sentences:
