@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest
-from studio.speech.text import PART_BYTES, Script, is_blank, read_script
+from studio.speech.text import PART_BYTES, Script, check_pauses, is_blank, read_script
 
 TURN_GAP = 0.3
 """Seconds of silence between two turns when nothing is said about it."""
@@ -49,6 +49,7 @@ def read_turns(script: str, part_bytes: int = PART_BYTES) -> tuple[Turn, ...]:
     for found, end in zip(names, ends, strict=False):
         line = script.count("\n", 0, found.start(1)) + 1
         turns.append(_turn(found[1], script[found.end() : end], line, part_bytes))
+    check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
 

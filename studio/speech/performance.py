@@ -76,9 +76,10 @@ class Performance:
         """Piece by piece, while it is made; the last piece has the finish_reason.
 
         Raises what Engine.speak raises, and DegenerateSpeech for a part that went wrong where it was heard
-        already, or twice. The first piece has sound of the engine's, so that all refusals come before it.
+        already, or twice. The first piece comes after the engine's first, so that all refusals come before it.
         """
         turns, tail = self._turns()
+        rate = self._engine.info.sample_rate
         for number, (silence, words) in enumerate(turns):
             if self._budget is not None and self._budget <= 0:
                 yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length")
@@ -90,22 +91,27 @@ class Performance:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
                     ends = last and chunk.finish_reason is not None
-                    pcm = np.concatenate([silence, chunk.pcm, tail] if ends else [silence, chunk.pcm])
-                    silence = silence[:0]
+                    for pause in _silences(silence, rate):
+                        yield Sound(pause, 0, self._waited, self._worked)
+                    silence = 0.0
+                    *pieces, final = chunk.pcm, *(_silences(tail, rate) if ends else ())
+                    frames = chunk.frames
+                    for pcm in pieces:
+                        yield Sound(pcm, frames, self._waited, self._worked)
+                        frames = 0
                     reason = ("length" if self._cut else "stop") if ends else None
-                    yield Sound(pcm, chunk.frames, self._waited, self._worked, reason)
+                    yield Sound(final, frames, self._waited, self._worked, reason)
 
-    def _turns(self) -> tuple[list[tuple[np.ndarray, Words]], np.ndarray]:
-        """Each part with the silence before it, and the silence at the end."""
-        turns: list[tuple[np.ndarray, Words]] = []
-        silence = np.zeros(0, np.float32)
+    def _turns(self) -> tuple[list[tuple[float, Words]], float]:
+        """Each part with the seconds of silence before it, and those at the end."""
+        turns: list[tuple[float, Words]] = []
+        silence = 0.0
         for step in self._script:
             if isinstance(step, Pause):
-                pause = np.zeros(round(step.seconds * self._engine.info.sample_rate), np.float32)
-                silence = np.concatenate([silence, pause])
+                silence += step.seconds
             else:
                 turns.append((silence, step))
-                silence = silence[:0]
+                silence = 0.0
         return turns, silence
 
     async def _part(self, words: Words, number: int) -> AsyncGenerator[AudioChunk, None]:
@@ -170,6 +176,12 @@ class Performance:
                 break
             turns.insert(0, turn)
         return tuple(turns)
+
+
+def _silences(seconds: float, rate: int) -> list[np.ndarray]:
+    """Silence in pieces of at most a second: what is encoded and sent at a time stays small."""
+    samples, second = round(seconds * rate), np.zeros(rate, np.float32)
+    return [second[: samples - start] for start in range(0, samples, rate)]
 
 
 def _positions(reference: Reference) -> int:

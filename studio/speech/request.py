@@ -127,8 +127,8 @@ def new_request_id() -> str:
 
 
 def _check_text(name: str, text: str, limit: int) -> None:
-    if is_blank(text):
-        raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     if len(text) > limit:
         raise InvalidRequest(f"{name} has {len(text)} characters; at most {limit} are allowed", name, "string_too_long")
+    if is_blank(text):
+        raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     check_strings(text, name)

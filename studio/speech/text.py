@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest
@@ -11,9 +12,12 @@ from studio.errors import InvalidRequest
 PART_BYTES = 300
 """A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
 MAX_PAUSE = 10.0
+MAX_PAUSES = 600.0
+"""Seconds of silence in one script."""
 
 _PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
 _TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
+_OPENED = re.compile(r"\[[^\[\]]*\Z|<(?:\|[^|>]*\|?)?\Z")
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 _END = re.compile(
     # Scripts that put a space after a sentence. A run of stops is looked at from its first one only: else a line of
@@ -22,12 +26,16 @@ _END = re.compile(
     r"|[。！？｡]+[”’」』）]*"  # scripts that do not
     r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
 )
+_STOPS = ".!?…؟۔।॥"
+_CLOSING = "\"'”’»)]"
 _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
 _BLANK = re.compile(r"\s+")
 _INSIDE = re.compile(r"\S")
 _BEFORE_A_WORD = re.compile(r"[\s(\"'“‘]")
 _NEAR = 64
 """Characters that are looked at on one side of a place: no abbreviation, and no letter with its marks, is longer."""
+_FAR = 256
+"""Characters that are looked at again when more text comes: no tag, and no end of a sentence, is longer."""
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0e\ufe0f")
 """Characters that are letters or marks by their category, and that nobody sees."""
 _ABBREVIATIONS = frozenset(
@@ -65,7 +73,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
     """Words and pauses in order; every word is in it once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
 
     A part after the first of a speaker begins with the speaker's tag again. Raises InvalidRequest for a pause
-    that is too long, and when there is nothing but pauses.
+    that is too long, for too many of them, and when there is nothing but pauses.
     """
     steps: list[Words | Pause] = []
     speaker = ""
@@ -78,20 +86,46 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
         if mark:
             steps.append(Pause(_seconds(mark)))
             at = mark.end()
+    check_pauses(steps)
     if not any(isinstance(step, Words) for step in steps):
         raise InvalidRequest("input has pauses only: there is nothing to say", "input")
     return tuple(steps)
 
 
-def take_sentences(text: str) -> tuple[list[str], str]:
-    """The complete sentences of a text that is still being written, and what is left of it.
+def check_pauses(script: Iterable[Words | Pause]) -> None:
+    """Raises InvalidRequest for more than MAX_PAUSES seconds of them together."""
+    silence = sum(step.seconds for step in script if isinstance(step, Pause))
+    if silence > MAX_PAUSES:
+        told = f"the pauses last {silence:g} s together; at most {MAX_PAUSES:g} s are allowed"
+        raise InvalidRequest(told, "input")
 
-    A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
-    """
-    *sentences, rest = _cut(text, _sentence_ends(text))
-    if sentences and not rest.strip():
-        rest = ""
-    return [sentence.strip() for sentence in sentences if not is_blank(sentence)], rest
+
+class Sentences:
+    """A text that is still being written, taken sentence by sentence."""
+
+    def __init__(self) -> None:
+        self.held = ""
+        """What is no complete sentence yet."""
+
+    def add(self, text: str) -> list[str]:
+        """The sentences that are complete with this, in time that depends on ``text`` alone.
+
+        A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
+        """
+        start = _undecided(self.held)
+        self.held += text
+        *sentences, rest = _cut(self.held, _sentence_ends(self.held, start))
+        self.held = rest if not sentences or rest.strip() else ""
+        return [sentence.strip() for sentence in sentences if not is_blank(sentence)]
+
+
+def _undecided(text: str) -> int:
+    """From where on what comes next can still make a difference: an opened tag, or the end of a sentence or line."""
+    begin = max(0, len(text) - _FAR)
+    tail = _mask(text[begin:])
+    at = len(tail.rstrip().rstrip(_CLOSING).rstrip(_STOPS))
+    opened = _OPENED.search(tail)
+    return begin + (min(at, opened.start()) if opened else at)
 
 
 def _seconds(mark: re.Match[str]) -> float:
@@ -140,9 +174,10 @@ def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[i
     return cuts[-1] if cuts else _between_letters(text, at, window, tags)
 
 
-def _sentence_ends(text: str) -> list[int]:
-    masked = _mask(text)
-    return [found.end() for found in _END.finditer(masked) if not _goes_on(masked, found)]
+def _sentence_ends(text: str, start: int = 0) -> list[int]:
+    """Those from ``start`` on, which must not be inside a tag."""
+    masked = text[:start] + _mask(text[start:])
+    return [found.end() for found in _END.finditer(masked, start) if not _goes_on(masked, found)]
 
 
 def _goes_on(text: str, end: re.Match[str]) -> bool:

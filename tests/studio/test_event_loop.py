@@ -105,6 +105,8 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     book = "It swam, and it sang.\n\n" * 10_000
     same = "a " * (MAX_TEXT // 2)
     marks = "\u0301\u0323" * (MAX_BODY // 12 - 100)  # each of them six bytes
+    blank = " " * (MAX_BODY - 200)
+    clip_of_blanks = {"input": "Hi.", "ref_audio": "data:,", "ref_text": blank}
     junk = {"x": "a" * (MAX_BODY - 100)}
     values = [{str(number): 1} for number in range(66_000)]
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
@@ -122,8 +124,11 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "speech, 16 MiB": ("POST", "/v1/audio/speech", as_json(junk)),
         "speech, a long voice": ("POST", "/v1/audio/speech", as_json({"input": "a", "voice": marks})),
         "speech, a long cast": ("POST", "/v1/audio/speech", as_json({"input": "a: b", "cast": {"a": marks}})),
+        "speech, blanks": ("POST", "/v1/audio/speech", as_json({"input": blank})),
+        "speech, a blank ref_text": ("POST", "/v1/audio/speech", as_json(clip_of_blanks)),
         "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),
         "batch": ("POST", "/v1/audio/speech/batch", as_json({"items": [{"input": words, "voice": "nobody"}] * 32})),
+        "batch, blanks": ("POST", "/v1/audio/speech/batch", as_json({"input": blank, "items": [{}] * 32})),
         "voice": ("POST", "/v1/audio/voices", {"data": form, "files": sound}),
         "sample": ("POST", "/v1/voices/anna/samples", {"data": form, "files": sound}),
         "advise": ("POST", "/v1/voices/advise", {"data": form, "files": sound}),

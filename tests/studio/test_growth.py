@@ -16,7 +16,7 @@ from studio.library.checks import MAX_DESCRIPTION, clean_text
 from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
-from studio.speech.text import read_script, split_text, take_sentences
+from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from tests.studio.documents import epub, page
 
@@ -83,10 +83,16 @@ def pieces(piece: str) -> Callable[[int], str]:
     return lambda size: "x" + piece * (size // len(piece))
 
 
+def written(text: str) -> list[str]:
+    """Its sentences, word for word as a language model writes it."""
+    sentences = Sentences()
+    return [sentence for at in range(0, len(text), 4) for sentence in sentences.add(text[at : at + 4])]
+
+
 TEXTS: dict[str, Work] = {
     "a script": lambda text: read_script(text),
     "a script in the smallest parts": lambda text: split_text(text, 100),
-    "sentences on their way": take_sentences,
+    "sentences on their way": written,
     "a dialogue": read_turns,
 }
 

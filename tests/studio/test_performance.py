@@ -8,11 +8,12 @@ import httpx
 import numpy as np
 import pytest
 
-from engine import Reference, Sampling, Utterance
+from engine import EngineConfig, Reference, Sampling, Utterance
 from studio.speech.performance import Performance
 from studio.speech.text import read_script
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
 
@@ -102,6 +103,26 @@ def test_pauses_are_silence_of_their_length_where_they_stand(steered: Steer) -> 
     silent = np.abs(pcm) < 1e-4
     assert silent[:half].all() and silent[half + 6 * FRAME : half + 6 * FRAME + one].all() and silent[-quarter:].all()
     assert np.abs(pcm[half : half + 6 * FRAME]).max() > 0.4
+
+
+async def test_long_silence_is_given_out_second_by_second() -> None:
+    engine = FakeEngine(EngineConfig("test/model"))
+    script = read_script("[pause:10s]" * 30 + "One." + "[pause:10s]" * 30)
+    performance = Performance(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])  # type: ignore[arg-type]
+    sounds = [sound async for sound in performance.sounds()]
+    assert max(len(sound.pcm) for sound in sounds) <= engine.info.sample_rate
+    assert sum(len(sound.pcm) for sound in sounds) == 600 * engine.info.sample_rate + 6 * FRAME
+    assert sum(sound.frames for sound in sounds) == 6
+    assert [sound.finish_reason for sound in sounds if sound.finish_reason] == ["stop"] == [sounds[-1].finish_reason]
+
+
+@pytest.mark.parametrize("more", [{}, {"cast": {"Anna": "anna"}}])
+def test_more_than_ten_minutes_of_pauses_are_refused(steered: Steer, more: dict[str, object]) -> None:
+    served, engine = steered()
+    answer = wav_of(served, input="Anna: Hi." + "[pause:10s]" * 40 + "\nAnna: Hi." + "[pause:10s]" * 21, **more)
+    assert_envelope(answer, 400)
+    assert "610 s together" in answer.json()["error"]["message"]
+    assert not engine.utterances
 
 
 def test_a_budget_is_for_all_parts_and_the_record_says_what_cut_it(steered: Steer) -> None:

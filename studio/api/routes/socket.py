@@ -33,7 +33,7 @@ from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT, Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
-from studio.speech.text import is_blank, take_sentences
+from studio.speech.text import Sentences, is_blank
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
@@ -65,7 +65,7 @@ class _Session:
         self._caller = websocket.scope["state"]["caller"]
         self._options = as_model(DEFAULTS, SpeechOptions)
         self._configured = self._done = False
-        self._held = ""
+        self._written = Sentences()
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
         self._waiting = 0  # characters in them
         self._history: list[Reference] = []
@@ -124,7 +124,7 @@ class _Session:
         return parse_object(message["text"].encode("utf-8", "surrogatepass"))
 
     async def _configure(self, message: dict[str, Any]) -> None:
-        if self._configured or self._spoken or self._held:
+        if self._configured or self._spoken or self._written.held:
             raise InvalidRequest("session.config may be sent only once, before any text", "type")
         options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
         options = await with_model_as_voice(self._service, options)
@@ -135,24 +135,22 @@ class _Session:
     def _add(self, text: object) -> None:
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
-        self._held += text
-        if len(self._held) + self._waiting > MAX_INPUT:
+        if len(self._written.held) + len(text) + self._waiting > MAX_INPUT:
             raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
-        sentences, self._held = take_sentences(self._held)
-        for sentence in sentences:
+        for sentence in self._written.add(text):
             self._put(sentence)
 
     def _flush(self) -> None:
-        if not is_blank(self._held):
-            self._put(self._held.strip())
-        self._held = ""
+        rest, self._written = self._written.held.strip(), Sentences()
+        if not is_blank(rest):
+            self._put(rest)
 
     def _put(self, sentence: str) -> None:
         self._waiting += len(sentence)
         self._sentences.put_nowait(sentence)
 
     def _drop(self) -> None:
-        self._held, self._waiting = "", 0
+        self._written, self._waiting = Sentences(), 0
         while not self._sentences.empty():
             self._sentences.get_nowait()
         if self._done:
