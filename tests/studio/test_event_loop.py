@@ -106,6 +106,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     same = "a " * (MAX_TEXT // 2)
     junk = {"x": "a" * (MAX_BODY - 100)}
     values = [{str(number): 1} for number in range(66_000)]
+    names = {str(number): 1 for number in range(190_000)}
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
     sound = {"audio_sample": ("clip.wav", clip)}
     spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
@@ -120,6 +121,8 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "speech, a model's name": ("POST", "/v1/audio/speech", as_json({"input": "a", "model": "anna"})),
         "speech, 16 MiB": ("POST", "/v1/audio/speech", as_json(junk)),
         "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),
+        "project, many names": ("POST", "/v1/projects", as_json(names)),
+        "project, an item of many names": ("POST", "/v1/projects", as_json({"items": [names]})),
         "batch": ("POST", "/v1/audio/speech/batch", as_json({"items": [{"input": words, "voice": "nobody"}] * 32})),
         "voice": ("POST", "/v1/audio/voices", {"data": form, "files": sound}),
         "sample": ("POST", "/v1/voices/anna/samples", {"data": form, "files": sound}),
