@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +160,31 @@ def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: S
         ask(served, project, "speak", parts=[first["id"]])
         until(served, project, "done")
     assert len(parts_of(served, project)[0]["takes"]) == 8
+
+
+def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered(project_rows=0)
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    ids = [part["id"] for part in parts_of(served, project)]
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*values: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*values, **named)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", traced)
+        assert ask(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
+    assert 0 < len(statements) < 100
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}/speak"
+        assert_envelope(client.post(url, json={"parts": ids[:1] * 20_001}), 400, "parts")
+        assert_envelope(client.post(url, json={"parts": [ids[2], "x"]}), 404, "part")
+    assert [part["state"] for part in parts_of(served, project)] == ["queued", "queued", "new"]
 
 
 def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
