@@ -16,6 +16,7 @@ from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause")
+MAX_CAST = 1000
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 
@@ -60,7 +61,9 @@ class ProjectBody(SettingsBody):
     kind: Literal["txt", "md", "epub", "srt", "csv"] | None = Field(
         None, description="Of the document; absent: by the file's name, and txt for input."
     )
-    cast: dict[str, str] | None = Field(None, description="Names that begin lines, and their voices.")
+    cast: dict[str, str] | None = Field(
+        None, max_length=MAX_CAST, description="Names that begin lines, and their voices."
+    )
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
         PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
     )
