@@ -43,12 +43,13 @@ class ProjectService:
         """
         settings = settings or ProjectSettings()
         self._check_voices(settings.voice, *(cast or {}).values())
+        is_voice = self.library.voices.known_now()
         known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in (cast or {}).items()}
 
         def voice_of(name: str) -> str | None:
             folded = fold_speaker(name)
             if folded not in known:
-                known[folded] = name if self.library.voices.exists(name) else None
+                known[folded] = name if is_voice(name) else None
             return known[folded]
 
         parts = [
@@ -79,7 +80,7 @@ class ProjectService:
         return self._projects.edit_part(project_id, sees, part_id, changes)
 
     def _check_voices(self, *names: str | None) -> None:
-        for name in names:
+        for name in dict.fromkeys(names):
             if name:
                 self._voices.find(name)
 

@@ -109,6 +109,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     clip_of_blanks = {"input": "Hi.", "ref_audio": "data:,", "ref_text": blank}
     junk = {"x": "a" * (MAX_BODY - 100)}
     values = [{str(number): 1} for number in range(66_000)]
+    names = {str(number): 1 for number in range(190_000)}
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
     sound = {"audio_sample": ("clip.wav", clip)}
     spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
@@ -127,6 +128,8 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "speech, blanks": ("POST", "/v1/audio/speech", as_json({"input": blank})),
         "speech, a blank ref_text": ("POST", "/v1/audio/speech", as_json(clip_of_blanks)),
         "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),
+        "project, many names": ("POST", "/v1/projects", as_json(names)),
+        "project, an item of many names": ("POST", "/v1/projects", as_json({"items": [names]})),
         "batch": ("POST", "/v1/audio/speech/batch", as_json({"items": [{"input": words, "voice": "nobody"}] * 32})),
         "batch, blanks": ("POST", "/v1/audio/speech/batch", as_json({"input": blank, "items": [{}] * 32})),
         "voice": ("POST", "/v1/audio/voices", {"data": form, "files": sound}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -161,6 +162,31 @@ def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: S
     assert len(parts_of(served, project)[0]["takes"]) == 8
 
 
+def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered(project_rows=0)
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    ids = [part["id"] for part in parts_of(served, project)]
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*values: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*values, **named)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", traced)
+        assert ask(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
+    assert 0 < len(statements) < 100
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}/speak"
+        assert_envelope(client.post(url, json={"parts": ids[:1] * 20_001}), 400, "parts")
+        assert_envelope(client.post(url, json={"parts": [ids[2], "x"]}), 404, "part")
+    assert [part["state"] for part in parts_of(served, project)] == ["queued", "queued", "new"]
+
+
 def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
@@ -234,6 +260,25 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
         assert one.delete(at).json()["deleted"] and one.get(PROJECTS).json()["data"] == []
 
 
+def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, _ = steered(project_rows=0)
+    connected: list[object] = []
+    connect = sqlite3.connect
+
+    def counted(*values: Any, **named: Any) -> sqlite3.Connection:
+        connected.append(values)
+        return connect(*values, **named)
+
+    lines = [f"Name{number}: Hi.\n\n" for number in range(2000)]
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", counted)
+        cast = {f"Name{number}": "bert" for number in range(1000)}
+        project = made(served, input="".join(["ANNA: Hello.\n\n", *lines]), cast=cast)
+    assert 0 < len(connected) < 50
+    voices = [part["voice"] for part in parts_of(served, project, limit=200)]
+    assert voices[:3] == ["ANNA", "bert", "bert"]
+
+
 def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
@@ -247,6 +292,7 @@ def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
             ({"input": "x", "pause": 99}, "pause"),
             ({"input": "x", "speeed": 1}, "speeed"),
             ({"input": "x", "part_length": 5}, "part_length"),
+            ({"input": "x", "cast": {str(number): "anna" for number in range(1001)}}, "cast"),
         ):
             assert_envelope(client.post(PROJECTS, json=body), 400, param)
         assert_envelope(client.post(PROJECTS, files={"file": ("x.docx", b"x")}), 400, "file")

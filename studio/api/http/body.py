@@ -17,7 +17,11 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
 MAX_SIGNS = 200_000
 """Commas, brackets and braces of one body, those in its texts too. Parsing holds up every stream meanwhile: 16 MiB of
-"[]," would for three seconds, these for 0.2 at most."""
+"[]," would for three seconds, these for 0.4 at most."""
+MAX_FIELDS = 1000
+"""Of the object itself. Each is looked at by its name, which costs more than a value in a list does."""
+MAX_ERRORS = 20_000
+"""Fields or values of one body that are told of; to write down 200,000 takes a second, of which only one is sent."""
 BODY_SECONDS = 60
 MAX_DIGITS = 20
 """Integers with more are beyond every limit here, one as much as another."""
@@ -71,6 +75,9 @@ def parse_object(body: bytes) -> dict[str, Any]:
         ) from None
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")
+    if len(value) > MAX_FIELDS:
+        message = f"The JSON object has {len(value)} fields; at most {MAX_FIELDS} are allowed."
+        raise ApiError(400, message, code="json_too_complex")
     check_strings(value)
     return value
 
@@ -80,6 +87,8 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
+        if error.error_count() > MAX_ERRORS:
+            raise InvalidRequest(f"{error.error_count()} fields or values are wrong or unknown") from None
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         name = str(first["loc"][0]) if first["loc"] else None
         message = first["msg"].removeprefix("Value error, ")

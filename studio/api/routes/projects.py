@@ -13,6 +13,7 @@ from studio.api.http.errors import ApiError
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
 from studio.api.schemas.projects import (
+    MAX_CAST,
     SETTINGS,
     PartBody,
     ProjectBody,
@@ -173,5 +174,7 @@ def _typed(fields: dict[str, str]) -> dict[str, Any]:
         try:
             told["cast"] = parse_object(told["cast"].encode())
         except ApiError:
-            raise InvalidRequest("cast must be a JSON object of names and voices", "cast") from None
+            raise InvalidRequest(
+                f"cast must be a JSON object of at most {MAX_CAST} names and their voices", "cast"
+            ) from None
     return told

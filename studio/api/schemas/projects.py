@@ -17,6 +17,7 @@ from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause")
+MAX_CAST = 1000
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 
@@ -61,7 +62,9 @@ class ProjectBody(SettingsBody):
     kind: Literal["txt", "md", "epub", "srt", "csv"] | None = Field(
         None, description="Of the document; absent: by the file's name, and txt for input."
     )
-    cast: dict[str, VoiceName] | None = Field(None, description="Names that begin lines, and their voices.")
+    cast: dict[str, VoiceName] | None = Field(
+        None, max_length=MAX_CAST, description="Names that begin lines, and their voices."
+    )
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
         PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
     )
@@ -95,7 +98,7 @@ class PartBody(BaseModel):
 class SpeakBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    parts: Literal["missing", "all"] | list[str] = Field(
+    parts: Literal["missing", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
     )
 

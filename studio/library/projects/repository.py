@@ -186,9 +186,13 @@ class Projects:
             elif which == "all":
                 db.execute(f"{fresh} and state != 'speaking'", [project_id])
             else:
+                among = [project_id, json.dumps(list(dict.fromkeys(which)))]
+                are = "project_id = ? and id in (select value from json_each(?))"
+                known = {row[0] for row in db.execute(f"select id from parts where {are}", among).fetchall()}
                 for part_id in which:
-                    part_of(db, project_id, part_id)
-                    db.execute(f"{fresh} and id = ? and state != 'speaking'", [project_id, part_id])
+                    if part_id not in known:
+                        raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
+                db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
             _touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
 

@@ -96,6 +96,18 @@ class Voices:
         with self._store.reading() as db:
             return _find(db, split_revision(reference)[0]) is not None
 
+    def known_now(self) -> Callable[[str], bool]:
+        """Whether there is a voice of a reference without a revision, for whoever asks often: the voices of now."""
+        with self._store.reading() as db:
+            rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
+        ids, slugs, names = ({row[column] for row in rows} for column in range(3))
+
+        def is_known(reference: str) -> bool:
+            trimmed = reference.strip()
+            return trimmed in ids or trimmed.lower() in slugs or fold(trimmed) in names
+
+        return is_known
+
     def page(
         self,
         query: str = "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_PART_TEXT
@@ -27,9 +28,9 @@ def into_parts(document: Document, voice_of: VoiceOf, part_bytes: int = PART_BYT
     Prose is put together sentence by sentence within a chapter. Raises InvalidDocument.
     """
     voiced = (part for passage in document.passages for part in _by_voice(passage, voice_of))
-    parts = list(_grouped(voiced, part_bytes) if document.prose else voiced)
+    parts = list(islice(_grouped(voiced, part_bytes) if document.prose else voiced, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
-        raise InvalidDocument(f"the document has {len(parts)} parts; at most {MAX_PARTS} are allowed", "file")
+        raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
     for number, part in enumerate(parts, start=1):
         if len(part.text) > MAX_PART_TEXT:
             raise InvalidDocument(
