@@ -9,6 +9,11 @@ is cut into splits that programs take side by side, as in Flash-Decoding (Dao et
 The kernel norms and rotates queries and the new key itself (RoPE, Su et al. 2021) and puts key and value into the
 cache, which is our own addition. Splits have a fixed number of keys and are combined in a fixed order, so a row's
 result depends on its own length and on the tiles alone.
+
+A program has the query heads of one key head over SPLIT positions of a row's slot. Its qkv is (rows,
+(N_HEAD + 2 · N_KV) · HEAD_DIM), keys and values (slots, context, N_KV, HEAD_DIM); partial (rows, N_HEAD, splits,
+HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32 are the parts of splits; out is (rows, N_HEAD, HEAD_DIM). STORED:
+the newest key is in the cache already. ONE_BLOCK: a split is one block, loaded before the grid wait.
 """
 
 from __future__ import annotations
@@ -150,12 +155,7 @@ def _decode_attention(
     GROUP: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
     STORED: tl.constexpr, ONE_BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (rows, kv_heads, splits): the query heads that share a key head over SPLIT positions of the row's slot.
-
-    qkv (rows, (N_HEAD + 2 · N_KV) · HEAD_DIM); keys, values (slots, context, N_KV, HEAD_DIM); partial (rows, N_HEAD,
-    splits, HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32, the parts of splits; out (rows, N_HEAD, HEAD_DIM).
-    STORED: the newest key is in the cache already. ONE_BLOCK: a split is one block, loaded before the grid wait.
-    """
+    """Grid (rows, kv_heads, splits); shapes and constants in the module's docstring."""
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     each: tl.constexpr = N_HEAD // N_KV
     group = tl.arange(0, GROUP)

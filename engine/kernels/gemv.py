@@ -5,6 +5,10 @@ BLOCK_N columns and goes through the whole depth, BLOCK_K at a time, so that not
 RMSNorm it is Σₖ x[k] · g[k] · W[n, k] · (Σₖ x[k]² / depth + eps)^-½: the factor is applied to the sums, and x is read
 once. The usual GEMV of decoding; what is preloaded and prefetched around the grid wait is our own.
 
+The kernel's weight is (columns, depth), or where GATED (2 · columns, depth), scales (lines of weight,) where SCALED,
+norm (depth,), residual and out (ROWS, columns). PRELOAD weights a column are read before the grid wait, which the
+launcher allows only without norm and gates; PREFETCH bytes of `prefetch` go to the L2 cache at the end.
+
 Made for a frame, where it stands among others: it is set up before the kernel before it has ended.
 """
 
@@ -96,12 +100,7 @@ def _gemv(
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr,
     PART: tl.constexpr, PREFETCH: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (columns / BLOCK_N,): x (ROWS, depth) · Wᵀ over the whole depth, then `epilogue`.
-
-    weight (columns, depth), or where GATED (2 · columns, depth); scales (lines of weight,) where SCALED; norm (depth,);
-    residual and out (ROWS, columns). PRELOAD weights a column are read before the grid wait, which the launcher allows
-    only without norm and gates; PREFETCH bytes of `prefetch` are called into L2 at the end.
-    """
+    """Grid (columns / BLOCK_N,); shapes and constants in the module's docstring."""
     column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
     line = tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth

@@ -145,11 +145,7 @@ def _gemv_packed12(
     HAS_NORM: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr,
     QUADS: tl.constexpr, GROUPS: tl.constexpr, STAGES: tl.constexpr, PRELOAD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (columns / (4 · QUADS),): x (ROWS, depth) · Wᵀ over the whole depth, then `epilogue`.
-
-    words (columns / 4, 3, depth / 8, 4) and scales (columns,) as `Packed12` holds them; norm (depth,); residual and out
-    (ROWS, columns). PRELOAD groups of eight weights a column are read before the grid wait.
-    """
+    """Grid (columns / (4 · QUADS),); words and scales as `Packed12` has them, PRELOAD groups read before the wait."""
     groups = tl.multiple_of(depth // 8, 16)
     quads = tl.cdiv(columns, 4)
     quad = tl.minimum(tl.program_id(0) * QUADS + tl.arange(0, QUADS), quads - 1).to(tl.int64)[:, None, None]
