@@ -94,7 +94,7 @@ class Performance:
                     for pause in _silences(silence, rate):
                         yield Sound(pause, 0, self._waited, self._worked)
                     silence = 0.0
-                    *pieces, final = chunk.pcm, *(_silences(tail, rate) if ends else ())
+                    *pieces, final = [chunk.pcm, *_silences(tail if ends else 0.0, rate)]
                     frames = chunk.frames
                     for pcm in pieces:
                         yield Sound(pcm, frames, self._waited, self._worked)
