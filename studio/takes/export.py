@@ -28,7 +28,8 @@ STORED = "wav"
 def file_name(take: StoredTake, format_name: str) -> str:
     """When, who and what, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
     when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
-    words = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\[[^\]]*\]", "", take.text.lower()))[:LONGEST_NAME].strip("-")
+    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # its beginning is all that a name has room for
+    words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
     parts = [when, take.label, words, f"seed-{take.seed}"]
     return "_".join(part for part in parts if part) + f".{format_name}"
 

@@ -18,6 +18,7 @@ from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
+from studio.takes.export import file_name
 from tests.studio.documents import epub, page
 
 Work = Callable[[str], object]
@@ -116,6 +117,12 @@ NAMES: dict[str, Work] = {
 @pytest.mark.parametrize("reader", NAMES)
 def test_names_are_looked_at_in_linear_time(reader: str, kind: str) -> None:
     check(NAMES[reader], pieces(PIECES[kind]), 4096)
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_a_takes_file_is_named_in_linear_time(kind: str) -> None:
+    told = (None, "anna", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+    check(lambda text: file_name(StoredTake("req_1", 1.0, text, *told), "mp3"), pieces(PIECES[kind]), 4096)
 
 
 def test_a_voice_is_looked_for_in_linear_time(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from urllib.parse import quote
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
@@ -20,6 +20,9 @@ from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import zipped
 
+MOST_BOOKS = 2
+"""Audio books that are written at once; others wait, and leave the threads to those who want speech."""
+
 
 class ProjectFiles:
     """The routes, on this service."""
@@ -27,6 +30,7 @@ class ProjectFiles:
     def __init__(self, service: ProjectService) -> None:
         self._service = service
         self._library = service.library
+        self._books = CapacityLimiter(MOST_BOOKS)
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["projects"])
@@ -64,7 +68,8 @@ class ProjectFiles:
             wav = ConcatenatedWav(timeline, files)
             return ranged(request, wav.size, _fingerprint(timeline), wav.read, FORMATS["wav"], headers)
         if format == M4B:
-            book = await to_thread.run_sync(write_m4b, timeline, files, title, self._library.home)
+            told = write_m4b, timeline, files, title, self._library.home
+            book = await to_thread.run_sync(*told, limiter=self._books)
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
             return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
