@@ -89,7 +89,7 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(tmp_path: Path) 
 def test_a_start_can_be_broken_off(step: str, tmp_path: Path) -> None:
     settings = {"PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with command(**settings) as process:
-        said_until(process, step)
+        said_until(process, f"%  {step}")
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 0
