@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from functools import partial
 from pathlib import Path
 
 from studio.errors import InvalidRequest, NameTaken, NotFound
-from studio.library import Library, NewSample, Sample, VoiceDraft
+from studio.library import Library, NewSample, VoiceDraft
 from studio.settings import SettingsError
 from studio.strings import text_of
 from studio.voices.intake import take_in
@@ -60,19 +59,19 @@ def import_bundled(library: Library, folder: Path) -> None:
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
             if source in known:
                 continue
-            samples = [take_in(data, text).sample(text)]
-            if name not in brought:
-                library.voices.create(VoiceDraft(name, bundled=True), samples, EVENT, source)
-            elif _is_as_brought(library, brought[name]):
-                library.voices.revise(brought[name], partial(_instead, samples), event=EVENT, source=source)
+            _bring(library, name, take_in(data, text).sample(text), source, brought.get(name))
         except NameTaken:
             continue
         except InvalidRequest as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
 
 
-def _instead(new: list[NewSample], present: tuple[Sample, ...]) -> list[NewSample]:
-    return new
+def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:
+    """As a new voice, or as the next revision of the one that was brought under this name before."""
+    if voice_id is None:
+        library.voices.create(VoiceDraft(name, bundled=True), [sample], EVENT, source)
+    elif _is_as_brought(library, voice_id):
+        library.voices.revise(voice_id, lambda _: [sample], event=EVENT, source=source)
 
 
 def _is_as_brought(library: Library, voice_id: str) -> bool:
