@@ -103,8 +103,8 @@ class Voices:
         ids, slugs, names = ({row[column] for row in rows} for column in range(3))
 
         def is_known(reference: str) -> bool:
-            trimmed = reference.strip()
-            return trimmed in ids or trimmed.lower() in slugs or fold(trimmed) in names
+            as_id, as_slug, as_name = _meanings(reference)
+            return as_id in ids or as_slug in slugs or as_name in names
 
         return is_known
 
@@ -214,11 +214,11 @@ class Voices:
 
         Raises NotFound when it is too late, NameTaken when the name has a new owner.
         """
-        trimmed = reference.strip()
-        named = [trimmed, trimmed.lower(), fold(trimmed)]
         with self._store.writing() as db:
             where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
-            found = db.table("voices").rows_where(where, [*named, self._undo_until()], order_by="deleted desc", limit=1)
+            found = db.table("voices").rows_where(
+                where, [*_meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
+            )
             rows = list(found)
             if not rows:
                 raise NotFound("this voice has no deletion that can be undone", "voice", "voice_not_found")
@@ -313,12 +313,17 @@ class Voices:
         db.table("voices").upsert(row, pk="id")
 
 
+def _meanings(reference: str) -> tuple[str, str, str]:
+    """What a reference without a revision is as an id, as a slug, and as a folded name."""
+    trimmed = reference.strip()
+    return trimmed, trimmed.lower(), fold(trimmed)
+
+
 def _find(db: Database, reference: str) -> Row | None:
     """By id, then slug, then name: a name can look like another voice's slug, but never like an id."""
     if len(reference) > MAX_REFERENCE:
         return None
-    trimmed = reference.strip()
-    for column, value in (("id", trimmed), ("slug", trimmed.lower()), ("folded", fold(trimmed))):
+    for column, value in zip(("id", "slug", "folded"), _meanings(reference), strict=True):
         for row in db.table("voices").rows_where(f"deleted is null and {column} = ?", [value], limit=1):
             return row
     return None
