@@ -91,16 +91,13 @@ class Performance:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
                     ends = last and chunk.finish_reason is not None
-                    for pause in _silences(silence, rate):
-                        yield Sound(pause, 0, self._waited, self._worked)
+                    after = tail if ends else 0.0
+                    pieces = [*_silences(silence, rate), chunk.pcm, *_silences(after, rate)]
                     silence = 0.0
-                    *pieces, final = [chunk.pcm, *_silences(tail if ends else 0.0, rate)]
-                    frames = chunk.frames
-                    for pcm in pieces:
-                        yield Sound(pcm, frames, self._waited, self._worked)
-                        frames = 0
+                    for pcm in pieces[:-1]:
+                        yield Sound(pcm, 0, self._waited, self._worked)
                     reason = ("length" if self._cut else "stop") if ends else None
-                    yield Sound(final, frames, self._waited, self._worked, reason)
+                    yield Sound(pieces[-1], chunk.frames, self._waited, self._worked, reason)
 
     def _turns(self) -> tuple[list[tuple[float, Words]], float]:
         """Each part with the seconds of silence before it, and those at the end."""
@@ -180,7 +177,8 @@ class Performance:
 
 def _silences(seconds: float, rate: int) -> list[np.ndarray]:
     """Silence in pieces of at most a second: what is encoded and sent at a time stays small."""
-    samples, second = round(seconds * rate), np.zeros(rate, np.float32)
+    samples = round(seconds * rate)
+    second = np.zeros(min(samples, rate), np.float32)  # shared by all of them
     return [second[: samples - start] for start in range(0, samples, rate)]
 
 
