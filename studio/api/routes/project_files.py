@@ -68,8 +68,7 @@ class ProjectFiles:
             wav = ConcatenatedWav(timeline, files)
             return ranged(request, wav.size, _fingerprint(timeline), wav.read, FORMATS["wav"], headers)
         if format == M4B:
-            home, turn = self._library.home, self._books
-            book = await to_thread.run_sync(write_m4b, timeline, files, title, home, limiter=turn)
+            book = await to_thread.run_sync(write_m4b, timeline, files, title, self._library.home, limiter=self._books)
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
             return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
