@@ -27,7 +27,7 @@ from torch import Tensor
 
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
-from engine.kernels.rope import rope_twin
+from engine.kernels.rope import check_layout, rope_twin
 from engine.kernels.split_k import semaphores
 from engine.model.dual_ar import attention
 
@@ -235,10 +235,7 @@ def decode_attention(
     n_head = qkv.shape[1] // head_dim - 2 * kv_heads
     if n_head % kv_heads or n_head // kv_heads > _GROUP:
         raise ValueError(f"{n_head} query heads cannot share {kv_heads} key heads, at most {_GROUP} each")
-    if keys.stride() != values.stride() or keys.stride()[2:] != (head_dim, 1) or not qkv.is_contiguous():
-        raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
-    if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
-        raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
+    check_layout(qkv, keys, values, table)
     tiles = BATCH_INVARIANT if batch_invariant else next((tiles for most, tiles in _BY_ROWS if rows <= most), _MORE)
     splits = triton.cdiv(context, tiles.split)
     block = min(tiles.block, max(16, triton.next_power_of_2(context)))

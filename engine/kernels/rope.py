@@ -74,10 +74,7 @@ def rope(
     rows = qkv.shape[0]
     kv_heads, head_dim = keys.shape[2:]
     n_head = qkv.shape[1] // head_dim - 2 * kv_heads
-    if keys.stride() != values.stride() or keys.stride()[2:] != (head_dim, 1) or not qkv.is_contiguous():
-        raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
-    if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
-        raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
+    check_layout(qkv, keys, values, table)
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
     q_norm, k_norm = norms if norms else (qkv, qkv)
     launch(
@@ -86,6 +83,15 @@ def rope(
         N_HEAD=n_head, N_KV=kv_heads, HALF=head_dim // 2, HAS_NORM=norms is not None, num_warps=1,
     )  # fmt: skip
     return out
+
+
+def check_layout(qkv: Tensor, keys: Tensor, values: Tensor, table: Tensor) -> None:
+    """Raises ValueError unless the strides and the table are those that kernels of rotated heads take for granted."""
+    head_dim = keys.shape[3]
+    if keys.stride() != values.stride() or keys.stride()[2:] != (head_dim, 1) or not qkv.is_contiguous():
+        raise ValueError(f"keys {keys.stride()} and values {values.stride()} must be laid out alike, heads together")
+    if table.dtype != torch.float32 or table.shape[1:] != (head_dim // 2, 2):
+        raise ValueError(f"the rotation table {tuple(table.shape)} {table.dtype} is not (context, {head_dim // 2}, 2)")
 
 
 def rope_twin(
