@@ -115,7 +115,7 @@ def create_app(
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
-    app.state.studio, app.state.service, app.state.at_end = studio, service, at_end
+    app.state.studio, app.state.at_end = studio, at_end
     install_api(app, studio)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none
@@ -262,7 +262,7 @@ async def _launch_until_stopped(app: FastAPI) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with app.router.lifespan_context(app):
-        await app.state.service.host.ready()
+        await app.state.studio.speech.host.ready()
         page = launch_page(app, app.state.studio)
         await stopped.wait()
         page.close(verbose=False)

@@ -165,7 +165,7 @@ def test_two_kept_takes_are_compared_at_the_same_place(served: Served, open_page
 def test_a_take_whose_sound_is_gone_is_spoken_again(served: Served, open_page: Open) -> None:
     take_id = speak(served, "My sound is gone.", seed=5)
     sound = known(served, take_id).json()["audio"]["sha256"]
-    served.app.state.service.voices.library.files.remove(sound)
+    served.app.state.studio.speech.voices.library.files.remove(sound)
     screen = open_page(served).ready()
     row = history(screen, "sound is gone")
     expect(row.get_by_role("button", name="Play")).to_be_disabled()

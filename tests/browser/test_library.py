@@ -116,7 +116,7 @@ def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: O
 
 
 def test_a_large_library_is_shown_page_by_page(studio: Served, open_page: Open) -> None:
-    library_of = studio.app.state.service.voices.library
+    library_of = studio.app.state.studio.speech.voices.library
     for number in range(120):
         library_of.voices.create(VoiceDraft(f"Voice {number:03}"), [new_sample()])
     screen = open_page(studio).ready()

@@ -96,7 +96,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
 
 def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:
     studio = steered(engine=lambda config: FakeEngine(config, rows=4))
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
     screen = open_page(studio).ready()
     area = area_of(screen)

@@ -17,7 +17,7 @@ Steer = Callable[..., Served]
 
 def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open_page: Open) -> None:
     studio = steered()
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.first_frame_gate.clear()
     screen = open_page(studio).ready()
     screen.page.get_by_role("tab", name="Queue").click()

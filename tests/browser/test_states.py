@@ -77,7 +77,7 @@ def test_speak_during_the_warm_up_can_be_stopped(steered: Steer, open_page: Open
 
 def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
     studio = steered()
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
     screens = [open_page(studio).ready() for _ in range(engine.rows)]
     for screen in screens:
@@ -97,7 +97,7 @@ def test_waiting_in_line_is_told(steered: Steer, open_page: Open) -> None:
 def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
-    studio.app.state.service.host.engine().dead = "the device fell off the bus"
+    studio.app.state.studio.speech.host.engine().dead = "the device fell off the bus"
     screen.script.fill("My words")
     screen.speak.click()
     expect(screen.card).to_contain_text("the device fell off the bus")
@@ -107,7 +107,7 @@ def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer,
 
 def test_speech_that_goes_wrong_twice_names_both_seeds_and_keeps_the_script(steered: Steer, open_page: Open) -> None:
     studio = steered()
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.spoilt = ["nan", "nan"]
     screen = open_page(studio).ready()
     screen.script.fill("Two words")
@@ -121,7 +121,7 @@ def test_speech_that_goes_wrong_twice_names_both_seeds_and_keeps_the_script(stee
 def test_a_take_that_breaks_off_keeps_what_came(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
     screen.script.fill("Five words for one take")
     with screen.page.expect_response("**/v1/audio/speech"):

@@ -45,7 +45,7 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
 
 def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
     screen = open_page(studio).ready()
     screen.page.get_by_role("button", name="4 takes").click()

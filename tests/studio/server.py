@@ -76,7 +76,7 @@ def serve(
     assert started.wait(30)
     try:
         if wait:
-            app.state.service.host.wait(120)
+            app.state.studio.speech.host.wait(120)
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, loops[0])
     finally:
         server.should_exit = True

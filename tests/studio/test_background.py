@@ -152,7 +152,7 @@ def test_a_damaged_voice_keeps_no_other_from_being_made_ready(
 
 def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     left = fails(monkeypatch, type(library.takes), "add", KeyError("unforeseen"))
 
     def speak() -> bool:
@@ -190,7 +190,7 @@ def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_eve
 
     with serve(Settings(voices=str(voices_folder)), start, wait=False) as served:
         with pytest.raises(KeyError):
-            served.app.state.service.host.wait(30)
+            served.app.state.studio.speech.host.wait(30)
         health = httpx.get(f"{served.url}/health")
         assert (health.status_code, health.json()["status"]) == (503, "failed")
         assert "KeyError" in health.json()["error"]
@@ -215,7 +215,7 @@ def test_what_was_deleted_goes_for_good_though_nobody_does_anything_any_more(
 ) -> None:
     monkeypatch.setattr("studio.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     left = fails(monkeypatch, type(library.takes), "purge", LibraryUnavailable("locked"))
     with library.store.writing() as db:  # as it would be an hour after its deletion
         kept = stored_take("req_1", "secret words", "anna")

@@ -199,7 +199,7 @@ def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_pa
         )
 
     with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
-        add(studio.app.state.service.voices.library, "Zoe", 3)
+        add(studio.app.state.studio.speech.voices.library, "Zoe", 3)
         with studio.client() as client:
             assert client.post("/v1/audio/speech", json={"input": "Two words"}).status_code == 200
     with serve(settings("second"), FakeEngine.start) as studio:  # type: ignore[arg-type]

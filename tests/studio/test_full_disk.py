@@ -71,7 +71,7 @@ def test_a_voice_of_which_one_clip_had_no_room_leaves_none_of_its_clips(tmp_path
 
 def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
     served, _ = steered(studio_home=str(tmp_path / "home"))
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
     old = library.files.path(str(library.takes.get("req_old").audio))
     library.takes.delete(TakeFilter(ids=("req_old",)))

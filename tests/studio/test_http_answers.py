@@ -48,7 +48,7 @@ def test_every_method_of_the_api_may_be_used_by_a_listed_origin(steered: Steer) 
 
 def test_a_fault_of_ours_has_the_headers_of_every_answer(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered(cors_origins=(GOOD,))
-    monkeypatch.setattr(served.app.state.service, "line", lambda caller: 1 / 0)
+    monkeypatch.setattr(served.app.state.studio.speech, "line", lambda caller: 1 / 0)
     with served.client() as client:
         answer = client.get("/v1/queue", headers={"Origin": GOOD})
     assert_envelope(answer, 500)

@@ -98,7 +98,7 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
         "asgi": {"version": "3.0"},
     }  # fmt: skip
     async with app.router.lifespan_context(app):
-        service: SpeechService = app.state.service
+        service: SpeechService = app.state.studio.speech
         await service.host.ready()
         if stream_format == "audio":
             engine.first_frame_gate.set()

@@ -39,7 +39,7 @@ def files_of(folder: Path) -> set[str]:
 
 def orphans(served: Served) -> set[str]:
     """Audio files of the library that no row names, unfinished ones too."""
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     with library.store.reading() as db:
         return {name for name, _ in library.files.everything()} - named_files(db.conn)
 

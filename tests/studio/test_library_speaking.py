@@ -23,7 +23,7 @@ Steered = tuple[Served, FakeEngine]
 
 
 def library_of(served: Served) -> Library:
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     return library
 
 
@@ -167,7 +167,7 @@ def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
     with real() as served:
         voice = library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
         first = speak(served, "eve", seed=5, max_new_tokens=8)
-        codec = served.app.state.service.host.engine().info.codec_fingerprint
+        codec = served.app.state.studio.speech.host.engine().info.codec_fingerprint
     library = Library(tmp_path / "home")
     codes = library.codes.get(voice.samples[0].cut_key, codec)
     assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == 10

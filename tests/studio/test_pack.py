@@ -195,7 +195,7 @@ def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEn
     with served.client() as client:
         assert client.post("/v1/voices/import", files={"file": pack}).status_code == 200
     assert [words for *_, words in engine.encoded[-2:]] == [WORDS, "Another one says more words."]
-    shelf = served.app.state.service.voices.library
+    shelf = served.app.state.studio.speech.voices.library
     codes = [shelf.codes.get(sample.cut_key, "fake") for sample in shelf.voices.get("eve").samples]
     assert [found is not None and found.shape for found in codes] == [(10, 5), (10, 5)], "those of the engine"
 
@@ -232,7 +232,7 @@ def test_packs_go_from_studio_to_studio_over_http(
 ) -> None:
     first, _ = steered(studio_home=str(tmp_path / "a"))
     second, engine = steered(studio_home=str(tmp_path / "b"))
-    make(first.app.state.service.voices.library)
+    make(first.app.state.studio.speech.voices.library)
     with first.client() as client:
         answer = client.get("/v1/voices/eve/export")
     assert 'filename="eve.fishvoice"' in answer.headers["content-disposition"]

@@ -59,7 +59,7 @@ def test_a_conversation_forgets_its_oldest_turns_when_the_context_is_full(steere
 
 
 async def test_the_real_engine_hears_the_parts_before(studio: Served) -> None:
-    engine = studio.app.state.service.host.engine()
+    engine = studio.app.state.studio.speech.host.engine()
     utterance = Utterance("x", sampling=Sampling(seed=2), max_frames=12)
 
     async def spoken(history: list[Reference]) -> np.ndarray:

@@ -99,7 +99,7 @@ def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
     assert [chapter["metadata"]["title"] for chapter in chapters] == ["First", "Zweites “Ende”"]
     assert chapters[1]["start"] == round(timeline["parts"][3]["start_s"] * 1000) == chapters[0]["end"]
     assert abs(length - timeline["samples"]) <= 2 * 1024
-    assert not list(served.app.state.service.voices.library.home.glob("tmp*"))
+    assert not list(served.app.state.studio.speech.voices.library.home.glob("tmp*"))
 
 
 def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Json]) -> None:
@@ -167,7 +167,7 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
 
 def test_a_deleted_project_leaves_no_file(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
-    library = served.app.state.service.voices.library
+    library = served.app.state.studio.speech.voices.library
     files = {name for name, _ in library.files.everything()}
     with served.client() as client:
         client.delete(f"{PROJECTS}/{project['id']}")

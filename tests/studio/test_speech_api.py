@@ -248,7 +248,7 @@ def test_the_time_to_come_back_grows_with_the_line(steered: Steer) -> None:
     with served.client() as client:
         for _ in range(2):
             client.post(SPEECH, json={"input": "a"})
-        takes = served.app.state.service.takes
+        takes = served.app.state.studio.speech.takes
         for take in takes.list():
             takes.put(replace(take, generation_s=7.2))
         engine.first_frame_gate.clear()

@@ -44,7 +44,7 @@ def test_health_tells_how_far_the_start_is_and_speech_waits_for_it(voices_folder
         assert early.status_code == 503 and "loading weights" in early.json()["error"]["message"]
         assert early.headers["retry-after"] == "2"
         go_on.set()
-        served.app.state.service.host.wait(30)
+        served.app.state.studio.speech.host.wait(30)
         ready = httpx.get(f"{served.url}/health")
         assert (ready.status_code, ready.json()["status"], ready.json()["engine"]["model"]) == (
             200,
@@ -59,7 +59,7 @@ def test_an_engine_that_cannot_start_is_told_by_health_and_speech(voices_folder:
 
     with serve(Settings(voices=str(voices_folder)), start, wait=False) as served:
         with pytest.raises(CheckpointError):
-            served.app.state.service.host.wait(30)
+            served.app.state.studio.speech.host.wait(30)
         health = httpx.get(f"{served.url}/health")
         assert health.status_code == 503
         assert (health.json()["status"], health.json()["error"]) == ("failed", "config.json is missing")

@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def library_of(served: Served) -> Library:
-    library: Library = served.app.state.service.voices.library
+    library: Library = served.app.state.studio.speech.voices.library
     return library
 
 

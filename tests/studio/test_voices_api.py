@@ -311,7 +311,7 @@ def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_w
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
-    path = served.app.state.service.voices.library.store.path
+    path = served.app.state.studio.speech.voices.library.store.path
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("begin immediate")
         refused = create(client)
