@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from studio.library import Library, VoiceChanges
+from studio.settings import Settings
 from studio.voices.bundled import import_bundled
 from studio.voices.intake import take_in
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
 from tests.studio.sounds import tone, wav
 
 
@@ -58,3 +62,20 @@ def test_a_voice_that_somebody_deleted_does_not_come_back_with_a_new_recording(t
     library.voices.delete("anna")
     import_bundled(library, bundle(folder, anna=200, carl=120))
     assert [voice.name for voice in library.voices.page()] == ["Bert", "Carl"]
+
+
+@pytest.mark.parametrize(("starred", "first"), [(None, "bert"), ("carl", "carl")])
+def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
+    tmp_path: Path, starred: str | None, first: str
+) -> None:
+    folder = bundle(tmp_path, anna=300, bert=150, carl=120)
+    (folder / "aliases.json").write_text(json.dumps({"default": ["bert"]}))
+    if starred:
+        library = Library(tmp_path / "home")
+        import_bundled(library, folder)
+        library.voices.edit(starred, VoiceChanges(favourite=True))
+    settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
+    with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
+        parts = client.get("/config").json()["components"]
+    (value,) = [part["props"]["value"] for part in parts if part["props"].get("elem_id") == "voice"]
+    assert value == first
