@@ -2,7 +2,8 @@
 # Every stage on a machine with two GPUs or more (or one, given twice): one learns the codec, the others speak and encode
 # the corpus meanwhile, and then one of them learns the autoregressive models. A stage whose result exists is not repeated.
 #   training/pipeline.sh TEACHER.pt VOICES PROMPTS.npz WORK
-# Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training.
+# Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training. A run that goes on from WORK/*.pt of an
+# earlier one wants other speakers: SEED.
 set -euo pipefail
 TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
 uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # which MPS does not count anew, as it does numbers
@@ -26,7 +27,7 @@ serve() { (mkdir -p "$WORK/mps.$1" && shared "$1" && nvidia-cuda-mps-control -d)
 stop_serving() { (shared "$1" && echo quit | nvidia-cuda-mps-control); }
 speak() {
   (shared "$1" && exec python3 -m training.synthesise "$TEACHER" "$VOICES" "$PROMPTS" "$WORK/data" \
-    --processes "$PROCESSES" --part "$1" --parts "$PARTS" >"$WORK/data.$1.log" 2>&1) &
+    --seed "${SEED:-1}" --processes "$PROCESSES" --part "$1" --parts "$PARTS" >"$WORK/data.$1.log" 2>&1) &
   speaking+=($!)
 }
 encode() {
@@ -50,7 +51,7 @@ fi
     on "$CODEC_GPU" train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" >"$WORK/codes.log" 2>&1
   fi
   stage "decoder"
-  on "$CODEC_GPU" train_decoder "$WORK/data" "$WORK" --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1
+  on "$CODEC_GPU" train_decoder "$WORK/data" "$WORK" --gather 10 --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1
   stage "decoder ends"
 ) &
 codec=$!

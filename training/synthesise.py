@@ -169,9 +169,10 @@ class Reader:
     """One process's share of the prompts, each spoken once, by speakers drawn for a few sentences at a time."""
 
     def __init__(self, synthesiser: Synthesiser, prompts: Prompts, worker: int, processes: int, seed: int) -> None:
-        self.synthesiser, self.prompts, self.worker = synthesiser, prompts, worker
+        self.synthesiser, self.prompts = synthesiser, prompts
         self.rng = random.Random(1000 * seed + worker)
         self._left = iter(range(worker, len(prompts), processes))
+        self._mixture = f"mixture {seed}.{worker}"
         self._mixtures = 0
 
     def _speaker(self) -> Speaker:
@@ -181,7 +182,7 @@ class Reader:
         if kind < DEFAULT_SHARE + NAMED_SHARE:
             return self.rng.choice(SPEAKERS[1:])
         self._mixtures += 1
-        return mixture(f"mixture {self.worker}.{self._mixtures}", self.rng)
+        return mixture(f"{self._mixture}.{self._mixtures}", self.rng)
 
     def utterances(self) -> Iterator[tuple[str, Utterance]]:
         """(speaker's name, utterance) until the prompts are used up."""

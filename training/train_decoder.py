@@ -9,6 +9,7 @@ every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it go
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,15 +191,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--seconds", type=float, default=900)
+    parser.add_argument("--seconds", type=float, default=900, help="waiting and encoding included")
     parser.add_argument("--spectral", type=float, default=0.15, help="share of the time before the judges begin")
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--rows", type=int, default=24)
     parser.add_argument("--frames", type=int, default=16)
-    parser.add_argument("--hours", type=float, default=15.0)
+    parser.add_argument("--hours", type=float, default=15.0, help="of speech, at most")
+    parser.add_argument("--gather", type=float, default=0.0, help="wait until the shards hold this many hours")
     arguments = parser.parse_args()
+    started = time.monotonic()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     corpus = Corpus(arguments.data, device, arguments.hours)
+    while corpus.hours < arguments.gather and not corpus.is_full:
+        time.sleep(1)
+        corpus.grow()
     (arguments.work / "loaded").write_text("")  # the shards' audio is not needed here any more
     codec, ear = Codec(CODEC).to(device), Ear().to(device)
     codec.load_state_dict(_read(arguments.work / "codes.pt", device))
@@ -215,7 +221,8 @@ def main() -> None:
     else:
         with torch.no_grad():
             prepare_decoder(codec, stage.latents(stage.segments.draw(False)[0]))
-    train(stage, arguments.seconds, spectral_share, arguments.rate, arguments.work)
+    seconds = arguments.seconds - (time.monotonic() - started)
+    train(stage, seconds, spectral_share, arguments.rate, arguments.work)
 
 
 def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out: Path) -> None:
