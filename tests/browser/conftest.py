@@ -35,12 +35,6 @@ FLAGS = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "tests/browser" in item.path.as_posix():
-            item.add_marker(pytest.mark.browser)
-
-
 @pytest.fixture(scope="session")
 def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two bundled voices."""

@@ -25,9 +25,9 @@ from studio.takes.recorder import Recorder, Retention
 from studio.voices.bundled import import_bundled
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.library_worker import stored_take
+from tests.studio.library.worker import stored_take
+from tests.studio.projects.test_projects import made, parts_of, until
 from tests.studio.server import Served, serve
-from tests.studio.test_projects import made, parts_of, until
 
 Steer = Callable[..., Steered]
 

@@ -14,9 +14,8 @@ import pytest
 
 from studio.cli import main
 from studio.library import Library
-from tests.studio.voices import WORDS, file_of, samples_of, spoken
-
-ROOT = Path(__file__).parents[2]
+from studio.settings import ROOT
+from tests.studio.clips import WORDS, file_of, samples_of, spoken
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def test_the_address_to_open_can_be_opened(settings: Settings, address: str) -> 
     assert settings.address == address
 
 
-def test_a_lent_gpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zerogpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment({"SPACES_ZERO_GPU": "true"}).profile == "zero"
     assert Settings.from_environment({"PROFILE": "zero"}).profile == "zero"
     with pytest.raises(SettingsError, match="PAGE=0"):

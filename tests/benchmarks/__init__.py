@@ -1,0 +1,1 @@
+"""The benchmarks' own programs: their arithmetic, and each once in small."""

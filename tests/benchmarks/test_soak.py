@@ -1,0 +1,48 @@
+"""The soak tells a studio that stands still from one that grows, and really runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.soak import Look, verdict
+from studio.settings import ROOT
+
+STEADY = [Look(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
+LEAKING = [replace(look, memory_mib=look.memory_mib + 2 * look.minute) for look in STEADY]
+UNEVEN = [replace(look, memory_mib=look.memory_mib + 30 * (look.minute % 3)) for look in STEADY]
+WRONG = (
+    (LEAKING, "memory grew by 4.1%, from 823 to 857 MiB"),
+    ([*STEADY[:-1], replace(STEADY[-1], files=17)], "files grew from 16 to 17"),
+    ([*STEADY[:-1], replace(STEADY[-1], threads=9)], "threads grew from 8 to 9"),
+)
+
+
+def test_what_stands_still_passes_and_what_grew_is_named() -> None:
+    assert verdict(STEADY, Counter()) == verdict(UNEVEN, Counter()) == []
+    for looks, told in WRONG:
+        assert verdict(looks, Counter()) == [told]
+
+
+def test_a_failed_request_fails_it_and_so_does_a_run_that_is_too_short() -> None:
+    assert verdict(STEADY, Counter({"mp3: 500": 2})) == ["2 requests failed: mp3: 500"]
+    assert "too short" in verdict(STEADY[:5], Counter())[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+def test_it_runs_on_a_real_studio_and_ends_with_json(tiny_checkpoint: Path, voices_folder: Path) -> None:
+    environment = os.environ | {"MODEL": str(tiny_checkpoint), "VOICES": str(voices_folder)}
+    command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.05"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    (look,) = told["looks"]
+    assert told["reasons"] == {} and look["takes"] + look["hang_ups"] > 0
+    assert len(told["broken"]) == 1 and "too short" in told["broken"][0]

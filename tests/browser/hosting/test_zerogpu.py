@@ -1,0 +1,116 @@
+"""The profile for ZeroGPU, in a process of its own with the host's package: open, type, hear, through Gradio."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from playwright.sync_api import Page, expect
+
+from studio.settings import ROOT
+from tests.browser.screen import Screen
+from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
+
+Open = Callable[..., Screen]
+TWO_SECONDS_24K = round(43 * 2048 * 24_000 / 44_100)
+
+
+@pytest.fixture(scope="module")
+def zerogpu(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    told = {
+        "PROFILE": "zero",
+        "PORT": str(port),
+        "MODEL": str(tiny_checkpoint),
+        "VOICES": str(voices_folder),
+        "STUDIO_HOME": str(tmp_path_factory.mktemp("home")),
+        "THREADS": "1",
+        "API_KEYS": "secret",
+    }
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "app.py")], env=os.environ | told, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout
+        assert any(line.startswith("Ready") for line in process.stdout), "it did not start"
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(transport=httpx.HTTPTransport(retries=10)) as client:
+            assert client.get(f"{url}/health").status_code == 200
+        yield Served(url, FastAPI())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def screen(zerogpu: Served, new_page: Callable[..., Page]) -> Screen:
+    """The page, signed in, with takes of two seconds."""
+    page = new_page()
+    page.goto(zerogpu.url)
+    page.get_by_label("Key").fill("secret")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#pill")).to_have_attribute("data-status", "ready")
+    screen = Screen(page, zerogpu)
+    screen.cut_after(2)
+    return screen
+
+
+def asked(screen: Screen, path: str) -> int:
+    return sum(path in url for url in screen.requests)
+
+
+def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
+    screen.script.fill("Two words")
+    screen.speak.click()
+    screen.until_over()
+    assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
+    assert asked(screen, "/gradio_api/call/synthesize_stream") == 2 and not asked(screen, "/v1/audio/speech")
+    seed = screen.figure("Seed")
+    assert int(seed) >= 0
+    expect(screen.takes.get_by_role("button", name="MP3")).to_have_count(0)
+    for hidden in ("Queue", "API"):
+        expect(screen.page.locator("#areas").get_by_role("tab", name=hidden)).to_have_count(0)
+
+
+def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path) -> None:
+    screen.page.get_by_role("button", name="Compare voices on this script").click()
+    area = screen.page.get_by_role("tabpanel", name="Compare")
+    expect(area).to_contain_text("Ready: listen and vote")
+    expect(area.locator("[data-cell=B]")).to_contain_text("Bert")
+    screen.page.get_by_role("tab", name="Studio").click()
+    (tmp_path / "me.wav").write_bytes(wav(tone(1.5)))
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
+    screen.page.get_by_label("What is said in the clip").fill("A tone.")
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it
+    screen.until_over()
+    assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
+
+
+def test_what_is_refused_is_said_and_stop_ends_it(screen: Screen, zerogpu: Served) -> None:
+    screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
+    screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
+    screen.page.evaluate("window.studio.speak(Object.values(window.studio.fields.values), 1)")
+    expect(screen.card).to_contain_text("there is no voice 'nobody'")
+    screen.page.evaluate("window.studio.fields.fill({ voice: 'anna', cutAfter: 150 })")
+    screen.page.wait_for_function("window.studio.fields.values.cutAfter === 150")
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.stop.click()
+    zerogpu.until(running=0, waiting=0)

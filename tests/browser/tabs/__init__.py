@@ -1,0 +1,1 @@
+"""The other tabs, a file each."""

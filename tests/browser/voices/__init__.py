@@ -1,0 +1,1 @@
+"""The Voices tab and the steps to a new voice."""

@@ -1,0 +1,239 @@
+"""The library's area: voices found, heard, chosen, changed, packed, deleted and brought back."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from studio.library import VoiceDraft
+from tests.browser.screen import Screen
+from tests.browser.test_looks import PHONE, serious_violations
+from tests.studio.clips import new_sample
+from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+
+
+@pytest.fixture
+def studio(steered: Steer) -> Iterator[Served]:
+    yield steered()
+
+
+def keep(studio: Served, name: str, **fields: str) -> None:
+    """Put a voice into the library."""
+    with studio.client() as client:
+        data = {"name": name, "ref_text": "A steady tone."} | fields
+        client.post("/v1/audio/voices", data=data, files={"audio_sample": wav(tone(6))}).raise_for_status()
+
+
+def library(screen: Screen) -> Locator:
+    screen.page.get_by_role("tab", name="Voices").click()
+    found = screen.page.get_by_role("tabpanel", name="Voices")
+    expect(found).to_be_visible()
+    return found
+
+
+def inspect(screen: Screen, name: str) -> Locator:
+    library(screen).get_by_role("button", name=f"Inspect {name}", exact=True).click()
+    inspector = screen.page.locator("#inspector")
+    expect(inspector.get_by_role("heading", name=name)).to_be_visible()
+    return inspector
+
+
+def names(screen: Screen) -> list[str]:
+    return screen.page.locator("#area-voices .card strong").all_inner_texts()
+
+
+def picked(screen: Screen) -> Locator:
+    return screen.page.locator("#voice input")
+
+
+def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Served, open_page: Open) -> None:
+    keep(studio, "Cleo")
+    screen = open_page(studio).ready()
+    area = library(screen)
+    area.get_by_role("button", name="Use Cleo").click()
+    expect(picked(screen)).to_have_value("Cleo")
+    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo").click()
+    expect(area).to_contain_text("Deleted “Cleo”.")
+    expect(picked(screen)).to_have_value("Anna")
+    area.get_by_role("button", name="Undo").click()
+    expect(area).to_contain_text("Restored “Cleo”.")
+    area.get_by_role("button", name="Use Cleo").click()
+    expect(picked(screen)).to_have_value("Cleo")
+
+
+def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page: Open, tmp_path: Path) -> None:
+    keep(studio, "Cleo")
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Cleo")
+    with screen.page.expect_download() as saving:
+        inspector.get_by_role("link", name="Export Cleo").click()
+    pack = tmp_path / "cleo.fishvoice"
+    saving.value.save_as(pack)
+    assert zipfile.is_zipfile(io.BytesIO(pack.read_bytes()))
+    inspector.get_by_role("button", name="Duplicate Cleo").click()
+    expect(inspector.get_by_role("heading", name="Cleo copy")).to_be_visible()
+    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo").click()
+    expect(screen.page.get_by_role("button", name="Use Cleo", exact=True)).to_have_count(0)
+    screen.page.get_by_label("Import a voice pack").set_input_files(pack)
+    expect(library(screen)).to_contain_text("Cleo is in the library.")
+    expect(screen.page.get_by_role("button", name="Use Cleo", exact=True)).to_be_visible()
+    (tmp_path / "bad.fishvoice").write_bytes(b"no zip")
+    screen.page.get_by_label("Import a voice pack").set_input_files(tmp_path / "bad.fishvoice")
+    expect(library(screen)).to_contain_text("zip")
+
+
+def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: Open) -> None:
+    keep(studio, "Cleo", tags="warm,slow")
+    keep(studio, "Dora", tags="warm")
+    screen = open_page(studio).ready()
+    area = library(screen)
+    expect(area.locator(".card")).to_have_count(4)
+    area.get_by_role("button", name="Favourite Dora").click()
+    expect(area.get_by_role("button", name="Favourite Dora")).to_have_attribute("aria-pressed", "true")
+    expect(area.get_by_role("button", name="Favourite Dora")).to_be_focused()
+    assert names(screen) == ["Dora", "Anna", "Bert", "Cleo"]
+    area.get_by_role("button", name="Favourites", exact=True).click()
+    expect(area.locator(".card")).to_have_count(1)
+    area.get_by_role("button", name="Recent").click()
+    expect(area.locator(".card strong").nth(1)).to_have_text("Cleo")
+    area.get_by_role("button", name="All", exact=True).click()
+    area.get_by_role("button", name="warm", exact=True).click()
+    expect(area.locator(".card")).to_have_count(2)
+    area.get_by_role("button", name="slow", exact=True).click()
+    expect(area.locator(".card strong")).to_have_text(["Cleo"])
+    area.get_by_label("Find a voice").fill("nobody")
+    expect(area).to_contain_text("No voices match.")
+    assert serious_violations(screen) == []
+
+
+def test_a_large_library_is_shown_page_by_page(studio: Served, open_page: Open) -> None:
+    library_of = studio.app.state.studio.speech.voices.library
+    for number in range(120):
+        library_of.voices.create(VoiceDraft(f"Voice {number:03}"), [new_sample()])
+    screen = open_page(studio).ready()
+    area = library(screen)
+    expect(area.locator(".card")).to_have_count(100)
+    area.get_by_role("button", name="Show more").click()
+    expect(area.locator(".card")).to_have_count(122)
+    expect(area.get_by_role("button", name="Show more")).to_be_hidden()
+
+
+def test_a_voice_is_listened_to_by_keyboard(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = library(screen)
+    with screen.page.expect_response("**/preview*") as preview:
+        area.get_by_role("button", name="Listen to Bert").press("Enter")
+    assert preview.value.headers["content-type"] == "audio/wav"
+    anna, bert = (area.get_by_role("button", name=f"Inspect {name}") for name in ("Anna", "Bert"))
+    anna.focus()
+    anna.press("ArrowDown")
+    expect(bert).to_be_focused()
+    bert.press("Enter")
+    inspector = screen.page.locator("#inspector")
+    expect(inspector).to_be_focused()
+    inspector.press("Escape")
+    expect(inspector).to_be_hidden()
+    expect(bert).to_be_focused()
+
+
+def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Served, open_page: Open) -> None:
+    keep(studio, "Cleo")
+    with studio.client() as client:
+        files = {"audio_sample": wav(tone(4, level=0.01))}
+        client.post("/v1/voices/cleo/samples", data={"ref_text": "A quiet tone."}, files=files).raise_for_status()
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Cleo")
+    clips = inspector.locator(".samples > li")
+    expect(clips).to_have_count(2)
+    clips.nth(1).get_by_label("What is said in the clip").fill("A very quiet tone.")
+    clips.nth(1).get_by_role("button", name="Save the words").click()
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@3")
+    clips.nth(1).get_by_role("button", name="Check").click()
+    clips.nth(1).get_by_role("button", name="Raise by").click()
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@4")
+    clips.nth(0).get_by_label("Used").click()
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@5")
+    expect(clips).to_have_count(2)
+    expect(clips.nth(1).get_by_label("Used")).not_to_be_checked()
+    clips.nth(0).get_by_label("Used").click()
+    expect(inspector).to_contain_text("at least one sample")
+    inspector.locator("[data-part=revision]").select_option("1")
+    expect(clips).to_contain_text(["A steady tone."])
+    inspector.get_by_role("button", name="Restore this one").click()
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@6")
+    assert serious_violations(screen) == []
+    with studio.client() as client:
+        samples = client.get("/v1/voices/cleo@4").json()["samples"]
+        assert samples[1]["text"] == "A very quiet tone." and samples[1]["cut"]["gain_db"] > 10
+        assert len(client.get("/v1/voices/cleo").json()["samples"]) == 1
+    inspector.get_by_role("button", name="Add a clip").click()
+    expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
+
+
+def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Bert")
+    inspector.get_by_label("API name").fill("narrator")
+    inspector.get_by_label("Language").fill("en-GB")
+    inspector.get_by_label("Temperature").fill("3")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(inspector.get_by_role("status").first).to_contain_text("Temperature")
+    inspector.get_by_label("Temperature").fill("0.4")
+    inspector.get_by_label("Seed").fill("77")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(library(screen)).to_contain_text("Saved “Bert”.")
+    inspector.get_by_role("button", name="Use Bert in the Studio").click()
+    expect(picked(screen)).to_have_value("Bert")
+    screen.page.wait_for_function("window.studio.fields.values.temperature === 0.4")
+    screen.script.fill("Two words")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    sent = request.value.post_data_json
+    assert (sent["voice"], sent["temperature"], sent["seed"]) == ("narrator", 0.4, 77)
+    screen.until_over()
+    library(screen).get_by_role("button", name="Use Anna").click()
+    screen.page.wait_for_function("window.studio.fields.values.temperature === 0.8")
+    assert screen.page.evaluate("window.studio.fields.values.keepSeed") is False
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_written_over(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Bert")
+    with studio.client() as client:
+        client.patch("/v1/voices/bert", json={"description": "Theirs."}).raise_for_status()
+    inspector.get_by_label("Description").fill("Mine.")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(inspector).to_contain_text("Somebody else changed this voice")
+    expect(inspector.get_by_label("Description")).to_have_value("Theirs.")
+
+
+def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio, **PHONE).ready()
+    inspector = inspect(screen, "Anna")
+    box = inspector.bounding_box()
+    assert box and box["width"] <= 390 and box["y"] > 60
+    inspector.get_by_role("button", name="Hear Anna speak").tap()
+    expect(inspector.locator("[data-playing]")).to_have_count(1)
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious_violations(screen) == []
+    inspector.get_by_role("button", name="Close the inspector").tap()
+    expect(inspector).to_be_hidden()
+
+
+def test_a_voices_name_is_never_run(studio: Served, open_page: Open) -> None:
+    attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\">"
+    keep(studio, attack, tags="<b onclick=x>", description=attack)
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, attack)
+    expect(library(screen)).to_contain_text(attack)
+    expect(inspector.get_by_label("Description")).to_have_value(attack)
+    assert screen.page.locator("body").get_attribute("data-hacked") is None

@@ -1,0 +1,1 @@
+"""What every route promises: access, origins, bodies, answers, starting and stopping."""

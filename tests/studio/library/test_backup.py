@@ -1,0 +1,254 @@
+"""Copies of the library on another disk: after writes, at the end, and back again, whatever was cut short."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from studio.library import Backup, Library, VoiceDraft
+from studio.library.projects.records import NewPart, ProjectSettings
+from studio.settings import ROOT, Settings
+from tests.studio.clips import new_sample
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.test_crash import check
+from tests.studio.projects.test_projects import made, parts_of, until
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+
+def add(library: Library, name: str, seed: int = 1) -> None:
+    clip = wav(tone(0.3, hertz=200 + seed))
+    library.voices.create(VoiceDraft(name), [new_sample(clip, f"words of {name}")])
+
+
+def names(library: Library) -> set[str]:
+    return {voice.name for voice in library.voices.page()}
+
+
+def test_an_empty_library_becomes_what_the_newest_snapshot_was(tmp_path: Path) -> None:
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
+    assert backup.restore() is None
+    add(library, "Anna")
+    backup.snapshot()
+    add(library, "Bert", 2)
+    newest = backup.snapshot()
+    again = Backup(tmp_path / "new", tmp_path / "bucket")
+    assert again.restore() == newest
+    assert names(check(tmp_path / "new")) == {"Anna", "Bert"}
+    assert again.restore() is None, "a library with something in it is left alone"
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "foreign"])
+def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, damage: str) -> None:
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
+    add(library, "Anna")
+    good = backup.snapshot()
+    add(library, "Bert", 2)
+    bad = backup.snapshot()
+    data = bad.read_bytes()
+    middle = len(data) // 2
+    bad.write_bytes(
+        {
+            "cut": data[:middle],
+            "noise": data[:middle] + bytes(255 - byte for byte in data[middle : middle + 8192]) + data[middle + 8192 :],
+            "empty": b"",
+            "foreign": b"no database at all" * 1000,
+        }[damage]
+    )
+    again = Backup(tmp_path / "new", tmp_path / "bucket")
+    assert again.restore() == good
+    assert names(check(tmp_path / "new")) == {"Anna"}
+
+
+def test_few_snapshots_stay_and_only_the_audio_that_they_name(tmp_path: Path) -> None:
+    library, backup = Library(tmp_path / "home", undo_seconds=0), Backup(tmp_path / "home", tmp_path / "bucket")
+    add(library, "Anna")
+    for _ in range(2):
+        backup.snapshot()
+    library.voices.delete("anna")
+    library.voices.purge(everything=True)
+    for _ in range(3):
+        backup.snapshot()
+    assert sorted(path.name for path in (tmp_path / "bucket").glob("*.db")) == [f"backup-{n}.db" for n in (3, 4, 5)]
+    assert [path for path in (tmp_path / "bucket" / "audio").rglob("*") if path.is_file()] == []
+
+
+def test_a_snapshot_follows_when_writing_has_settled(tmp_path: Path) -> None:
+    library = Library(tmp_path / "home")
+    backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.05, poll=0.01)
+    backup.restore()
+    taken = threading.Event()
+    snapshot = backup.snapshot
+    backup.snapshot = lambda: (snapshot(), taken.set())[0]  # type: ignore[method-assign]
+    backup.start()
+    assert taken.wait(30), "a library that was never backed up is, at once"
+    taken.clear()
+    add(library, "Anna")
+    assert taken.wait(30)
+    backup.stop()
+    assert backup.status.error is None and backup.status.seconds_ago is not None
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    assert names(Library(tmp_path / "new")) == {"Anna"}
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_the_studio_goes_on(tmp_path: Path) -> None:
+    Library(tmp_path / "home")
+    backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+    backup.restore()
+    (tmp_path / "bucket" / "audio").write_text("in the way of the folder")
+    backup.start()
+    backup.stop()
+    assert backup.status.error
+
+
+def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Path) -> None:
+    library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+    for number, name in enumerate(("Anna", "Bert", "Gone", "Dora")):
+        add(library, name, number)
+    clips = {voice.name: library.files.path(voice.samples[0].clip) for voice in library.voices.page()}
+    data = bytearray(clips["Anna"].read_bytes())
+    data[100] ^= 1
+    clips["Anna"].write_bytes(data)
+    clips["Gone"].unlink()
+    backup.restore()
+    backup.start()
+    backup.stop()
+    assert sorted(backup.status.left_out) == ["a clip of the voice Anna", "a clip of the voice Gone"]
+    assert backup.status.error is None and "2 damaged files" in str(backup.watch.status.error)
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    copy = Library(tmp_path / "new")
+    assert names(copy) == {"Anna", "Bert", "Gone", "Dora"}
+    for name in ("Bert", "Dora"):
+        copy.files.read(copy.voices.get(name).samples[0].clip)
+    clips["Anna"].unlink()
+    library.files.put(bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:]))
+    library.voices.delete("gone")
+    library.voices.purge(everything=True)
+    backup.snapshot()
+    assert backup.status.left_out == ()
+
+
+def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(tmp_path / "home")
+    backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+    backup.restore()
+    failures = [sqlite3.OperationalError("disk I/O error"), KeyError("unforeseen")]
+
+    def version(watch: sqlite3.Connection) -> int:
+        if failures:
+            raise failures.pop()
+        return int(watch.execute("pragma data_version").fetchone()[0])
+
+    monkeypatch.setattr("studio.library.backup._version", version)
+    taken = threading.Event()
+    snapshot = backup.snapshot
+    backup.snapshot = lambda: (snapshot(), taken.set())[0]  # type: ignore[method-assign]
+    add(library, "Anna")
+    backup._last = 1.0
+    backup.start()
+    assert taken.wait(30)
+    backup.stop()
+    assert not failures and backup.watch.status.failures == 2 and backup.watch.status.error is None
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    assert names(Library(tmp_path / "new")) == {"Anna"}
+
+
+@pytest.mark.parametrize("lines", [1, 3, 6])
+def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, lines: int) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from studio.library import Backup, Library\n"
+        "from tests.studio.library.test_backup import add\n"
+        "home, bucket = map(pathlib.Path, sys.argv[1:])\n"
+        "library, backup = Library(home), Backup(home, bucket)\n"
+        "backup.restore()\n"
+        "for n in range(1000):\n"
+        "    add(library, f'voice {n}', n)\n"
+        "    backup.snapshot()\n"
+        "    print(n, flush=True)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "home"), str(tmp_path / "bucket")]
+    worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert worker.stdout
+    said = [int(worker.stdout.readline()) for _ in range(lines)][-1]
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    worker.stdout.close()
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    library = check(tmp_path / "new")
+    assert {f"voice {n}" for n in range(said + 1)} <= names(library)
+    for voice in library.voices.page():
+        for sample in voice.samples:
+            library.files.read(sample.clip)
+
+
+def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_path: Path, voices_folder: Path) -> None:
+    def settings(home: str) -> Settings:
+        folder = str(tmp_path / home)
+        return Settings(
+            model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=str(tmp_path / "bucket")
+        )
+
+    with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+        add(studio.app.state.studio.speech.voices.library, "Zoe", 3)
+        with studio.client() as client:
+            assert client.post("/v1/audio/speech", json={"input": "Two words"}).status_code == 200
+    with serve(settings("second"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+        with studio.client() as client:
+            assert "zoe" in [voice["id"] for voice in client.get("/v1/audio/voices").json()["voices"]]
+            storage = client.get("/v1/settings").json()["storage"]
+        assert storage["takes"] == 1
+        assert storage["backup"]["folder"] == str(tmp_path / "bucket") and storage["backup"]["error"] is None
+        assert httpx.get(f"{studio.url}/health").json()["backup"]["failed"] is False
+
+
+def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
+    tmp_path: Path, voices_folder: Path
+) -> None:
+    def settings(home: str) -> Settings:
+        folder, bucket = str(tmp_path / home), str(tmp_path / "bucket")
+        return Settings(model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=bucket)
+
+    def sounds(studio: Served) -> list[bytes]:
+        with studio.client() as client:
+            return [client.get(path).raise_for_status().content for path in paths]
+
+    paths: list[str] = []
+    with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+        project = made(studio, items=[{"input": "A part."}], start=True)
+        until(studio, project, "done")
+        [part] = parts_of(studio, project)
+        with studio.client() as client:
+            take = client.post("/v1/audio/speech", json={"input": "A take, longer."}).headers["x-request-id"]
+        paths += [f"/v1/projects/{project['id']}/takes/{part['chosen']}/audio", f"/v1/takes/{take}/audio"]
+        first = sounds(studio)
+    assert first[0] != first[1]
+    for home in ("first", "second"):  # the same disk, then one that is empty
+        with serve(settings(home), FakeEngine.start) as studio:  # type: ignore[arg-type]
+            assert sounds(studio) == first
+
+
+def test_a_library_of_projects_alone_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    old, backup = Library(tmp_path / "old"), Backup(tmp_path / "old", tmp_path / "bucket")
+    add(old, "Anna")
+    backup.snapshot()
+    projects = Library(tmp_path / "home").projects
+    projects.create("me", "Mine", "text", [NewPart("Hello.", "")], ProjectSettings())
+    assert Backup(tmp_path / "home", tmp_path / "bucket").restore() is None
+
+
+def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path)
+    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir == str(tmp_path / "studio")
+    assert Settings.from_environment({}).backup_dir is None
+    monkeypatch.setattr("studio.settings.SPACE_DATA", tmp_path / "none")
+    assert Settings.from_environment({"SPACE_ID": "me/studio"}).backup_dir is None

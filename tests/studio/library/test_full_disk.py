@@ -1,0 +1,166 @@
+"""A disk that is full: speech goes on, everything can be read, deleting makes room, and nothing half-written stays."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from studio.errors import LibraryFull
+from studio.library import Library, TakeFilter, VoiceDraft
+from studio.library.files import AudioFiles
+from tests.studio.answers import assert_envelope
+from tests.studio.clips import new_sample
+from tests.studio.conftest import Steered
+from tests.studio.library.tiny_disk import can_mount, fill, tiny_disk
+from tests.studio.library.worker import stored_take
+from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
+
+Steer = Callable[..., Steered]
+CLIP = wav(tone(1.5))
+SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
+
+
+def files(home: Path) -> set[str]:
+    return {path.name for path in (home / "audio").rglob("*") if path.is_file()}
+
+
+Full = Callable[[Callable[[], bool]], None]
+"""Has the disk full from now on whenever this says so."""
+
+
+@pytest.fixture
+def full_when(monkeypatch: pytest.MonkeyPatch) -> Full:
+    """A disk that can be full when an audio file is written, in the middle of it."""
+    tests: list[Callable[[], bool]] = [lambda: False]
+    whole = os.fsync
+
+    def fsync(handle: int) -> None:
+        if tests[-1]():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(handle)
+
+    monkeypatch.setattr("studio.library.files.os.fsync", fsync)
+    return tests.append
+
+
+def test_a_file_that_could_not_be_written_whole_leaves_nothing(tmp_path: Path, full_when: Full) -> None:
+    audio = AudioFiles(tmp_path / "audio")
+    full_when(lambda: True)
+    with pytest.raises(OSError, match="No space"):
+        audio.put(b"sound" * 1000)
+    assert files(tmp_path) == set()
+
+
+def test_a_voice_of_which_one_clip_had_no_room_leaves_none_of_its_clips(tmp_path: Path, full_when: Full) -> None:
+    library = Library(tmp_path)
+    shared = new_sample(CLIP, "shared words")
+    library.voices.create(VoiceDraft("Anna"), [shared])
+    before = files(tmp_path)
+    full_when(lambda: len(files(tmp_path) - before) > 2)
+    with pytest.raises(LibraryFull, match="no room left on its disk"):
+        library.voices.create(VoiceDraft("Bert"), [shared, *(new_sample(bytes([n]) * 500, "more") for n in range(3))])
+    assert files(tmp_path) == before, "what another voice has stays, and nothing else"
+    assert [voice.name for voice in library.voices.page()] == ["Anna"]
+
+
+def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
+    served, _ = steered(studio_home=str(tmp_path / "home"))
+    library: Library = served.app.state.studio.speech.voices.library
+    library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
+    old = library.files.path(str(library.takes.get("req_old").audio))
+    library.takes.delete(TakeFilter(ids=("req_old",)))
+    assert old.exists(), "it can be brought back as long as nobody needs its room"
+    full_when(old.exists)
+    with served.client() as client:
+        take_id = client.post(SPEECH, json={"input": "Two words"}).headers["x-request-id"]
+        assert client.get(f"{TAKES}/{take_id}").json()["stored"]
+        assert client.get("/health").json()["degraded"] is False
+        full_when(lambda: True)
+        lost = client.post(SPEECH, json={"input": "Two words"}).headers["x-request-id"]
+        assert client.get(f"{TAKES}/{lost}").json()["stored"] is False
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"], health.json()["degraded"]) == (200, "ready", True)
+        assert health.json()["background"]["recorder"] == {"ok": False, "failures": 1}
+        told = client.get("/v1/diagnostics").json()["background"]["recorder"]["error"]
+        assert "a take could not be kept: the library has no room left" in told
+        full_when(lambda: False)
+        client.post(SPEECH, json={"input": "Two words"})
+        client.get(TAKES)
+        assert client.get("/health").json()["background"]["recorder"] == {"ok": True, "failures": 1}
+    assert library.takes.restore(["req_old"]) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
+
+
+def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
+    tmp_path: Path, steered: Steer, full_when: Full, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, _ = steered(studio_home=str(tmp_path / "home"))
+    with served.client() as client:
+        full_when(lambda: True)
+        answer = create_voice(client)
+    assert_envelope(answer, 503)
+    assert answer.json()["error"]["code"] == "library_unavailable"
+    assert "no room left on its disk" in answer.text and str(tmp_path) not in answer.text
+    assert str(tmp_path / "home") in caplog.text, "the log says where"
+
+
+def create_voice(client: httpx.Client) -> httpx.Response:
+    return client.post("/v1/audio/voices", data={"name": "Eve", "ref_text": "Hi."}, files={"audio_sample": CLIP})
+
+
+if can_mount():
+
+    @pytest.fixture
+    def disk(tmp_path: Path) -> Iterator[Path]:
+        folder = tmp_path / "disk"
+        folder.mkdir()
+        with tiny_disk(folder, 32) as mounted:
+            yield mounted
+
+    def speak(served: Served, text: str = "Two words") -> str:
+        with served.client() as client:
+            answer = client.post(SPEECH, json={"input": text, "response_format": "wav"})
+        assert answer.status_code == 200 and len(answer.content) > 44
+        return answer.headers["x-request-id"]
+
+    def test_on_a_full_disk_takes_are_heard_listed_and_deleted(disk: Path, steered: Steer) -> None:
+        home = disk / "home"
+        served, _ = steered(studio_home=str(home))
+        kept = [speak(served) for _ in range(8)]
+        with served.client() as client:
+            assert [take["id"] for take in client.get(TAKES).json()["data"] if take["stored"]] == kept[::-1]
+            fill(disk)
+            lost = speak(served)
+            for path in (f"{TAKES}?limit=50", "/v1/voices", "/v1/settings", f"{TAKES}/{kept[0]}/audio", "/health"):
+                assert client.get(path).status_code == 200, path
+            refused = create_voice(client)
+            assert_envelope(refused, 503)
+            assert "no room left on its disk" in refused.text and str(home) not in refused.text
+            assert client.get(f"{TAKES}/{lost}").json()["stored"] is False
+            assert [name for name in files(home) if name.endswith(".part")] == []
+            for take_id in kept[:7]:
+                assert client.delete(f"{TAKES}/{take_id}").status_code == 200
+            assert client.get(f"{TAKES}/{speak(served, 'One')}").json()["stored"], "deleting has made room"
+            assert create_voice(client).status_code == 200
+            assert client.delete("/v1/voices/eve").status_code == 200
+
+    def test_a_studio_starts_on_a_full_disk_and_a_thousand_takes_can_be_deleted(disk: Path) -> None:
+        library = Library(disk / "home")
+        library.takes.add(stored_take("req_0", "words " * 50, "anna"), b"sound" * 1000)
+        with library.store.writing() as db:
+            row = next(iter(db.table("takes").rows))
+            db.table("takes").insert_all(row | {"n": None, "id": f"req_{n}"} for n in range(1, 1100))
+        del library, db
+        fill(disk)
+        again = Library(disk / "home")
+        assert len(again.takes.page(limit=500)) == 500
+        assert len(again.takes.delete(TakeFilter())) == 1000
+        assert again.takes.purge(everything=True) == 1000
+        assert again.takes.count(TakeFilter()) == 100
+        with again.store.reading() as db:
+            assert db.execute("pragma integrity_check").fetchall() == [("ok",)]

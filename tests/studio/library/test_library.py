@@ -1,0 +1,302 @@
+"""The library through its public names, on real SQLite files."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlite_utils import Database
+
+from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
+from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library.schema import MIGRATIONS
+from tests.studio.clips import new_sample
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "home")
+
+
+def files(library: Library) -> set[str]:
+    return {name for name, _ in library.files.everything()}
+
+
+def take(number: int, text: str = "hello", voice_id: str | None = None) -> StoredTake:
+    return StoredTake(f"req_{number}", 1e9 + number, text, voice_id, "anna@1", 7, {"top_k": 3}, "finished", "stop",
+                      None, {"queue_ms": 1.5}, 20, 1.0)  # fmt: skip
+
+
+def test_a_voice_is_found_by_id_slug_and_name_in_any_case_and_keeps_its_clip_untouched(library: Library) -> None:
+    sample = new_sample()
+    made = library.voices.create(VoiceDraft("Änne  Müller", tags=("warm", "warm", "de")), [sample])
+    assert (made.name, made.slug, made.tags) == ("Änne Müller", "anne-muller", ("warm", "de"))
+    for reference in (made.id, "anne-muller", "ANNE-MULLER", "änne müller", "ÄNNE MÜLLER", "ａ\u0308nne müller"):
+        assert library.voices.get(reference) == made
+    assert library.files.read(made.samples[0].clip) == sample.data
+
+
+def test_everything_is_there_after_a_restart(library: Library) -> None:
+    draft = VoiceDraft("Anna", "kind", ("a",), "en", True, "CC0", None, {"temperature": 0.5})
+    made = library.voices.create(draft, [new_sample(), new_sample(b"other", "two", Cut(0.5, 2.0, -3.0, 1), 1)])
+    library.codes.put(made.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2))
+    reopened = Library(library.home)
+    assert reopened.voices.get("anna") == made
+    codes = reopened.codes.get(made.samples[0].cut_key, "codec")
+    assert codes is not None and codes.tolist() == np.arange(20).reshape(10, 2).tolist()
+    assert reopened.codes.get(made.samples[0].cut_key, "another codec") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "..", ".", "a/b", "a\\b", "a\x00b", "a\u202eb", "\ud800", "x" * 101, "anna@2", "Default", "!?"]
+)
+def test_a_name_that_is_a_path_blank_invisible_reserved_or_huge_is_refused(library: Library, name: str) -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        library.voices.create(VoiceDraft(name), [new_sample()])
+    assert refusal.value.param == "name"
+    assert files(library) == set()
+
+
+def test_names_that_are_equal_after_folding_are_one_name(library: Library) -> None:
+    library.voices.create(VoiceDraft("Straße"), [new_sample()])
+    for name in ("STRASSE", "strasse", "ＳＴＲＡＳＳＥ", "stra\u200dße"):
+        with pytest.raises(NameTaken):
+            library.voices.create(VoiceDraft(name), [new_sample()])
+
+
+def test_different_names_with_one_ascii_form_get_different_slugs(library: Library) -> None:
+    slugs = [library.voices.create(VoiceDraft(name), [new_sample()]).slug for name in ("Ana", "Aná", "安娜", "李")]
+    assert slugs == ["ana", "ana-2", "voice", "voice-2"]
+
+
+def test_an_edited_transcript_makes_a_revision_and_the_old_one_stays(library: Library) -> None:
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    edited = library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other words")])
+    assert edited.address == "anna@2" and edited.samples[0].text == "other words"
+    assert edited.samples[0].id == made.samples[0].id
+    assert edited.samples[0].cut_key == made.samples[0].cut_key, "codes depend on the sound alone"
+    assert library.voices.get("anna@1").samples == made.samples
+    assert library.voices.get(f"{made.id}@2") == library.voices.get("Anna") == edited
+    assert [voice.revision for voice in library.voices.revisions("anna")] == [2, 1]
+    with pytest.raises(NotFound):
+        library.voices.get("anna@3")
+
+
+def test_a_change_of_nothing_makes_no_revision(library: Library) -> None:
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    assert library.voices.revise("anna", lambda now: now) == made
+
+
+def test_editing_what_is_said_of_a_voice_leaves_its_revision_but_not_its_version(library: Library) -> None:
+    made = library.voices.create(VoiceDraft("Anna", "old"), [new_sample()])
+    edited = library.voices.edit("anna", VoiceChanges(name="Berta", favourite=True), made.version)
+    assert (edited.slug, edited.description, edited.favourite) == ("berta", "old", True)
+    assert edited.revision == 1 and edited.version != made.version
+    with pytest.raises(Changed):
+        library.voices.edit("berta", VoiceChanges(name="Carla"), made.version)
+    with pytest.raises(NotFound):
+        library.voices.get("anna")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        VoiceChanges(defaults={"loudness": 3}),
+        VoiceChanges(defaults={"temperature": float("nan")}),
+        VoiceChanges(defaults={"top_k": 1.5}),
+        VoiceChanges(defaults={"seed": True}),
+        VoiceChanges(language="english please"),
+        VoiceChanges(tags=("x",) * 33),
+        VoiceChanges(description="x" * 2001),
+        VoiceChanges(consent_id="cons_none"),
+    ],
+)
+def test_a_bad_field_is_refused_and_changes_nothing(library: Library, changes: VoiceChanges) -> None:
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    with pytest.raises(InvalidRequest):
+        library.voices.edit("anna", changes)
+    assert library.voices.get("anna") == made
+
+
+def test_a_voice_needs_samples_with_words_and_not_too_many(library: Library) -> None:
+    for samples in ([], [new_sample(text=" ")], [new_sample(text="<|im_end|>")], [new_sample()] * 9):
+        with pytest.raises(InvalidRequest):
+            library.voices.create(VoiceDraft("Anna"), samples)
+    assert library.voices.count() == 0 and files(library) == set()
+
+
+def test_deleting_can_be_undone_until_the_time_is_up(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    library.voices.delete("anna")
+    with pytest.raises(NotFound):
+        library.voices.get("anna")
+    assert [voice.id for voice in library.voices.deleted()] == [made.id]
+    assert library.voices.restore(made.id).samples == made.samples
+    library.voices.delete("anna")
+    library.codes.put(made.samples[0].cut_key, "codec", np.zeros((10, 1), np.int16))
+    late = Library(tmp_path, undo_seconds=0)
+    with pytest.raises(NotFound):
+        late.voices.restore(made.id)
+    assert files(late) == set() and late.codes.get(made.samples[0].cut_key, "codec") is None
+
+
+def test_a_name_given_away_during_the_undo_time_is_not_taken_back(library: Library) -> None:
+    first = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    library.voices.delete(first.id)
+    library.voices.create(VoiceDraft("ANNA"), [new_sample()])
+    with pytest.raises(NameTaken):
+        library.voices.restore(first.id)
+
+
+def test_a_clip_shared_by_two_voices_outlives_one_of_them(library: Library) -> None:
+    first = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    second = library.voices.create(VoiceDraft("Berta"), [new_sample()])
+    assert len(files(library)) == 1
+    library.voices.delete(first.id)
+    library.voices.purge(everything=True)
+    assert library.files.read(second.samples[0].clip) == new_sample().data
+
+
+def test_search_looks_at_name_tags_language_and_description_whatever_the_case(library: Library) -> None:
+    library.voices.create(VoiceDraft("Anna", "Reads NEWS", ("calm",), "en"), [new_sample()])
+    library.voices.create(VoiceDraft("Bärbel", "reads tales", ("calm", "old"), "de", favourite=True), [new_sample()])
+
+    def names(query: str = "", **filters: object) -> list[str]:
+        return [voice.name for voice in library.voices.page(query, **filters)]  # type: ignore[arg-type]
+
+    assert names() == ["Anna", "Bärbel"]
+    assert names("news") == ["Anna"] and names("BÄR") == ["Bärbel"] and names("calm reads") == ["Anna", "Bärbel"]
+    assert names("calm de") == ["Bärbel"] and names("%") == []
+    assert names(tags=["old"]) == ["Bärbel"] and names(favourite=True) == ["Bärbel"]
+    first = library.voices.page(limit=1)
+    assert names(after=first[0].id) == ["Bärbel"]
+
+
+def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library) -> None:
+    for number, text in enumerate(["one fish", "two FISH", "Grüße 你好世界", "100% _sure_"]):
+        library.takes.add(take(number, text, "voice_a" if number % 2 else None), b"sound" if number == 0 else None)
+
+    def ids(query: str = "", after: str | None = None, **more: object) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(query, **more), after=after)]  # type: ignore[arg-type]
+
+    assert ids() == ["req_3", "req_2", "req_1", "req_0"]
+    assert ids("fish") == ["req_1", "req_0"] and ids("好世") == ["req_2"] and ids("你好世") == ["req_2"]
+    assert ids("%") == ["req_3"] and ids('"') == [] and ids("0% _") == ["req_3"]
+    assert ids(voice="voice_a") == ["req_3", "req_1"] and ids(after="req_2") == ["req_1", "req_0"]
+    assert ids("fish", after="req_1") == ["req_0"]
+    library.takes.add(take(9, "The quick brown fox SPRANG over it"))
+    assert ids("quick brown fox sprang OVER") == ["req_9"] and ids("quick brown fox springs") == []
+    assert library.takes.delete(TakeFilter(ids=("req_9",))) == ["req_9"]
+    kept = library.takes.get("req_0")
+    assert kept.audio and library.files.read(kept.audio) == b"sound" and kept.timings == {"queue_ms": 1.5}
+    library.takes.delete(TakeFilter(ids=("req_0",)))
+    assert ids("fish") == ["req_1"] and len(files(library)) == 1
+    assert library.takes.purge(everything=True) == 2 and files(library) == set()
+    assert library.takes.keep_newest(1) == 2 and ids() == ["req_3"]
+
+
+def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
+        db = Database(connection)
+        MIGRATIONS.apply(db, stop_before="m010_take_voices")
+        for number, (voice, parameters) in enumerate(
+            [("anna@2", {}), ("anna, bo", {"cast": {"A": "anna@2", "B": "bo@1"}})]
+        ):
+            row = dataclasses.asdict(take(number)) | {
+                "voice": voice,
+                "parameters": json.dumps(parameters),
+                "timings": "{}",
+            }
+            db.table("takes").insert(row | {"voice_id": None})
+        connection.commit()
+    library = Library(tmp_path)
+
+    def ids(voice: str) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(voice=voice))]
+
+    assert ids("anna") == ids("anna@2") == ["req_1", "req_0"] and ids("bo") == ["req_1"] and ids("anna@1") == []
+
+
+def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -> None:
+    for number in range(6):
+        each = dataclasses.replace(take(number, f"number {number}"), caller="key b" if number % 2 else "key a")
+        library.takes.add(dataclasses.replace(each, voice=f"anna-2@{number}" if number < 3 else "random"))
+
+    def ids(**wanted: object) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(**wanted))]  # type: ignore[arg-type]
+
+    assert ids(voice="anna-2") == ["req_2", "req_1", "req_0"] and ids(voice="anna-2@1") == ["req_1"]
+    assert ids(voice="anna") == [] and ids(voice="random", caller="key b") == ["req_5", "req_3"]
+    assert ids(since=1e9 + 2, until=1e9 + 4) == ["req_3", "req_2"]
+    assert library.takes.star("req_4", True).starred and ids(starred=True) == ["req_4"]
+    assert ids(query="number", starred=False, caller="key a") == ["req_2", "req_0"]
+    with pytest.raises(NotFound):
+        library.takes.star("req_4", False, "key b")
+    assert library.takes.delete(TakeFilter(caller="key b")) == ["req_5", "req_3", "req_1"]
+    assert ids() == ["req_4", "req_2", "req_0"] and list(library.takes.numbers(["req_5", "no"])) == ["req_5"]
+    assert library.takes.restore(["req_5", "req_1", "no"], "key a") == []
+    assert library.takes.restore(["req_5", "req_1", "no"], "key b") == ["req_5", "req_1"]
+    assert ids() == ["req_5", "req_4", "req_2", "req_1", "req_0"]
+
+
+def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library: Library) -> None:
+    for number in range(8):
+        library.takes.add(take(number), b"%d" % number * 100)
+    library.takes.star("req_1", True)
+    assert library.takes.keep_newest(5) == 2
+    assert [found.id for found in library.takes.page()] == [f"req_{n}" for n in (7, 6, 5, 4, 3, 1)]
+    assert library.takes.keep_newest(5, 500) == 0 and library.takes.keep_newest(5, 350) == 2
+    assert [found.id for found in library.takes.page()] == ["req_7", "req_6", "req_5", "req_1"]
+    assert len(files(library)) == 4
+
+
+def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice(library: Library) -> None:
+    consent = library.consents.create(NewConsent("Anna A.", "en", "I agree.", b"recording", "audio/wav"))
+    made = library.voices.create(VoiceDraft("Anna", consent_id=consent.id), [new_sample()])
+    assert library.consents.get(consent.id) == consent and made.consent_id == consent.id
+    assert library.consents.rename(consent.id, "Anna B.").name == "Anna B."
+    library.consents.delete(consent.id)
+    assert library.voices.get("anna").consent_id is None
+    assert len(files(library)) == 1
+    with pytest.raises(NotFound):
+        library.consents.get(consent.id)
+
+
+def test_the_audit_trail_grows_with_every_deed_and_cannot_be_rewritten(library: Library) -> None:
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    library.voices.edit("anna", VoiceChanges(description="x"))
+    library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other")])
+    library.voices.delete("anna")
+    library.voices.restore(made.id)
+    events = [entry.event for entry in library.audit.entries(made.id)]
+    assert events == ["voice.create", "voice.edit", "voice.revise", "voice.delete", "voice.restore"]
+    assert library.audit.verify() == 5
+    with sqlite3.connect(library.home / "library.db") as db:
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("update audit set subject = 'x' where n = 2")
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("delete from audit")
+        db.execute("drop trigger audit_no_update")
+        db.execute("update audit set subject = 'x' where n = 2")
+    with pytest.raises(StudioError, match="entry 2"):
+        library.audit.verify()
+
+
+def test_codes_once_kept_are_not_replaced(library: Library) -> None:
+    library.codes.put("cut", "codec", np.zeros((10, 2), np.int16))
+    library.codes.put("cut", "codec", np.ones((10, 2), np.int16))
+    kept = library.codes.get("cut", "codec")
+    assert kept is not None and not kept.any()
+
+
+def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
+    made = library.voices.create(VoiceDraft("Anna"), [new_sample()])
+    library.files.path(made.samples[0].clip).write_bytes(b"something else")
+    with pytest.raises(StudioError, match="damaged"):
+        library.files.read(made.samples[0].clip)

@@ -1,0 +1,104 @@
+"""A process that works on a library as fast as it can; started by tests that kill it or run many of it.
+
+python -m tests.studio.library.worker HOME SEED COUNT NAMES: a line on standard output before each operation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from studio.errors import Changed, InvalidRequest, NotFound
+from studio.library import Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library.records import NewSample, Sample, Voice
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Retention
+from studio.voices.pack import export_voice, import_pack
+from tests.studio.clips import new_sample, spoken
+
+VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "record", "keep", "untake")
+
+
+def work(home: Path, seed: int, count: int, names: int) -> None:
+    """``count`` mixed operations on voices that other processes work on too."""
+    library, chance = Library(home), random.Random(seed)
+    for step in range(count):
+        name = f"voice {chance.randrange(names)}"
+        verb = chance.choice(VERBS)
+        print(verb, flush=True)
+        try:
+            operate(library, verb, name, chance, f"{seed}-{step}")
+        except (NotFound, InvalidRequest, Changed):
+            continue  # another process was faster, as is expected here
+
+
+def operate(library: Library, verb: str, name: str, chance: random.Random, unique: str) -> None:
+    if verb == "add":
+        clips = [new_sample(clip(chance, unique), f"words {unique}") for _ in range(chance.randint(1, 3))]
+        library.voices.create(VoiceDraft(name), clips)
+    elif verb == "import":
+        import_pack(library, some_pack(), name)
+    elif verb == "edit":
+        library.voices.edit(name, VoiceChanges(description=unique), library.voices.get(name).version)
+    elif verb == "revise":
+
+        def change(now: tuple[Sample, ...]) -> list[Sample | NewSample]:
+            return [dataclasses.replace(now[0], text=unique), new_sample(clip(chance, unique))]
+
+        library.voices.revise(name, change)
+    elif verb == "delete":
+        library.voices.delete(name)
+    elif verb == "restore":
+        deleted: list[Voice] = library.voices.deleted()
+        if deleted:
+            library.voices.restore(chance.choice(deleted).id)
+    elif verb == "purge":
+        library.voices.purge(everything=True)
+    elif verb == "take":
+        library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
+    elif verb == "record":
+        said = stored_take(f"rec_{unique}", unique, name)
+        recording = recorder(library).open(said)
+        recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
+        recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
+    elif verb == "untake":
+        ids = library.takes.delete(TakeFilter(query=unique[:2]))
+        library.takes.restore(ids[1:])
+        library.takes.purge(everything=True)
+    else:
+        library.takes.keep_newest(5, 200_000)
+
+
+def stored_take(take_id: str, text: str, voice: str) -> StoredTake:
+    return StoredTake(take_id, 1.0, text, None, voice, 1, {}, "finished", "stop", None, {}, 1, 1.0)
+
+
+@functools.cache
+def recorder(library: Library) -> Recorder:
+    return Recorder(library, Retention(5, 200_000), lambda outcome: None)
+
+
+@functools.cache
+def some_pack() -> bytes:
+    """A voice with a consent and codes, packed."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library(Path(folder))
+        consent = NewConsent("Somebody", "en", "Yes.", spoken(), "audio/wav")
+        voice = library.voices.create(VoiceDraft("packed", consent=consent), [new_sample()])
+        library.codes.put(voice.samples[0].cut_key, "codec", np.zeros((10, 90), np.int16))
+        return export_voice(library, "packed")
+
+
+def clip(chance: random.Random, unique: str) -> bytes:
+    """Bytes of a size at which a kill may well fall into the writing; sometimes the same as another's."""
+    return chance.choice([f"{unique}".encode(), b"shared"]) * 20_000
+
+
+if __name__ == "__main__":
+    work(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,1 @@
+"""Long form: documents, projects, their worker and their files."""

@@ -1,0 +1,31 @@
+"""A studio in a process of its own, for the test that kills it.
+
+python -m tests.studio.projects.studio_process HOME VOICES: its first line says its address. The engine speaks every
+part but those with the word "stop", which it holds for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+
+from engine import AudioChunk, Utterance
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+
+class HoldingEngine(FakeEngine):
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        if "stop" in utterance.text:
+            await asyncio.Event().wait()
+        async for chunk in super().speak(utterance):
+            yield chunk
+
+
+if __name__ == "__main__":
+    settings = Settings(model="test/model", studio_home=sys.argv[1], voices=sys.argv[2], max_rows=4)
+    with serve(settings, HoldingEngine.start) as served:  # type: ignore[arg-type]
+        print(served.url, flush=True)
+        sys.stdin.read()

@@ -1,0 +1,40 @@
+"""A studio that is killed in the middle of a project goes on where it was, and keeps what it had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from studio.settings import ROOT
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_projects import PROJECTS, parts_of, until
+from tests.studio.server import Served
+
+
+def test_a_killed_studio_resumes_its_projects(
+    steered: Callable[..., Steered], voices_folder: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.studio.projects.studio_process", str(tmp_path), str(voices_folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        items = [{"input": text} for text in ("One.", "Two.", "Please stop.", "Four.", "Five, stop.", "Six.")]
+        project = httpx.post(url + PROJECTS, json={"items": items, "start": True}, timeout=60).json()
+        before = until(Served(url, None), project, done=3, speaking=2, queued=1)  # type: ignore[arg-type]
+        assert before["state"] == "running"
+        kept = parts_of(Served(url, None), project)  # type: ignore[arg-type]
+        process.kill()
+    served, engine = steered(studio_home=str(tmp_path), max_rows=4)
+    until(served, project, "done")
+    assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop.", "Six."]
+    parts = parts_of(served, project)
+    assert [part["chosen"] for part in parts if part["chosen"] in {each["chosen"] for each in kept}] == [
+        kept[index]["chosen"] for index in (0, 1, 3)
+    ]
+    assert all(len(part["takes"]) == 1 for part in parts)
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio").status_code == 200

@@ -1,0 +1,190 @@
+"""A project's sound as files: exact to the sample, any bytes of a WAV, chapters, a zip, subtitles with real times."""
+
+from __future__ import annotations
+
+import csv
+import io
+import wave
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from studio.errors import InvalidRequest
+from studio.library.files import AudioFiles
+from studio.library.projects.records import Part, PartTake, ProjectSettings
+from studio.projects.render import ConcatenatedWav
+from studio.projects.timeline import lay_out
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_projects import PROJECTS, Json, change, made, parts_of, until
+from tests.studio.server import Served
+from tests.studio.sounds import decoded
+
+FRAME, RATE = 2048, 44_100
+Steer = Callable[..., Steered]
+
+
+def fetch(served: Served, project: Json, path: str, **headers: str) -> bytes:
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/{path}", headers=headers)
+    assert answer.status_code in (200, 206), answer.text
+    return answer.content
+
+
+def samples(wav: bytes) -> np.ndarray:
+    with wave.open(io.BytesIO(wav)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getnframes()) == (RATE, 1, (len(wav) - 44) // 2)
+        return np.frombuffer(file.readframes(1 << 30), "<i2")
+
+
+@pytest.fixture
+def spoken(steered: Steer) -> tuple[Served, Json]:
+    """Four parts in two chapters, the second with a pause of its own."""
+    served, _ = steered()
+    items = [
+        {"input": "One", "chapter": "First"},
+        {"input": "Two three", "pause": 0.25, "voice": "bert"},
+        {"input": "Four."},
+        {"input": "Five.", "chapter": "Zweites “Ende”"},
+    ]
+    project = made(served, items=items, title="A Bük", seed=3, pause=1, chapter_pause=2, start=True)
+    return served, until(served, project, "done")
+
+
+def test_the_whole_is_the_parts_and_the_pauses_to_the_sample(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    takes = [fetch(served, project, f"takes/{part['chosen']}/audio") for part in parts_of(served, project)]
+    pauses = [np.zeros(round(seconds * RATE), np.int16) for seconds in (1, 0.25, 2)]
+    pieces = [samples(takes[0])]
+    for pause, take in zip(pauses, takes[1:], strict=True):
+        pieces += [pause, samples(take)]
+    whole = fetch(served, project, "audio")
+    assert np.array_equal(samples(whole), np.concatenate(pieces))
+    assert len(samples(whole)) == (1 + 2 + 1 + 1) * 6 * FRAME + round(3.25 * RATE)
+    for start, stop in ((0, 10), (40, 50), (44, 100), (30_000, 200_001), (len(whole) - 5, len(whole) + 50)):
+        assert fetch(served, project, "audio", Range=f"bytes={start}-{stop - 1}") == whole[start:stop]
+    assert fetch(served, project, "audio", Range="bytes=-7") == whole[-7:]
+    assert fetch(served, project, "audio", Range="bytes=50000-") == whole[50_000:]
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}/audio"
+        answer = client.get(url, headers={"Range": "bytes=5-9"})
+        assert (answer.status_code, answer.headers["content-range"]) == (206, f"bytes 5-9/{len(whole)}")
+        assert client.get(url, headers={"Range": f"bytes={len(whole)}-"}).status_code == 416
+        stale = {"Range": "bytes=5-9", "If-Range": '"another"'}
+        assert client.get(url, headers=stale).status_code == 200
+
+
+def test_other_formats_have_the_same_sound(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    whole = samples(fetch(served, project, "audio"))
+    rate, flac = decoded(fetch(served, project, "audio?format=flac"), "flac")
+    assert rate == RATE and np.array_equal(np.rint(flac * 32768).astype(np.int16), whole)
+    rate, mp3 = decoded(fetch(served, project, "audio?format=mp3"), "mp3")
+    assert rate == RATE and 0 <= len(mp3) - len(whole) < 4 * 1152
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio?format=pcm").status_code == 400
+
+
+def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    book = fetch(served, project, "audio?format=m4b")
+    with av.open(io.BytesIO(book)) as file:
+        chapters = file.chapters()
+        length = sum(frame.samples for frame in file.decode(audio=0))
+        assert file.metadata["title"] == "A Bük"
+    assert [chapter["metadata"]["title"] for chapter in chapters] == ["First", "Zweites “Ende”"]
+    assert chapters[1]["start"] == round(timeline["parts"][3]["start_s"] * 1000) == chapters[0]["end"]
+    assert abs(length - timeline["samples"]) <= 2 * 1024
+    assert not list(served.app.state.studio.speech.voices.library.home.glob("tmp*"))
+
+
+def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    starts = np.cumsum([0, 6 * FRAME + RATE, 12 * FRAME + RATE // 4, 6 * FRAME + 2 * RATE]) / RATE
+    ends = starts + np.array([6, 12, 6, 6]) * FRAME / RATE
+    assert [part["start_s"] for part in timeline["parts"]] == pytest.approx(starts, abs=1e-9)
+    assert [part["end_s"] for part in timeline["parts"]] == pytest.approx(ends, abs=1e-9)
+    cues = fetch(served, project, "subtitles").decode().split("\n\n")
+    assert cues[0] == "1\n00:00:00,000 --> 00:00:00,279\nOne"
+    assert cues[3] == f"4\n{clock(starts[3])} --> {clock(ends[3])}\nFive."
+
+
+def clock(seconds: float) -> str:
+    return f"00:00:{int(seconds):02},{round(seconds % 1 * 1000):03}"
+
+
+def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    data = fetch(served, project, "zip")
+    assert data == fetch(served, project, "zip")
+    parts = parts_of(served, project)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        manifest = archive.read("manifest.csv")
+        rows = list(csv.DictReader(io.StringIO(manifest.decode())))
+        for row, part in zip(rows, parts, strict=True):
+            assert archive.read(row["file"]) == fetch(served, project, f"takes/{part['chosen']}/audio")
+            assert (row["text"], row["voice"], row["seed"]) == (part["text"], part["voice"] or "", "3")
+    with served.client() as client:
+        again = client.post(PROJECTS, files={"file": ("manifest.csv", manifest)}, data={"title": "Again"}).json()
+    kept = ("text", "chapter", "voice", "pause")
+    assert [[part[name] for name in kept] for part in parts_of(served, again)] == [
+        [part[name] for name in kept] for part in parts
+    ]
+
+
+def test_what_is_missing_is_told_or_left_out(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    change(served, project, parts_of(served, project)[2], text="Another.")
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/audio")
+        assert answer.status_code == 409 and "1 of 4 parts" in answer.json()["error"]["message"]
+        answer = client.get(f"{PROJECTS}/{project['id']}/audio?partial=true")
+    assert answer.headers["x-missing-parts"] == "1"
+    assert len(samples(answer.content)) == 4 * 6 * FRAME + round(1.25 * RATE)
+
+
+def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered: Steer) -> None:
+    served, _ = steered()
+    srt = (
+        "1\n00:00:01,000 --> 00:00:02,000\nOne\n\n2\n00:00:01,100 --> 00:00:02,000\nTwo\n\n"
+        "3\n00:00:04,000 --> 00:00:05,000\nThree\n"
+    )
+    project = made(served, input=srt, kind="srt", start=True)
+    until(served, project, "done")
+    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    starts = [1.0, (RATE + 6 * FRAME) / RATE, 4.0]
+    assert [part["start_s"] for part in timeline["parts"]] == pytest.approx(starts, abs=1e-9)
+    whole = samples(fetch(served, project, "audio"))
+    assert len(whole) == 4 * RATE + 6 * FRAME
+    assert not whole[:RATE].any() and whole[RATE : RATE + 100].any() and not whole[3 * RATE : 4 * RATE].any()
+
+
+def test_a_deleted_project_leaves_no_file(spoken: tuple[Served, Json]) -> None:
+    served, project = spoken
+    library = served.app.state.studio.speech.voices.library
+    files = {name for name, _ in library.files.everything()}
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}")
+    gone = files - {name for name, _ in library.files.everything()}
+    assert len(gone) == 2  # three of the four takes are the same bytes, which are kept once
+
+
+def take_of(samples: int, rate: int) -> Part:
+    take = PartTake("t", "p", 0.0, "", "anna", 1, "stop", "0" * 64, samples, rate, 1, 1.0)
+    return Part("p", "x", 0, "", "Hi", None, None, None, None, "done", 1, None, "t", (take,))
+
+
+def test_more_than_a_wav_can_count_and_mixed_rates_are_refused(tmp_path: Path) -> None:
+    longest = (2**32 - 1 - 44) // 2
+    files, settings = AudioFiles(tmp_path), ProjectSettings()
+    assert ConcatenatedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2
+    with pytest.raises(InvalidRequest, match="flac, mp3 or m4b"):
+        ConcatenatedWav(lay_out([take_of(longest + 1, RATE)], settings), files)
+    with pytest.raises(InvalidRequest, match="24000 Hz and others at 44100"):
+        lay_out([take_of(1, RATE), take_of(1, 24_000)], settings)

@@ -1,0 +1,187 @@
+"""The socket: text goes in as it is written, sentences come out as sound, and a cancel is heard at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import frames_of
+
+Steer = Callable[..., Steered]
+
+
+def open_socket(served: Served, **options: Any) -> ClientConnection:
+    url = served.url.replace("http://", "ws://") + "/v1/audio/speech/stream"
+    return connect(url, proxy=None, compression=None, max_size=None, **options)
+
+
+def send(socket: ClientConnection, kind: str, **fields: object) -> None:
+    socket.send(json.dumps({"type": kind} | fields))
+
+
+def sentence(socket: ClientConnection) -> tuple[dict[str, Any], bytes, dict[str, Any]]:
+    """The next sentence: its start, its bytes, its end."""
+    start = json.loads(socket.recv(10))
+    assert start["type"] == "audio.start", start
+    audio = b""
+    while isinstance(message := socket.recv(10), bytes):
+        audio += message
+    return start, audio, json.loads(message)
+
+
+def test_sentences_are_spoken_as_soon_as_they_are_complete(steered: Steer) -> None:
+    served, engine = steered()
+    with open_socket(served) as socket:
+        send(socket, "session.config", voice="bert", response_format="wav", seed=7)
+        send(socket, "input.text", text="It costs 3.")
+        send(socket, "input.text", text="50 in all. And th")
+        start, audio, end = sentence(socket)
+        assert start["sentence_text"] == "It costs 3.50 in all."
+        assert (start["voice"], start["seed"], start["sample_rate"], start["format"]) == ("bert", 7, 44_100, "wav")
+        assert frames_of(audio) == (44_100, 5 * 6 * 2048)
+        assert end == {"type": "audio.done", "sentence_index": 0, "finish_reason": "stop"}
+        send(socket, "input.text", text="at is it")
+        send(socket, "input.done")
+        start, audio, _ = sentence(socket)
+        assert (start["sentence_index"], start["sentence_text"]) == (1, "And that is it")
+        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 2}
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+        assert closed.value.rcvd and closed.value.rcvd.code == 1000
+    assert [turn.text for turn in engine.utterances[1].history] == ["It costs 3.50 in all."]
+
+
+def test_the_usual_sound_is_pcm_at_24_khz(studio: Served) -> None:
+    with open_socket(studio) as socket:
+        send(socket, "session.config", max_new_tokens=10, seed=1)
+        send(socket, "input.text", text="Hello")
+        send(socket, "input.done")
+        start, audio, _ = sentence(socket)
+        assert (start["media_type"], start["sample_rate"]) == ("audio/pcm", 24_000)
+        with studio.client() as client:
+            body = {"input": "Hello", "max_new_tokens": 10, "seed": 1, "response_format": "pcm"}
+            assert audio == client.post("/v1/audio/speech", json=body).content
+
+
+def test_a_flush_speaks_what_is_held(steered: Steer) -> None:
+    served, _ = steered()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="Well")
+        send(socket, "input.flush")
+        assert sentence(socket)[0]["sentence_text"] == "Well"
+
+
+def test_a_cancel_stops_the_voice_and_drops_the_rest_and_the_session_goes_on(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One two. Three four. Five")
+        assert json.loads(socket.recv(10))["type"] == "audio.start"
+        send(socket, "input.cancel")
+        while isinstance(message := socket.recv(10), bytes):
+            pass
+        assert json.loads(message) == {"type": "audio.cancelled", "sentence_index": 0}
+        served.until(running=0, cancelled=1)
+        engine.later_frames_gate.set()
+        send(socket, "input.text", text="Six seven")
+        send(socket, "input.done")
+        start, _, _ = sentence(socket)
+        assert (start["sentence_index"], start["sentence_text"]) == (1, "Six seven")
+        assert json.loads(socket.recv(10))["type"] == "session.done"
+
+
+def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One. Two. Three")
+        send(socket, "input.done")
+        served.until(running=1)
+        send(socket, "input.cancel")
+        assert json.loads(socket.recv(10))["type"] == "audio.cancelled"
+        assert json.loads(socket.recv(10))["type"] == "session.done"
+    served.until(running=0)
+
+
+def test_who_hangs_up_frees_the_row(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One. Two")
+        send(socket, "input.done")
+        served.until(running=1)
+    served.until(running=0, cancelled=1)
+
+
+@pytest.mark.parametrize(
+    ("message", "param"),
+    [
+        ("no json", None),
+        ("[]", None),
+        (b"\x00\x01", "type"),
+        ('{"type": "input.sing"}', "type"),
+        ('{"type": "input.text"}', "text"),
+        ('{"type": "input.text", "text": 5}', "text"),
+        ('{"type": "session.config", "voice": "nobody"}', "voice"),
+        ('{"type": "session.config", "speed": 9}', "speed"),
+        ('{"type": "session.config", "word_timestamps": true}', "word_timestamps"),
+        ('{"type": "input.text", "text": "' + "a" * 17_000 + '"}', "text"),
+    ],
+)
+def test_a_bad_message_is_told_and_ends_the_session(steered: Steer, message: str | bytes, param: str | None) -> None:
+    served, engine = steered()
+    with open_socket(served) as socket:
+        socket.send(message)
+        told = json.loads(socket.recv(10))
+        assert told["type"] == "error" and told["error"]["param"] == param
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+        assert closed.value.rcvd and closed.value.rcvd.code == 1008
+    assert not engine.utterances
+
+
+def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One. Two. ")  # the first is spoken, and waits for no more
+        served.until(running=1)
+        for _ in range(4):
+            send(socket, "input.text", text=("a" * 3998 + ". "))
+        send(socket, "input.text", text="b" * 500)
+        told = json.loads(socket.recv(10))
+        assert told["type"] == "error" and "16384 characters" in told["error"]["message"]
+    engine.first_frame_gate.set()
+    with open_socket(served) as socket:
+        send(socket, "session.config", max_new_tokens=1)
+        for _ in range(6):
+            send(socket, "input.text", text="word " * 1000 + "end. And ")
+            send(socket, "input.cancel")
+            send(socket, "input.flush")
+        send(socket, "input.text", text="The last one.")
+        send(socket, "input.done")
+        while isinstance(message := socket.recv(10), bytes) or json.loads(message)["type"] != "session.done":
+            assert isinstance(message, bytes) or json.loads(message)["type"] != "error", message
+
+
+def test_only_known_keys_and_origins_come_in(steered: Steer) -> None:
+    from tests.studio.api.test_access import keys
+
+    served, _ = steered(api_keys=keys("first"), cors_origins=("https://good.example",))
+    with pytest.raises(InvalidStatus) as refused:
+        open_socket(served)
+    assert refused.value.response.status_code == 403
+    key = {"Authorization": "Bearer first"}
+    with pytest.raises(InvalidStatus):
+        open_socket(served, additional_headers=key, origin="https://bad.example")
+    for origin in (None, "https://good.example", served.url):
+        with open_socket(served, additional_headers=key, origin=origin) as socket:
+            send(socket, "input.done")
+            assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 0}

@@ -1,0 +1,89 @@
+"""Text that the model has no sound for is a short silence in every format and on every way; invisible text is blank."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+import json
+from collections.abc import Callable
+
+import av
+import numpy as np
+
+from studio.audio.formats import FORMATS
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.speech.test_socket import open_socket, send, sentence
+
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+
+
+def seconds_of(file: bytes, format_name: str) -> float:
+    if format_name == "pcm":
+        return len(file) / 2 / 24_000
+    with av.open(io.BytesIO(file)) as source:
+        frames = [frame.to_ndarray().reshape(-1).astype(np.float64) for frame in source.decode(audio=0)]
+        assert not np.abs(np.concatenate(frames)).max() > 1e-3
+        return sum(map(len, frames)) / source.streams.audio[0].codec_context.sample_rate
+
+
+def test_a_full_stop_alone_is_a_short_silence(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        for format_name, speed in itertools.product(FORMATS, (1, 4)):
+            engine.spoilt = ["mute"]
+            answer = client.post(SPEECH, json={"input": ".", "response_format": format_name, "speed": speed})
+            assert answer.status_code == 200
+            assert 0.05 <= seconds_of(answer.content, format_name) < 0.25, (format_name, speed)
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+    assert (take["frames"], take["finish_reason"], take["state"]) == (0, "stop", "finished")
+    assert take["stored"] and take["audio"]
+
+
+def test_it_is_so_as_events_in_a_batch_and_in_a_dialogue(steered: Steer) -> None:
+    served, engine = steered()
+    engine.spoilt = ["mute"] * 4
+    with served.client() as client:
+        events = client.post(SPEECH, json={"input": "…", "response_format": "pcm", "stream_format": "sse"}).text
+        deltas = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: {")]
+        assert len(b"".join(base64.b64decode(delta.get("audio", "")) for delta in deltas)) == 4800
+        batch = {"items": [{"input": "👍"}], "response_format": "pcm"}
+        result = client.post(f"{SPEECH}/batch", json=batch).json()["results"][0]
+        assert result["status"] == "success" and len(base64.b64decode(result["audio_data"])) == 4800
+        dialogue = {"input": "Anna: …\nBert: !", "cast": {}, "turn_gap": 0, "response_format": "pcm"}
+        assert len(client.post(SPEECH, json=dialogue).content) == 4800
+
+
+def test_a_sentence_without_sound_is_silence_on_the_socket_and_an_invisible_one_is_none(steered: Steer) -> None:
+    served, engine = steered()
+    engine.spoilt = ["mute"]
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="... \u200b\n\u200b")
+        send(socket, "input.flush")
+        start, audio, _ = sentence(socket)
+        assert start["sentence_text"] == "..." and len(audio) == 4800
+        send(socket, "input.done")
+        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 1}
+
+
+def test_a_part_without_sound_adds_nothing_to_one_that_has_some(steered: Steer) -> None:
+    served, engine = steered()
+    engine.spoilt = ["", "mute"]
+    with served.client() as client:
+        text = "One two. [pause:1s] …"
+        answer = client.post(SPEECH, json={"input": text, "response_format": "pcm", "sample_rate": 44_100})
+    assert len(answer.content) == 2 * (12 * 2048 + 44_100)
+
+
+INVISIBLE = ["\u200b", " \n\t\u200b", "\u00ad", "\u2060", "\u00a0\u3000\ufeff", "\ufe0f", "\u3164"]
+
+
+def test_what_nobody_can_see_is_blank(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        for text in INVISIBLE:
+            assert_envelope(client.post(SPEECH, json={"input": text}), 400, "input")
+            assert_envelope(client.post(SPEECH, json={"input": f"Anna: Hi.\nBert: {text}", "cast": {}}), 400, "input")
+    assert engine.utterances == []

@@ -1,0 +1,1 @@
+"""How the page's files are served; what they do is tested in tests/browser."""

@@ -1,0 +1,247 @@
+"""Voice packs: the same bytes for the same voice, nothing lost on the way, nothing of a bad one kept."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from studio.audio.encode import wav_header
+from studio.audio.read import MAX_BYTES
+from studio.errors import InvalidPack, InvalidRequest, NameTaken
+from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
+from studio.library.checks import MAX_SAMPLES
+from studio.voices.intake import take_in
+from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
+from tests.studio.clips import WORDS, spoken
+from tests.studio.documents import spoilt
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+
+Entries = dict[str, bytes]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "one")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Library:
+    return Library(tmp_path / "two")
+
+
+def make(library: Library) -> Voice:
+    consent = NewConsent("Eve E.", "en", "I agree.", spoken(2), "audio/wav")
+    draft = VoiceDraft(
+        "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True
+    )
+    samples = [
+        take_in(spoken(), WORDS).sample(WORDS),
+        take_in(spoken(1), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
+            "Another one says more words.", 1
+        ),
+    ]
+    voice = library.voices.create(draft, samples)
+    for sample in voice.samples:
+        library.codes.put(sample.cut_key, "0123456789abcdef", np.arange(60, dtype=np.int16).reshape(10, 6))
+    return voice
+
+
+def test_the_same_voice_gives_the_same_bytes(library: Library) -> None:
+    make(library)
+    assert export_voice(library, "eve") == export_voice(Library(library.home), "eve@1")
+
+
+def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, other: Library) -> None:
+    sent = make(library)
+    pack = export_voice(library, "eve")
+    got = import_pack(other, pack)
+    assert (got.name, got.description, got.tags, got.language, got.licence) == ("Eve", "warm", ("a", "b"), "en", "CC0")
+    assert got.defaults == {"top_k": 5} and got.created == sent.created and not got.favourite
+    for mine, theirs in zip(sent.samples, got.samples, strict=True):
+        assert (mine.clip, mine.text, mine.speaker, mine.cut) == (theirs.clip, theirs.text, theirs.speaker, theirs.cut)
+    assert got.consent_id
+    consent = other.consents.get(got.consent_id)
+    assert consent.statement == "I agree." and other.files.read(consent.recording or "") == spoken(2)
+    assert export_voice(other, "eve") == pack
+    assert [entry.event for entry in other.audit.entries()] == ["consent.create", "voice.import", "voice.export"]
+
+
+def test_a_pack_can_be_looked_into_without_an_import(library: Library) -> None:
+    make(library)
+    told = read_pack(export_voice(library, "eve")).as_json()
+    assert told["name"] == "Eve" and told["licence"] == "CC0"
+    assert library.voices.count() == 1
+
+
+def test_a_name_that_is_there_needs_another_one(library: Library) -> None:
+    make(library)
+    pack = export_voice(library, "eve")
+    with pytest.raises(NameTaken):
+        import_pack(library, pack)
+    assert len(library.consents.page()) == 1, "the refused import left no consent behind"
+    assert import_pack(library, pack, "Eve again").slug == "eve-again"
+
+
+def entries_of(pack: bytes) -> Entries:
+    with zipfile.ZipFile(io.BytesIO(pack)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(entries: Entries, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def with_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Entries], bytes]:
+    def changed(entries: Entries) -> bytes:
+        manifest = json.loads(entries["manifest.json"])
+        change(manifest)
+        return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
+
+    return changed
+
+
+def renamed(entries: Entries, old: str, new: str) -> bytes:
+    text = entries["manifest.json"].replace(old.encode(), new.encode())
+    return zipped({new if name == old else name: data for name, data in entries.items()} | {"manifest.json": text})
+
+
+def twice(entries: Entries) -> bytes:
+    buffer = io.BytesIO(zipped(entries))
+    with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning):
+        archive.writestr("manifest.json", entries["manifest.json"])
+    return buffer.getvalue()
+
+
+BAD: dict[str, Callable[[Entries], bytes]] = {
+    "no zip": lambda entries: b"PK\x03\x04 and then nothing",
+    "cut short": lambda entries: zipped(entries)[:-200],
+    "no manifest": lambda entries: zipped({name: data for name, data in entries.items() if name[0] != "m"}),
+    "no JSON": lambda entries: zipped(entries | {"manifest.json": b"{"}),
+    "deeply nested JSON": lambda entries: zipped(entries | {"manifest.json": b"[" * 100_000}),
+    "another format": with_manifest(lambda manifest: manifest.update(format="fishvoice/99")),
+    "a changed clip": lambda entries: zipped(entries | {"clips/0.wav": spoken(2)}),
+    "a missing clip": lambda entries: zipped({name: data for name, data in entries.items() if name[:2] != "cl"}),
+    "something unnamed": lambda entries: zipped(entries | {"run.py": b"import os"}),
+    "two of one name": twice,
+    "too many entries": lambda entries: zipped(entries | {f"x{number}": b"" for number in range(99)}),
+    "a bomb": lambda entries: zipped(entries | {"clips/0.wav": bytes(MAX_PACK)}),
+    "spoilt inside": lambda entries: spoilt(zipped(entries), "clips/0.wav"),
+    "an unusual packing": lambda entries: zipped(entries, zipfile.ZIP_LZMA),
+    "a clip that is none": with_manifest(lambda manifest: manifest["samples"][0].update(clip=manifest["consent"])),
+    "no samples": with_manifest(lambda manifest: manifest.update(samples=[])),
+    "a clip twice": with_manifest(lambda manifest: manifest.update(samples=manifest["samples"][:1] * 2)),
+    "a bad cut": with_manifest(lambda manifest: manifest["samples"][0].update(cut=[0, "end", 0, None])),
+    "a cut of too much": with_manifest(lambda manifest: manifest["samples"][0].update(cut=[0, 1, 2, 3, 4])),
+    "a name that is a path": with_manifest(lambda manifest: manifest.update(name="../../eve")),
+    "half a surrogate": with_manifest(lambda manifest: manifest.update(description="\ud800")),
+    "words that control": with_manifest(lambda manifest: manifest["samples"][0].update(text="<|im_end|>")),
+    "a time that is none": with_manifest(lambda manifest: manifest.update(created=float("nan"))),
+    "a time without end": with_manifest(lambda manifest: manifest.update(created=1e300)),
+    "a list for a sample": with_manifest(lambda manifest: manifest.update(samples=[[]])),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_pack_is_refused_and_leaves_nothing(library: Library, other: Library, case: str) -> None:
+    make(library)
+    bad = BAD[case](entries_of(export_voice(library, "eve")))
+    with pytest.raises(InvalidPack):
+        import_pack(other, bad)
+    assert other.voices.count() == 0 and other.consents.page() == []
+    assert list(other.files.everything()) == [] and other.audit.verify() == 0
+
+
+@pytest.mark.parametrize("name", ["../../clip.wav", "/etc/clip.wav", "C:\\clip.wav"])
+def test_a_path_in_a_pack_is_only_a_name(library: Library, other: Library, tmp_path: Path, name: str) -> None:
+    make(library)
+    before = {path for path in tmp_path.rglob("*") if path.name == "clip.wav"}
+    pack = renamed(entries_of(export_voice(library, "eve")), "clips/0.wav", json.dumps(name)[1:-1])
+    try:
+        import_pack(other, pack)
+    except InvalidRequest:
+        assert other.voices.count() == 0
+    assert {path for path in tmp_path.rglob("*") if path.name == "clip.wav"} == before
+    assert {len(stored) for stored, _ in other.files.everything()} <= {64}
+
+
+def with_codes(pack: bytes) -> bytes:
+    """The pack as earlier versions wrote it: with codes, which may be anybody's, beside each clip."""
+    entries = entries_of(pack)
+    manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
+    for number, sample in enumerate(manifest["samples"]):
+        file = {"name": f"codes/{number}-fake.i16", "size": 120, "sha256": hashlib.sha256(foreign).hexdigest()}
+        sample["codes"].append({"file": file, "codec": "fake", "shape": [10, 6]})
+        entries[file["name"]] = foreign
+    return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
+
+
+def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEngine]], library: Library) -> None:
+    make(library)
+    served, engine = steered()
+    pack = with_codes(export_voice(library, "eve"))
+    with served.client() as client:
+        assert client.post("/v1/voices/import", files={"file": pack}).status_code == 200
+    assert [words for *_, words in engine.encoded[-2:]] == [WORDS, "Another one says more words."]
+    shelf = served.app.state.studio.speech.voices.library
+    codes = [shelf.codes.get(sample.cut_key, "fake") for sample in shelf.voices.get("eve").samples]
+    assert [found is not None and found.shape for found in codes] == [(10, 5), (10, 5)], "those of the engine"
+
+
+def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:
+    own = make(library).samples[0].cut_key
+    clip = spoken(2)
+    library.voices.create(VoiceDraft("Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
+    foreign = library.voices.get("fay").samples[0].cut_key
+    library.codes.put(foreign, "fake", np.zeros((10, 6), np.int16))
+    with library.store.writing() as db:
+        db.execute("delete from _sqlite_migrations where name = 'm011_codes_of_packs'")
+    again = Library(library.home)
+    assert again.codes.get(foreign, "fake") is None and again.codes.get(own, "0123456789abcdef") is not None
+
+
+def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Library) -> None:
+    noise = np.random.default_rng(1).integers(-9000, 9000, MAX_BYTES // 2 - 22, np.int16)
+    largest = wav_header(44_100, len(noise)) + noise.tobytes()
+    cuts = [Cut(5.0 * number, 5.0 * number + 2) for number in range(MAX_SAMPLES)]
+    samples = []
+    for number, cut in enumerate(cuts):
+        data = largest[:-1] + bytes([number])  # each a file of its own
+        samples.append(NewSample(data, "audio/wav", 118.0, WORDS * 2, cut, 2.0, 90, {}))
+    consent = NewConsent("Max", "en", "I agree. " * 200, largest, "audio/wav")
+    library.voices.create(VoiceDraft("Max", "d" * 2000, consent=consent), samples)
+    pack = export_voice(library, "max")
+    assert len(pack) > (MAX_SAMPLES + 1) * (MAX_BYTES - 2)
+    assert [sample.cut for sample in import_pack(other, pack).samples] == cuts
+
+
+def test_packs_go_from_studio_to_studio_over_http(
+    steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
+) -> None:
+    first, _ = steered(studio_home=str(tmp_path / "a"))
+    second, engine = steered(studio_home=str(tmp_path / "b"))
+    make(first.app.state.studio.speech.voices.library)
+    with first.client() as client:
+        answer = client.get("/v1/voices/eve/export")
+    assert 'filename="eve.fishvoice"' in answer.headers["content-disposition"]
+    file = {"file": ("eve.fishvoice", answer.content)}
+    with second.client() as client:
+        assert client.post("/v1/voices/inspect", files=file).json()["name"] == "Eve"
+        assert client.get("/v1/voices/eve").status_code == 404
+        assert client.post("/v1/voices/import", files=file, data={"name": "Eva"}).json()["slug"] == "eva"
+        refused = client.post("/v1/voices/import", files={"file": b"nonsense"})
+        assert refused.status_code == 400 and refused.json()["error"]["code"] == "invalid_pack"
+        assert client.post("/v1/audio/speech", json={"input": "Hi.", "voice": "eva"}).status_code == 200
+    assert [reference.text for reference in engine.utterances[-1].references] == [WORDS, "Another one says more words."]

@@ -1,0 +1,176 @@
+"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import Engine
+from studio.library import Cut, Library, NewSample, VoiceChanges, VoiceDraft
+from studio.settings import Settings
+from studio.voices.intake import take_in
+from tests.studio.clips import WORDS, spoken
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+SPEECH = "/v1/audio/speech"
+Steered = tuple[Served, FakeEngine]
+
+
+def library_of(served: Served) -> Library:
+    library: Library = served.app.state.studio.speech.voices.library
+    return library
+
+
+def sample(text: str = WORDS, speaker: int = 0, cut: Cut | None = None) -> NewSample:
+    return take_in(spoken(), text, cut).sample(text, speaker)
+
+
+def speak(served: Served, voice: str, **fields: object) -> bytes:
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "Two words.", "voice": voice, "response_format": "wav"} | fields)
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def encodings(engine: FakeEngine) -> list[int]:
+    """The lengths of our own clips that were encoded; the bundled voices' are encoded when it suits."""
+    return [samples for samples, _, text in engine.encoded if not text.startswith("My name")]
+
+
+def texts(engine: FakeEngine) -> list[str]:
+    return [reference.text for reference in engine.utterances[-1].references]
+
+
+def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library = library_of(served)
+    library.voices.create(VoiceDraft("Eve"), [sample()])
+    speak(served, "eve")
+    speak(served, "EVE")
+    assert texts(engine) == [WORDS]
+    library.voices.revise("eve", lambda now: [dataclasses.replace(now[0], text="Other words.")])
+    speak(served, "eve")
+    assert texts(engine) == ["Other words."]
+    speak(served, "eve@1")
+    assert texts(engine) == [WORDS]
+    assert len(encodings(engine)) == 1
+
+
+def test_another_cut_of_the_same_clip_is_encoded_anew(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library = library_of(served)
+    library.voices.create(VoiceDraft("Eve"), [sample()])
+    speak(served, "eve")
+    whole = encodings(engine)[-1]
+    library.voices.revise("eve", lambda now: [sample(cut=Cut(1, 3))])
+    speak(served, "eve")
+    assert encodings(engine)[-1] < whole
+
+
+def test_codes_of_another_codec_are_not_used(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
+    speak(served, "eve")
+    engine.info = dataclasses.replace(engine.info, codec_fingerprint="a new codec")
+    speak(served, "eve")
+    assert len(encodings(engine)) == 2
+
+
+def test_several_samples_and_speakers_are_numbered_as_they_are_saved(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library_of(served).voices.create(VoiceDraft("Two"), [sample("I."), sample("You.", 1), sample("I again.", 0)])
+    speak(served, "two", input="<|speaker:0|>Hello.<|speaker:1|>Hi.")
+    assert texts(engine) == ["I.", "You.", "<|speaker:0|>I again."]
+
+
+def test_defaults_of_a_voice_hold_where_the_request_says_nothing(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library_of(served).voices.create(VoiceDraft("Eve", defaults={"temperature": 0.25, "seed": 11}), [sample()])
+    speak(served, "eve", seed=12)
+    sampling = engine.utterances[-1].sampling
+    assert (sampling.temperature, sampling.seed) == (0.25, 12)
+    speak(served, "eve", temperature=1.5)
+    sampling = engine.utterances[-1].sampling
+    assert (sampling.temperature, sampling.seed) == (1.5, 11)
+
+
+def test_a_voice_of_ones_own_may_have_a_name_of_openais(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    speak(served, "nova")
+    assert texts(engine) != [WORDS]
+    library_of(served).voices.create(VoiceDraft("Nova"), [sample()])
+    speak(served, "nova")
+    assert texts(engine) == [WORDS]
+
+
+def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library = library_of(served)
+    library.voices.create(VoiceDraft("Eve"), [sample()])
+    whole = speak(served, "eve", seed=3)
+    engine.later_frames_gate.clear()
+    body = {"input": "Two words.", "voice": "eve", "seed": 3, "response_format": "wav"}
+    with served.client() as client, client.stream("POST", SPEECH, json=body) as answer:
+        pieces = answer.iter_raw()
+        heard = next(pieces)
+        library.voices.delete("eve")
+        library.voices.purge(everything=True)
+        engine.later_frames_gate.set()
+        heard += b"".join(pieces)
+    assert heard == whole
+    with served.client() as client:
+        refused = client.post(SPEECH, json=body)
+    assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"
+
+
+def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
+    tmp_path: Path, voices_folder: Path, steered: Callable[..., Steered]
+) -> None:
+    home = {"studio_home": str(tmp_path / "home")}
+    served, _ = steered(**home)
+    library = library_of(served)
+    assert [voice.slug for voice in library.voices.page(bundled=True)] == ["anna", "bert"]
+    library.voices.delete("bert")
+    library.voices.purge(everything=True)
+    library.voices.edit("anna", VoiceChanges(name="Hanna"))
+    again, _ = steered(**home)
+    assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]
+
+
+def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., Steered], tmp_path: Path) -> None:
+    library = Library(tmp_path / "home")
+    library.voices.create(VoiceDraft("Eve", favourite=True), [sample()])
+    library.voices.create(VoiceDraft("Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
+    served, engine = steered(studio_home=str(tmp_path / "home"))
+    served.until(finished=1)
+    assert texts(engine) == [WORDS] and engine.utterances[-1].max_frames == 1
+    assert len(encodings(engine)) == 1
+
+
+@pytest.fixture
+def real(tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
+    settings = Settings(
+        model=str(tiny_checkpoint), voices=str(voices_folder), studio_home=str(tmp_path / "home"), threads=1
+    )
+    return lambda: serve(settings, Engine.start)
+
+
+def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
+    real: Callable[[], AbstractContextManager[Served]], tmp_path: Path
+) -> None:
+    with real() as served:
+        voice = library_of(served).voices.create(VoiceDraft("Eve"), [sample()])
+        first = speak(served, "eve", seed=5, max_new_tokens=8)
+        codec = served.app.state.studio.speech.host.engine().info.codec_fingerprint
+    library = Library(tmp_path / "home")
+    codes = library.codes.get(voice.samples[0].cut_key, codec)
+    assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == 10
+    library.files.remove(voice.samples[0].clip)  # nothing is left to encode from
+    with real() as served:
+        assert speak(served, "eve", seed=5, max_new_tokens=8) == first

@@ -1,0 +1,208 @@
+"""Clips against their words: differences that matter, and the recogniser where one is installed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.errors import InvalidRequest
+from studio.settings import Settings, SettingsError
+from studio.voices.recogniser import MAX_WAITING
+from studio.voices.transcript import compare
+from tests.studio.clips import spoken
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+from tests.studio.voices.whisper import write_model
+
+ADVISE, TRANSCRIBE = "/v1/voices/advise", "/v1/voices/transcribe"
+Steer = Callable[..., tuple[Served, FakeEngine]]
+
+CASES = {
+    "the same": ("Hello, world!", "hello world", []),
+    "spelt in another way": ("The colour is grey.", "the color is gray", []),
+    "a word missing in the clip": ("one two three", "one three", [("two", "")]),
+    "a word more in the clip": ("one three", "one two three", [("", "two")]),
+    "another word": ("the Green, fish", "the bright fish", [("Green", "bright")]),
+    "an end cut off": ("it swam home again.", "it swam", [("home again", "")]),
+    "an end more": ("it swam", "it swam home again", [("", "home again")]),
+    "no blanks between words": ("今天天气好。", "今天天氣好", [("气", "氣")]),
+    "apostrophes": ("It’s don't", "its dont", []),
+    "two ways to write an accent": ("cafe\u0301 noir", "café noir", []),
+    "nothing heard": ("words", "", [("words", "")]),
+    "nothing written": ("", "words", [("", "words")]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_only_differences_that_can_be_heard_are_marked(case: str) -> None:
+    written, heard, expected = CASES[case]
+    marks = compare(written, heard)
+    assert [(mark.text, mark.heard) for mark in marks if mark.heard is not None] == expected
+    assert "".join(mark.text for mark in marks) == written.replace("e\u0301", "é")
+
+
+def test_long_texts_are_compared_in_bounded_time_and_longer_ones_refused() -> None:
+    written = "".join("的" + chr(0x4E00 + number) for number in range(1000))
+    heard = "".join("的" + chr(0x5E00 + number) for number in range(1000))
+    began = time.monotonic()
+    marks = compare(written, heard)
+    assert time.monotonic() - began < 5  # difflib's matcher needs minutes
+    assert "".join(mark.text for mark in marks) == written
+    for pair in (("a" * 2001, "a"), ("a", "a" * 2001)):
+        with pytest.raises(InvalidRequest, match="2000"):
+            compare(*pair)
+
+
+@dataclass
+class Word:
+    word: str
+    start: float = 0.1
+    end: float = 0.4
+    probability: float = 0.9
+
+
+@dataclass
+class Segment:
+    text: str
+    words: list[Word] = field(default_factory=list)
+
+
+@dataclass
+class Info:
+    language: str
+
+
+class WhisperModel:
+    """Stands in for the recogniser, whose weights are not at hand: hears the first words, and notes what it got."""
+
+    supported_languages = ("en", "de")
+    heard: list[tuple[np.ndarray, str | None]]
+    gate: threading.Event
+    broken: bool
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        if self.broken:
+            raise RuntimeError(f"no model {name}")
+
+    def transcribe(
+        self, audio: np.ndarray, language: str | None = None, word_timestamps: bool = False
+    ) -> tuple[list[Segment], Info]:
+        assert word_timestamps
+        self.gate.wait(30)
+        self.heard.append((audio, language))
+        first = [Word(f" {word}") for word in ["The", "birch", "canoe", "slid"]]
+        return [Segment(" The birch canoe slid", first), Segment(" on the smooth planks.")], Info(language or "en")
+
+
+@pytest.fixture
+def recogniser(monkeypatch: pytest.MonkeyPatch) -> type[WhisperModel]:
+    module = types.ModuleType("faster_whisper")
+    module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
+    module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "faster_whisper", module)
+    WhisperModel.heard, WhisperModel.gate, WhisperModel.broken = [], threading.Event(), False
+    WhisperModel.gate.set()
+    return WhisperModel
+
+
+def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
+    recogniser: type[WhisperModel], steered: Steer
+) -> None:
+    served, _ = steered(transcriber="faster-whisper:small")
+    files = {"audio_sample": ("me.wav", spoken())}
+    with served.client() as client:
+        assert client.get("/health").json()["transcriber"] == "faster-whisper:small"
+        data = {
+            "ref_text": "The birch canoe slid on the smooth planks, and the fish swam home.",
+            "language": "en-GB",
+            "start": "0",
+            "end": "2",
+        }
+        told = client.post(TRANSCRIBE, data=data, files=files).json()
+        advice = client.post(ADVISE, data={"ref_text": "The Birch!", "heard": "the beech"}, files=files).json()
+    assert told["text"] == "The birch canoe slid on the smooth planks." and told["language"] == "en"
+    assert told["words"][1] == {"word": "birch", "start": 0.1, "end": 0.4, "probability": 0.9}
+    assert told["marks"][1] == {"text": "and the fish swam home", "heard": ""}
+    assert told["seconds"] == 2
+    audio, language = recogniser.heard[0]
+    assert len(audio) == 2 * 16_000 and language == "en"
+    assert advice["marks"] == [
+        {"text": "The ", "heard": None}, {"text": "Birch", "heard": "beech"}, {"text": "!", "heard": None}
+    ]  # fmt: skip
+    assert advice["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None}
+
+
+def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path) -> None:
+    write_model(tmp_path / "model", ["The", "birch", "canoe", "slid."], seconds=1.9)
+    setting = f"faster-whisper:{tmp_path / 'model'}"
+    served, _ = steered(transcriber=Settings.from_environment({"TRANSCRIBER": setting}).transcriber)
+    files = {"audio_sample": ("me.wav", spoken())}
+    with served.client() as client:
+        told = client.post(TRANSCRIBE, data={"ref_text": "The canoe slid.", "end": "2"}, files=files).json()
+        unknown = client.post(TRANSCRIBE, data={"language": "nds", "end": "2"}, files=files).json()
+    assert told["text"] == unknown["text"] == "The birch canoe slid." and told["language"] == "en"
+    assert [word["word"] for word in told["words"]] == ["The", "birch", "canoe", "slid."]
+    times = [time for word in told["words"] for time in (word["start"], word["end"])]
+    assert times == sorted(times) and 0 <= times[0] < times[-1] <= told["seconds"] == 2
+    assert all(word["probability"] > 0.9 for word in told["words"])
+    assert {"text": "", "heard": "birch"} in told["marks"]
+
+
+def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there is no folder /no/such"):
+        Settings.from_environment({"TRANSCRIBER": "faster-whisper:/no/such"})
+    for name, why in ((str(tmp_path), "model.bin"), ("gigantic", "'gigantic', expected one of: tiny")):
+        served, _ = steered(transcriber=f"faster-whisper:{name}")
+        with served.client() as client:
+            answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
+        assert answer.status_code == 503 and why in answer.json()["error"]["message"]
+
+
+def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel], steered: Steer) -> None:
+    served, _ = steered(transcriber="faster-whisper:small")
+    recogniser.gate.clear()
+    clip = spoken()
+
+    def ask(_: int) -> int:
+        with served.client() as client:
+            status = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", clip)}).status_code
+        recogniser.gate.set()  # whoever is refused lets the others go on
+        return status
+
+    with ThreadPoolExecutor(MAX_WAITING + 2) as pool:
+        statuses = sorted(pool.map(ask, range(MAX_WAITING + 2)))
+    assert statuses == [200] * (MAX_WAITING + 1) + [429]
+
+
+def test_a_recogniser_that_fails_says_why(recogniser: type[WhisperModel], steered: Steer) -> None:
+    served, _ = steered(transcriber="faster-whisper:small")
+    recogniser.broken = True
+    with served.client() as client:
+        answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
+    assert answer.status_code == 503 and "no model small" in answer.json()["error"]["message"]
+
+
+def test_without_a_recogniser_it_is_said_and_asking_for_one_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, steered: Steer
+) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
+        assert client.get("/health").json()["transcriber"] is None
+    assert answer.status_code == 501
+    assert answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
+    with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
+        Settings.from_environment({"TRANSCRIBER": "parrot"})
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    with pytest.raises(SettingsError, match="not installed"):
+        Settings.from_environment({"TRANSCRIBER": "faster-whisper:small"})
