@@ -17,8 +17,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 
 from benchmarks import page
-from benchmarks.api_server import StudioProcess
-from benchmarks.chromium import NoChromium
+from benchmarks.common.chromium import NoChromium
+from benchmarks.serving.api_server import StudioProcess
 
 CORES = 2
 SHORT = "Hello, it is good to hear you."

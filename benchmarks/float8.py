@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.report import Report, table
+from benchmarks.common.report import Report, table
 from engine import Engine, EngineConfig, Sampling, Utterance
 from engine.checkpoint import Checkpoint, load
 from engine.config import Weights

@@ -20,8 +20,8 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
 from torch import Tensor
 
-from benchmarks.material import sentence
-from benchmarks.report import Report
+from benchmarks.common.material import sentence
+from benchmarks.common.report import Report
 from engine.checkpoint import published_key
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig

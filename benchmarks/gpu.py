@@ -17,9 +17,9 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from benchmarks.encoding import time_encoding
-from benchmarks.gpu_checks import check_batch_invariance, check_kernels, check_logits, check_small, check_stops
-from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
+from benchmarks.engine.checks import check_batch_invariance, check_kernels, check_logits, check_small, check_stops
+from benchmarks.engine.encoding import time_encoding
+from benchmarks.engine.model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused.decoder import FusedDecoder

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.material import noise
-from benchmarks.report import Report
+from benchmarks.common.material import noise
+from benchmarks.common.report import Report
 from engine import Engine, EngineConfig, Sampling, Utterance
 
 ROWS, CONTEXT = 4, 4096

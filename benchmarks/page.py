@@ -14,8 +14,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.api_server import StudioProcess
-from benchmarks.chromium import NoChromium, find
+from benchmarks.common.chromium import NoChromium, find
+from benchmarks.serving.api_server import StudioProcess
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.api_server import StudioProcess
-from benchmarks.listener import Address
-from benchmarks.loads import Service, bare_client, cancel, one_caller, poisson, together
-from benchmarks.report import Report, table
+from benchmarks.common.report import Report, table
+from benchmarks.serving.api_server import StudioProcess
+from benchmarks.serving.listener import Address
+from benchmarks.serving.loads import Service, bare_client, cancel, one_caller, poisson, together
 
 
 async def measure(port: int, frame_rate: float, options: argparse.Namespace, report: Report) -> None:

@@ -22,9 +22,9 @@ from statistics import median
 
 import httpx
 
-from benchmarks.api_server import StudioProcess
-from benchmarks.material import sentence
-from benchmarks.report import Report, table
+from benchmarks.common.material import sentence
+from benchmarks.common.report import Report, table
+from benchmarks.serving.api_server import StudioProcess
 from studio.audio.formats import FORMATS
 
 CALLERS = 4

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.report import Report
+from benchmarks.common.report import Report
 from tests.upstream import load_ar
 
 CONTEXT = 4096

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.chromium import NoChromium, find
+from benchmarks.common.chromium import NoChromium, find
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PATIENCE_MS = 120_000

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench, chromium, page
-from benchmarks.chromium import NoChromium
+from benchmarks import bench, page
+from benchmarks.common import chromium
+from benchmarks.common.chromium import NoChromium
 
 
 def test_without_a_browser_the_table_says_why_and_the_json_has_null(

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from benchmarks.bench_gpu import figures
-from benchmarks.listener import Address, Heard
-from benchmarks.loads import VOICE, Service, bare_client, cancel, one_caller, poisson, together
+from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.loads import VOICE, Service, bare_client, cancel, one_caller, poisson, together
 from tests.studio.server import Served
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from benchmarks.chromium import NoChromium, find
+from benchmarks.common.chromium import NoChromium, find
 from engine import Engine, EngineConfig
 from studio.settings import Settings
 from tests.browser.screen import PATIENCE_MS, Screen

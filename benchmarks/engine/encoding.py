@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 
-from benchmarks.gpu_model import DEVICE, FRAME_SECONDS, S2_PRO, row
-from benchmarks.material import noise
-from benchmarks.report import spread
+from benchmarks.common.material import noise
+from benchmarks.common.report import spread
+from benchmarks.engine.model import DEVICE, FRAME_SECONDS, S2_PRO, row
 from engine.codec import Codec
 from engine.codec.fused.decoder import FusedDecoder
 from engine.codec.fused.encoder import FusedEncoder

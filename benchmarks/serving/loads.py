@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx
 
-from benchmarks.listener import Address, Heard
-from benchmarks.material import clip, data_url, sentence
-from benchmarks.report import percentile
+from benchmarks.common.material import clip, data_url, sentence
+from benchmarks.common.report import percentile
+from benchmarks.serving.listener import Address, Heard
 
 CLIP_WORDS = sentence(1, 150)
 """About what is said in ten seconds."""

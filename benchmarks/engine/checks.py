@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.gpu_model import DEVICE, S2_PRO, error, join, row
+from benchmarks.engine.model import DEVICE, S2_PRO, error, join, row
 from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.checkpoint import load
 from engine.codec.fused.decoder import FusedDecoder

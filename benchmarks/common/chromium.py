@@ -1,6 +1,6 @@
 """Which Chromium a program drives: the system's, else the one that Playwright has installed.
 
-python -m benchmarks.chromium prints its path; where none starts, it says so and the exit code is 1.
+python -m benchmarks.common.chromium prints its path; where none starts, it says so and the exit code is 1.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What all benchmarks use: reports, material to speak and clone, a browser."""
