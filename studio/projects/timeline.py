@@ -43,7 +43,7 @@ class Timeline:
     def chapters(self) -> list[tuple[str, int, int]]:
         """Title, first sample and end of each chapter; what comes before the first one belongs to it."""
         starts = [(each.part.chapter, each.start) for each in self.placed if each.part.chapter]
-        ends = [*(start for _, start in starts[1:]), self.samples]
+        ends = [start for _, start in [*starts, ("", self.samples)][1:]]
         return [
             (title, start if number else 0, end)
             for number, ((title, start), end) in enumerate(zip(starts, ends, strict=True))

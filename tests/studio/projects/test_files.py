@@ -102,6 +102,15 @@ def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
     assert not list(served.app.state.studio.speech.voices.library.home.glob("tmp*"))
 
 
+def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, input="One.", start=True)
+    until(served, project, "done")
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b"))) as file:
+        assert file.chapters() == []
+        assert sum(frame.samples for frame in file.decode(audio=0)) > 0
+
+
 def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
     timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
