@@ -60,15 +60,18 @@ class Store:
         self.make_room: Callable[[], object] = lambda: None
         """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
         self._reserve = Reserve(home / "reserve")
-        with self._reserve.lent(), self._explained():
+        with self._reserve.lent(), self.explained():
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
                 MIGRATIONS.apply(db)
                 self._clear_orphans(db)
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say what is wrong, and what to do, in the place of SQLite's words; where it lies, to the log alone."""
+    def explained(self) -> Iterator[None]:
+        """Say what is wrong, and what to do, in the place of SQLite's words; where it lies, to the log alone.
+
+        Raises LibraryUnavailable, LibraryFull.
+        """
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:
@@ -91,7 +94,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
         """One consistent view of the library. Raises LibraryUnavailable."""
-        with self._explained(), contextlib.closing(self._connect()) as connection:
+        with self.explained(), contextlib.closing(self._connect()) as connection:
             connection.execute("begin")
             yield Database(connection, recursive_triggers=False)
 
@@ -123,7 +126,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self._explained(), contextlib.closing(self._connect()) as connection:
+            with self.explained(), contextlib.closing(self._connect()) as connection:
                 connection.execute("begin immediate")
                 self.files.added.clear()
                 try:

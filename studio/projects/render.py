@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
@@ -36,7 +37,7 @@ class Concatenation:
         self.size = 2 * timeline.samples
         """Bytes."""
 
-    def read(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    def read(self, start: int = 0, stop: int | None = None) -> Generator[bytes, None, None]:
         """The bytes from ``start`` to ``stop``, piece by piece. Raises OSError for a take whose file is gone."""
         at, stop = start, self.size if stop is None else min(stop, self.size)
         for placed in self._timeline.placed:
@@ -68,14 +69,14 @@ class ConcatenatedWav:
         self._header = wav_header(timeline.sample_rate, timeline.samples)
         self.size = WAV_HEADER + self._sound.size
 
-    def read(self, start: int, stop: int) -> Iterator[bytes]:
+    def read(self, start: int, stop: int) -> Generator[bytes, None, None]:
         if start < WAV_HEADER:
             yield self._header[start : min(stop, WAV_HEADER)]
         if stop > WAV_HEADER:
             yield from self._sound.read(max(start - WAV_HEADER, 0), stop - WAV_HEADER)
 
 
-def encoded(timeline: Timeline, files: AudioFiles, name: str) -> Iterator[bytes]:
+def encoded(timeline: Timeline, files: AudioFiles, name: str) -> Generator[bytes, None, None]:
     """The whole in a compressed format, while it is encoded. Raises InvalidRequest for a format there is not."""
     encoder = open_encoder(name, timeline.sample_rate, None, timeline.samples)
     for data in Concatenation(timeline, files).read():
@@ -84,13 +85,15 @@ def encoded(timeline: Timeline, files: AudioFiles, name: str) -> Iterator[bytes]
     yield encoder.finish()
 
 
-def write_m4b(timeline: Timeline, files: AudioFiles, title: str, folder: Path) -> BinaryIO:
-    """The whole as an audio book with its chapters, in a file that is gone once it is closed. Blocking: long.
+def write_m4b(timeline: Timeline, files: AudioFiles, title: str, folder: Path) -> Generator[BinaryIO, None, None]:
+    """The whole as an audio book with its chapters: the same file again for each piece, complete the last time.
 
-    An MP4 has its index, and the chapters in it, only when all of it is known.
+    It has no name, and is gone once it is closed, or when this is left before the end. Blocking. Raises OSError, for a
+    full disk too. An MP4 has its index, and the chapters in it, only when all of it is known.
     """
     whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever reads it closes it
-    with av.open(whole, "w", format="ipod") as file:
+    try:
+        file = av.open(whole, "w", format="ipod")
         file.metadata["title"] = title
         stream = file.add_stream("aac", rate=timeline.sample_rate, layout="mono")
         assert isinstance(stream, AudioStream)
@@ -103,9 +106,15 @@ def write_m4b(timeline: Timeline, files: AudioFiles, title: str, folder: Path) -
             frame.sample_rate, frame.pts = timeline.sample_rate, at
             at += frame.samples
             file.mux(stream.encode(frame))
+            yield whole
         file.mux(stream.encode(None))
-    whole.seek(0)
-    return whole
+        file.close()
+        whole.seek(0)
+    except BaseException:  # closed first of all: into a closed file no index is written
+        with contextlib.suppress(OSError):
+            whole.close()
+        raise
+    yield whole
 
 
 def _chapter(number: int, chapter: tuple[str, int, int], timeline: Timeline) -> av.container.core.Chapter:
@@ -119,7 +128,7 @@ def _floats(data: bytes) -> np.ndarray:
     return np.frombuffer(data, "<i2").astype(np.float32) / 32767.0
 
 
-def _silence(size: int) -> Iterator[bytes]:
+def _silence(size: int) -> Generator[bytes, None, None]:
     while size > 0:
         yield bytes(min(size, PIECE))
         size -= PIECE

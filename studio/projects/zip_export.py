@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from studio.audio.sink import Sink
 from studio.library.files import AudioFiles
@@ -16,7 +16,7 @@ DATED = (1980, 1, 1, 0, 0, 0)
 """The same takes give the same bytes."""
 
 
-def zipped(timeline: Timeline, files: AudioFiles) -> Iterator[bytes]:
+def zipped(timeline: Timeline, files: AudioFiles) -> Generator[bytes, None, None]:
     """The zip, piece by piece, one part in memory at a time. Its manifest.csv can be made a project again."""
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]

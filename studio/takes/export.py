@@ -6,7 +6,7 @@ import json
 import re
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import av
@@ -34,7 +34,9 @@ def file_name(take: StoredTake, format_name: str) -> str:
     return "_".join(part for part in parts if part) + f".{format_name}"
 
 
-def encoded(path: Path, media_type: str, format_name: str, sample_rate: int | None = None) -> Iterator[bytes]:
+def encoded(
+    path: Path, media_type: str, format_name: str, sample_rate: int | None = None
+) -> Generator[bytes, None, None]:
     """A kept file in another format, piece by piece while it is read. Blocking.
 
     Raises StudioError when the file is damaged, before its first piece if it is so from the start.
@@ -54,7 +56,9 @@ def encoded(path: Path, media_type: str, format_name: str, sample_rate: int | No
         raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
 
 
-def zipped(takes: Sequence[tuple[StoredTake, Path]], format_name: str, about: Sequence[object]) -> Iterator[bytes]:
+def zipped(
+    takes: Sequence[tuple[StoredTake, Path]], format_name: str, about: Sequence[object]
+) -> Generator[bytes, None, None]:
     """A zip of takes with a manifest.json; one file at a time is in memory. Blocking. Raises StudioError."""
     sink = Sink()
     names: dict[str, int] = {}

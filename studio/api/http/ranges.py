@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from studio.api.http.errors import ApiError
 
 PIECE = 256 * 1024
-ReadBytes = Callable[[int, int], Iterator[bytes]]
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+ReadBytes = Callable[[int, int], Generator[bytes, None, None]]
 """From the first byte to the one after the last."""
 
 _RANGE = re.compile(r"bytes=\s*([0-9]{0,15})-([0-9]{0,15})\s*")
@@ -41,22 +44,40 @@ def ranged(
     return StreamingResponse(in_threads(read(start, stop)), status, media_type=media_type, headers=headers)
 
 
-async def in_threads(pieces: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Pieces that block while they are made; what is encoded or read ends with the listener."""
-    while (piece := await to_thread.run_sync(next, pieces, None)) is not None:
-        yield piece
+async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
+    """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
+    may be an index to write."""
+    try:
+        while (piece := await _whole_call(next, pieces, None)) is not None:
+            yield piece
+    finally:
+        await _whole_call(pieces.close)
+
+
+async def _whole_call(function: Callable[..., Result], *values: Any) -> Result:
+    """The result of a call in a thread, which is over when this is: whoever is cancelled waits for it all the same.
+
+    A generator that still runs could not be closed.
+    """
+    calling = asyncio.ensure_future(to_thread.run_sync(function, *values))
+    try:
+        return await asyncio.shield(calling)
+    except asyncio.CancelledError:
+        with CancelScope(shield=True):
+            await asyncio.gather(calling, return_exceptions=True)
+        raise
 
 
 def of_path(path: Path) -> ReadBytes:
     """Reads a file, which is opened with the first piece."""
 
-    def read(start: int, stop: int) -> Iterator[bytes]:
+    def read(start: int, stop: int) -> Generator[bytes, None, None]:
         yield from of_file(path.open("rb"), start, stop)
 
     return read
 
 
-def of_file(file: BinaryIO, start: int, stop: int) -> Iterator[bytes]:
+def of_file(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, None]:
     """Closes the file at the end."""
     with file:
         file.seek(start)

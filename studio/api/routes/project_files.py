@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import BinaryIO
 from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import in_threads, of_file, of_path, ranged
 from studio.api.schemas.projects import timeline_json
@@ -68,13 +70,20 @@ class ProjectFiles:
             wav = ConcatenatedWav(timeline, files)
             return ranged(request, wav.size, _fingerprint(timeline), wav.read, FORMATS["wav"], headers)
         if format == M4B:
-            book = await to_thread.run_sync(write_m4b, timeline, files, title, self._library.home, limiter=self._books)
+            book = await until_hangup(request, self._book(timeline, title))
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
             return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
         return StreamingResponse(
             in_threads(encoded(timeline, files, format)), media_type=FORMATS[format], headers=headers
         )
+
+    async def _book(self, timeline: Timeline, title: str) -> BinaryIO:
+        """The audio book, which whoever reads it closes. Raises LibraryFull."""
+        async with self._books:
+            with self._library.store.explained():
+                pieces = write_m4b(timeline, self._library.files, title, self._library.home)
+                return [book async for book in in_threads(pieces)][-1]
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A WAV for every part, and manifest.csv, of which a project can be made again."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Generator
 from datetime import datetime, timezone
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, sends
-from studio.api.http.ranges import of_path, ranged
+from studio.api.http.ranges import in_threads, of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
 from studio.library import StoredTake, TakeFilter
@@ -190,10 +189,15 @@ async def _converted(request: Request, take: StoredTake, path: Path, name: str, 
     return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
 
 
-async def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
+async def _begun(pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
     """The same pieces, the first of them made, so that a file that cannot be read is an error and no empty answer."""
     first = await to_thread.run_sync(next, pieces)
-    return chain([first], pieces)
+
+    def all_of_them() -> Generator[bytes, None, None]:
+        yield first
+        yield from pieces
+
+    return in_threads(all_of_them())
 
 
 def _moment(name: str, text: str | None) -> float | None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pytest
 from fastapi import Request
@@ -16,10 +20,13 @@ from starlette.types import Message
 from app import create_app
 from engine import EngineConfig
 from studio.api.http.hangup import until_hangup
+from studio.projects.render import PIECE, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.service import Speech, SpeechService
+from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.test_projects import made, until
 
 
 class Held:
@@ -107,3 +114,52 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
             await asyncio.sleep(0.01)
         assert service.active("address 127.0.0.1") == [] and engine.running == 0
         assert service._limits._state("address 127.0.0.1").open == 0
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BinaryIO]]:
+    """Projects are as long as the test; the temporary files that are opened meanwhile."""
+    is_over, opened, whole = threading.Event(), [], tempfile.TemporaryFile
+
+    def read(sound: Concatenation) -> Iterator[bytes]:
+        while not is_over.is_set():
+            yield bytes(PIECE)
+
+    def watched(dir: Path) -> BinaryIO:
+        opened.append(cast(BinaryIO, whole(dir=dir)))
+        return opened[-1]
+
+    monkeypatch.setattr(Concatenation, "read", read)
+    monkeypatch.setattr(tempfile, "TemporaryFile", watched)
+    yield opened
+    is_over.set()
+
+
+def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
+    steered: Callable[..., Steered], endless: list[BinaryIO]
+) -> None:
+    served, _ = steered()
+    project = made(served, input="Hi.", start=True)
+    until(served, project, "done")
+    address = served.url.removeprefix("http://")
+    host, port = address.split(":")
+    asked = f"GET /v1/projects/{project['id']}/audio?format=m4b HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
+    callers = [socket.create_connection((host, int(port))) for _ in range(45)]  # more than there are threads
+    for caller in callers:
+        caller.sendall(asked)
+    soon(lambda: len(endless) == 2)
+    with served.client() as client:
+        speech = {"input": "Two words", "response_format": "wav"}
+        assert client.post("/v1/audio/speech", json=speech).status_code == 200
+    assert len(endless) == 2 and not any(book.closed for book in endless)
+    for caller in callers:
+        caller.close()
+    soon(lambda: all(book.closed for book in endless))
+    assert len(endless) <= 4, "those who waited for the first two have left too"
+
+
+def soon(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +21,7 @@ from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.library.tiny_disk import can_mount, fill, tiny_disk
 from tests.studio.library.worker import stored_take
+from tests.studio.projects.test_projects import made, until
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -107,6 +111,37 @@ def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
     assert answer.json()["error"]["code"] == "library_unavailable"
     assert "no room left on its disk" in answer.text and str(tmp_path) not in answer.text
     assert str(tmp_path / "home") in caplog.text, "the log says where"
+
+
+@pytest.mark.parametrize("room", [None, 0, 1000, 6000])
+def test_an_audio_book_without_room_is_refused_and_leaves_nothing(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, room: int | None
+) -> None:
+    """``room``: bytes that there are for it; not even that of an empty file."""
+    opened: list[io.BytesIO] = []
+
+    class Crowded(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() + len(data) > (room or 0):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    def open_one(dir: Path) -> io.BytesIO:
+        if room is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        opened.append(Crowded())
+        return opened[-1]
+
+    served, _ = steered()
+    items = [{"input": "One.", "pause": 10}, {"input": "Two."}]
+    project = made(served, items=items, start=True)
+    until(served, project, "done")
+    monkeypatch.setattr(tempfile, "TemporaryFile", open_one)
+    with served.client() as client:
+        answer = client.get(f"/v1/projects/{project['id']}/audio?format=m4b")
+    assert_envelope(answer, 503)
+    assert "no room left on its disk" in answer.text
+    assert len(opened) == (room is not None) and all(file.closed for file in opened)
 
 
 def create_voice(client: httpx.Client) -> httpx.Response:
