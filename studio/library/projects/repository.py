@@ -221,7 +221,8 @@ def clean_part(text: str) -> str:
 
 
 def _clean_title(title: str) -> str:
-    return clean_text("title", " ".join(title.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
+    beginning = title.strip()[: 4 * MAX_TITLE]  # to take millions of words apart holds up every thread
+    return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
 
 
 def _clean_pause(pause: float) -> float | None:

@@ -31,6 +31,8 @@ def into_parts(document: Document, voice_of: VoiceOf, part_bytes: int = PART_BYT
     parts = list(islice(_grouped(voiced, part_bytes) if document.prose else voiced, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
         raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
+    if not parts:
+        raise InvalidDocument("the document has no text to speak: names alone, or signs that nobody sees", "file")
     for number, part in enumerate(parts, start=1):
         if len(part.text) > MAX_PART_TEXT:
             raise InvalidDocument(

@@ -143,6 +143,11 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "project, items": ("POST", "/v1/projects", as_json({"items": [{"input": "It swam."}] * 20_000})),
         "project, a book": ("POST", "/v1/projects", as_json({"input": book})),
         "project, a file": ("POST", "/v1/projects", {"files": {"file": ("a.md", book.encode())}}),
+        "project, a long title": (
+            "POST",
+            "/v1/projects",
+            as_json({"input": "a", "title": "a " * (MAX_BODY // 2 - 100)}),
+        ),
         "project, a long voice": ("POST", "/v1/projects", as_json({"input": "a", "voice": marks})),
         "takes, by 1000 ids": ("GET", "/v1/takes?ids=" + ",".join(f"req_{n}" for n in range(1000)), {}),
         "takes, restored": ("POST", "/v1/takes/restore", as_json({"ids": [f"req_{n}" for n in range(1000)]})),

@@ -51,6 +51,13 @@ def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str])
         assert [word for part in parts for word in part.text.split()] == text.split()
 
 
+@pytest.mark.parametrize("kind", ["txt", "md"])
+@pytest.mark.parametrize("text", ["Anna:", "Anna: \n\nBert:\n", "\u200b", "\u2060\n\n\u200b"])
+def test_a_document_without_anything_to_say_is_refused(text: str, kind: str) -> None:
+    with pytest.raises(InvalidDocument, match="no text to speak"):
+        parts_of(text, kind, voices=("Anna", "Bert"))
+
+
 MARKDOWN = """---
 title: x
 ---
