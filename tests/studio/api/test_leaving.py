@@ -26,7 +26,7 @@ from studio.speech.delivery import Delivery
 from studio.speech.service import Speech, SpeechService
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.test_projects import made, until
+from tests.studio.projects.test_projects import made, until
 
 
 class Held:
