@@ -58,7 +58,7 @@ class Reference:
         return int(self.codes.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Utterance:
     """What to say and how: the engine's whole input, free of files, names and databases."""
 
@@ -69,11 +69,29 @@ class Utterance:
     """At most this many frames (21.5 a second for S2 Pro); a take that reaches it finishes by "length"."""
     history: tuple[Reference, ...] = ()
     """What was said before in this conversation, oldest first: each turn's words and its frames."""
+    so_far: np.ndarray | None = None
+    """Codes of this very take that were heard already, int16 (codebooks, frames): it goes on after them, and only what
+    is new is given out. ``max_frames`` counts them too. No frames are the same as None."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise InvalidUtterance("there is nothing to say: the text is blank")
         _within("max_frames", self.max_frames, 1, 1_000_000)
+        codes = self.so_far
+        if codes is None:
+            return
+        if not isinstance(codes, np.ndarray) or codes.dtype != np.int16 or codes.ndim != 2:
+            found = f"{codes.dtype} {codes.shape}" if isinstance(codes, np.ndarray) else type(codes).__name__
+            raise InvalidUtterance(f"the frames so far must be int16 (codebooks, frames), not {found}")
+        if self.frames_so_far >= self.max_frames:
+            raise InvalidUtterance(
+                f"{self.frames_so_far} frames so far leave nothing to say within max_frames, which is "
+                f"{self.max_frames} and counts them too; raise it"
+            )
+
+    @property
+    def frames_so_far(self) -> int:
+        return 0 if self.so_far is None else int(self.so_far.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
