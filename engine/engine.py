@@ -107,11 +107,16 @@ class Engine:
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)
-        room = self.info.max_context - len(prompt) + 1  # the last frame drawn needs no position of its own
+        room = self.info.max_context - prompt.asked + 1  # the last frame drawn needs no position of its own
         if room < 2:
             raise PromptTooLong(
-                f"text and references take {len(prompt)} positions, this engine holds {self.info.max_context} per row; "
-                "shorten the text or the reference clips"
+                f"text and references take {prompt.asked} positions, this engine holds {self.info.max_context} per "
+                "row; shorten the text or the reference clips"
+            )
+        if prompt.heard >= room:
+            raise PromptTooLong(
+                f"the take has {prompt.heard} frames so far; beside its text and references there is room for {room} "
+                f"in the {self.info.max_context} positions of a row, so it cannot go on"
             )
         return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver)
 

@@ -120,6 +120,8 @@ class AudioChunk:
     first_frame: int
     timing: Timing
     finish_reason: FinishReason | None = None
+    resumed_at: int | None = None
+    """The frame at which the take was taken up again (`Utterance.so_far`); None for one from the beginning."""
 
     @property
     def frames(self) -> int:

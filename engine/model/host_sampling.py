@@ -68,13 +68,14 @@ class SlotDraws:
         )
         self._seed, self._frame, self._recent = (part.numpy() for part in (slots.seed, slots.frame, slots.recent))
         self._draws = draws
-        self._noise: dict[int, np.ndarray] = {}
-        """By slot: (NOISE_FRAMES, draws, top_k)."""
+        self._noise: dict[int, tuple[tuple[int, int, int], np.ndarray]] = {}
+        """By slot: seed, top_k and NOISE_FRAMES' number that it was made for, and (NOISE_FRAMES, draws, top_k)."""
 
     def semantic(self, slot: int, logits: np.ndarray, stop: int) -> int:
         """The frame's main token, the first thing that is drawn of it."""
-        if self._frame[slot] % NOISE_FRAMES == 0:
-            self._noise[slot] = self._make(slot)
+        wanted = int(self._seed[slot]), int(self._top_k[slot]), int(self._frame[slot]) // NOISE_FRAMES
+        if slot not in self._noise or self._noise[slot][0] != wanted:
+            self._noise[slot] = wanted, self._make(*wanted)
         return draw_semantic(logits, *self._how(slot), self._of_frame(slot)[:2], self._recent[slot], stop)
 
     def residual(self, slot: int, book: int, logits: np.ndarray) -> int:
@@ -90,9 +91,8 @@ class SlotDraws:
         return self._temperature[slot], self._top_p[slot], int(self._top_k[slot])
 
     def _of_frame(self, slot: int) -> np.ndarray:
-        return self._noise[slot][self._frame[slot] % NOISE_FRAMES]
+        return self._noise[slot][1][self._frame[slot] % NOISE_FRAMES]
 
-    def _make(self, slot: int) -> np.ndarray:
-        frames = torch.arange(NOISE_FRAMES) + int(self._frame[slot])
-        seed = torch.full((NOISE_FRAMES,), int(self._seed[slot]))
-        return exponential_noise(seed, frames, self._draws, int(self._top_k[slot])).numpy()
+    def _make(self, seed: int, top_k: int, part: int) -> np.ndarray:
+        frames = torch.arange(NOISE_FRAMES) + part * NOISE_FRAMES
+        return exponential_noise(torch.full((NOISE_FRAMES,), seed), frames, self._draws, top_k).numpy()

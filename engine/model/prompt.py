@@ -2,7 +2,8 @@
 
     <|im_start|>system\\n … <|im_end|>\\n <|im_start|>user\\n TEXT <|im_end|>\\n <|im_start|>assistant\\n<|voice|>
 
-Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come.
+Earlier turns of the conversation stand before the last one, each with its frames in place of what is to come. Where a
+take is taken up again, its own frames so far stand at the end.
 With references, the system message carries their words and their frames as semantic tokens. As upstream,
 and unlike vLLM-Omni, no <|audio_start|> or <|audio_end|> stands around the frames.
 """
@@ -32,9 +33,16 @@ class Prompt:
     codes: np.ndarray
     prefix: int = 0
     """Leading steps that are the same for whatever is said in this voice: the references, up to the text."""
+    heard: int = 0
+    """Trailing steps that are frames of the take itself, heard already."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def asked(self) -> int:
+        """Steps before the take's own frames: all that a take from the beginning has."""
+        return len(self.ids) - self.heard
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,11 +53,13 @@ class PrefillChunk:
     start: int
     ids: np.ndarray
     codes: np.ndarray
+    one_by_one: bool = False
+    """Whether each step is to be read as a frame reads it, alone: so its keys are what they were, to the last bit."""
 
     @classmethod
-    def of(cls, prompt: Prompt, slot: int, start: int, end: int) -> PrefillChunk:
+    def of(cls, prompt: Prompt, slot: int, start: int, end: int, one_by_one: bool = False) -> PrefillChunk:
         """Steps start … end − 1 of the prompt."""
-        return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end])
+        return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end], one_by_one)
 
 
 def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig) -> Prompt:
@@ -75,7 +85,9 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
         writer.control(tokenizer.im_end).text("\n").control(tokenizer.im_start).text("user\n")
     writer.text(utterance.text).control(tokenizer.im_end).text("\n")
     writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
-    return writer.prompt(prefix)
+    if utterance.so_far is not None and utterance.frames_so_far:
+        writer.frames(utterance.so_far, "so_far")
+    return writer.prompt(prefix, utterance.frames_so_far)
 
 
 def reference_text(references: Sequence[Reference]) -> str:
@@ -112,15 +124,15 @@ class _Writer:
     def text(self, text: str) -> _Writer:
         return self._tokens(self._tokenizer.encode(text))
 
-    def frames(self, codes: np.ndarray) -> _Writer:
+    def frames(self, codes: np.ndarray, what: str = "a reference") -> _Writer:
         config = self._config
         if codes.shape[0] != config.num_codebooks:
             raise InvalidUtterance(
-                f"a reference has {codes.shape[0]} codebooks, this model {config.num_codebooks}; "
+                f"{what} has {codes.shape[0]} codebooks, this model {config.num_codebooks}; "
                 "it was encoded by another codec"
             )
         if codes.min() < 0 or codes[0].max() >= config.semantic_size or codes.max() >= config.codebook_size:
-            raise InvalidUtterance("a reference's codes lie outside this model's codebooks")
+            raise InvalidUtterance(f"{what}'s codes lie outside this model's codebooks")
         self._ids.append(codes[0].astype(np.int64) + config.semantic_start)
         self._codes.append(codes.astype(np.int64))
         return self
@@ -129,8 +141,8 @@ class _Writer:
     def steps(self) -> int:
         return sum(len(ids) for ids in self._ids)
 
-    def prompt(self, prefix: int) -> Prompt:
-        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix)
+    def prompt(self, prefix: int, heard: int) -> Prompt:
+        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix, heard)
 
     def _tokens(self, ids: list[int]) -> _Writer:
         self._ids.append(np.asarray(ids, dtype=np.int64))

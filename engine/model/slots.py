@@ -5,6 +5,9 @@ Only joins write them from the host; a frame reads and advances them where they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,16 +42,23 @@ class Slots:
         self.recent = integers(REPEAT_WINDOW)
         """The last main tokens, newest last, −1 where there are none yet."""
 
-    def join(self, slot: int, sampling: Sampling, last: Tensor, position: int) -> None:
-        """Set a slot up: `last` (dim,) is the embedding of the prompt's last token, at `position`."""
+    def join(
+        self, slot: int, sampling: Sampling, last: Tensor, position: int, heard: Sequence[int] | np.ndarray = ()
+    ) -> None:
+        """Set a slot up: `last` (dim,) is the embedding of the prompt's last token, at `position`.
+
+        heard: the main tokens of the frames that the take has already.
+        """
         self.input[slot] = last
         self.position[slot] = position
         self.temperature[slot] = sampling.temperature
         self.top_p[slot] = sampling.top_p
         self.top_k[slot] = sampling.top_k
         self.seed[slot] = sampling.seed
-        self.frame[slot] = 0
+        self.frame[slot] = len(heard)
         self.recent[slot] = -1
+        for back, token in enumerate(heard[: -REPEAT_WINDOW - 1 : -1], 1):
+            self.recent[slot, -back] = int(token)
 
     def how(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """temperature, top_p and top_k of these slots, each (rows,)."""
@@ -64,3 +74,11 @@ class Slots:
         self.recent[slots] = torch.cat([self.recent[slots][:, 1:], codes[:, :1]], 1)
         self.frame[slots] += 1
         self.position[slots] = (self.position[slots] + 1).minimum(self.last_position[slots])
+
+    def put_right(self, slots: Tensor, drawn: Tensor, codes: Tensor, model: DualAR) -> None:
+        """Where the frames just drawn, as `host_frame` lays them out, are not these codes: make the codes the input."""
+        same = (drawn[:, :-1] == codes).all(1) & (drawn[:, -1] == 0)
+        tokens = codes[:, :1] + self._semantic_start
+        wanted = model.embed(tokens, codes[:, :, None])[:, 0]
+        self.input[slots] = torch.where(same[:, None], self.input[slots], wanted)
+        self.recent[slots, -1] = codes[:, 0]

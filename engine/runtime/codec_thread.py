@@ -37,6 +37,18 @@ class CodecJob:
     def frames(self) -> int:
         return int(self.codes.shape[1])
 
+    def new_chunk(self, pcm: np.ndarray) -> AudioChunk | None:
+        """What of this sound was not heard before the take was taken up again; None where that is all of it.
+
+        Frames that were heard are decoded for the stream's state alone.
+        """
+        row, heard = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
+        if heard and heard == self.frames and not self.finish_reason:
+            return None
+        pcm = pcm[heard * (len(pcm) // self.frames) :] if heard else pcm
+        first, resumed_at = self.first_frame + heard, row.prompt.heard or None
+        return AudioChunk(pcm, self.codes[:, heard:], first, row.timing(), self.finish_reason, resumed_at)
+
 
 Command = CodecJob | Literal["check", "stop"]
 
@@ -81,7 +93,7 @@ class CodecThread:
         waiting: list[CodecJob] = []
         while not self._jobs.empty():
             waiting = self._obey(self._jobs.get(), waiting)
-        for left in self._work(waiting):
+        for left in self._work_off(waiting):
             self._jobs.put(left)
 
     def _run(self) -> None:
@@ -99,12 +111,17 @@ class CodecThread:
         """The jobs that wait, with this one, or after what else was ordered."""
         if isinstance(order, CodecJob):
             return [*waiting, order]
-        while waiting and len(left := self._work(waiting)) < len(waiting):
-            waiting = left
+        waiting = self._work_off(waiting)
         if order == "stop":
             self._stopped = True
         else:
             self._close_all_but({job.row for job in waiting})
+        return waiting
+
+    def _work_off(self, waiting: list[CodecJob]) -> list[CodecJob]:
+        """Decode all that can be decoded; returns the jobs for whose streams there is no room."""
+        while waiting and len(left := self._work(waiting)) < len(waiting):
+            waiting = left
         return waiting
 
     def _close_all_but(self, rows: set[Row]) -> None:
@@ -128,8 +145,8 @@ class CodecThread:
         pieces = [(row, job.codes) for row, job in due.items() if job.frames]
         sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
         for row, job in due.items():
-            pcm = sounds.get(row, np.zeros(0, np.float32))
-            row.sink(AudioChunk(pcm, job.codes, job.first_frame, row.timing(), job.finish_reason))
+            if new := job.new_chunk(sounds.get(row, np.zeros(0, np.float32))):
+                row.sink(new)
             if job.finish_reason:
                 self._streams.close(row)
         return left

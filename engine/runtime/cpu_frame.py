@@ -215,6 +215,10 @@ class CpuFrame:
         self._draws.advance(slots, frame[:, 0])
         return drawn.to(torch.int16)
 
+    def read(self, slot: int, position: int, x: Tensor) -> None:
+        """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does; overwrites x."""
+        self._slow(x, self._slow.angles[[position]], self._kept.steps([slot], [position]))
+
     def _residual(self, slots: list[int], hidden: Tensor, codes: Tensor) -> None:
         """Fill in codes (rows, codebooks), whose first are there, after the slow hidden states (rows, dim)."""
         table, rows = self._model.fast.embeddings, len(slots)

@@ -17,7 +17,7 @@ from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
-from engine.runtime.scheduler import Plan, Scheduler, is_chunk_due
+from engine.runtime.scheduler import Plan, Scheduler, chunk_size, is_chunk_due
 from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)
@@ -155,6 +155,8 @@ class Loop:
         self._codec.check()
 
     def _turn(self, plan: Plan) -> None:
+        for row in plan.admitted:
+            self._hear_again(row)
         for row in self._runner.prefill(plan.prefill) if plan.prefill else ():
             row.state = State.SPEAKING
         frames = self._runner.launch(plan.speaking) if plan.speaking else None
@@ -166,6 +168,10 @@ class Loop:
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
+        if row.to_repeat:
+            row.to_repeat -= 1
+            self._frames += 1
+            return
         if not over:
             row.first_frame = row.first_frame or time.perf_counter()
             row.frames.append(frame)
@@ -176,6 +182,17 @@ class Loop:
             self._scheduler.remove(row)
         if reason or is_chunk_due(row, self._frame_seconds, time.perf_counter()):
             self._send(row, reason)
+
+    def _hear_again(self, row: Row) -> None:
+        """Bring the codec's stream to where the take was broken off, in the chunks in which it is heard unbroken.
+
+        What is left of the last one is decoded with the first new frames, so that all is rounded as it was.
+        """
+        row.frames.extend(row.prompt.codes[:, row.prompt.asked :].astype(np.int16).T)
+        while len(row.frames) >= (size := chunk_size(row.chunks)):
+            self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.sent, None))
+            del row.frames[:size]
+            row.sent, row.chunks = row.sent + size, row.chunks + 1
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Hand the row's frames to the codec; none are left when a take stops just after a chunk."""

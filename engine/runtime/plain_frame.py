@@ -40,6 +40,11 @@ class PlainFrame:
         state.advance(slots, codes, model)
         return host_frame(codes, ended)
 
+    def read(self, slot: int, position: int, x: Tensor) -> None:
+        """Put the keys and values of one step (1, dim) into the cache, as drawing a frame does."""
+        steps = torch.tensor([[position]], device=self._positions.device)
+        self._model.slow(x[:, None], steps, self._cache.steps([slot], [position]))
+
     def _residual(self, hidden: Tensor, first: Tensor, how: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
         """The fast AR's passes: code 0 (rows,) and the slow hidden state (rows, dim) → codes (rows, codebooks)."""
         model, codes = self._model, [first]

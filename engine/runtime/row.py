@@ -40,7 +40,9 @@ class Row:
     frames: list[np.ndarray] = field(default_factory=list)
     """Drawn but not yet handed to the codec, each int16 (codebooks,)."""
     sent: int = 0
-    """Frames handed to the codec."""
+    """Frames handed to the codec, also those that were heard before the take was taken up again."""
+    to_repeat: int = 0
+    """Frames that were heard already and are still to be drawn anew, to be dropped."""
     chunks: int = 0
     cancelled: bool = False
     """Nobody listens any more: the codec leaves out what is still to come."""
@@ -52,8 +54,14 @@ class Row:
 
     @property
     def drawn(self) -> int:
-        """Frames drawn so far."""
+        """Frames that the take has so far."""
         return self.sent + len(self.frames)
+
+    def in_hand(self, frame_seconds: float, now: float) -> float:
+        """Seconds of sound that its listener has still to play; none is known of before the first chunk."""
+        if not self.first_chunk:
+            return 0.0
+        return (self.sent - self.prompt.heard) * frame_seconds - (now - self.first_chunk)
 
     def timing(self) -> Timing:
         start = self.submitted

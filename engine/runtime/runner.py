@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
-from engine.model.prompt import PrefillChunk
+from engine.model.prompt import PrefillChunk, Prompt
 from engine.model.slots import Slots
 from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.plain_frame import PlainFrame
@@ -27,12 +27,15 @@ PREFILL_POSITIONS = 512
 """Positions of prompts that are read in one turn, so that rows already speaking go on between turns …"""
 GRAPH_POSITIONS = 256
 """… and where a graph reads them: less time than a frame or two."""
+FRAME_POSITIONS = 32
+"""As many positions does a frame count for that is read by itself."""
 
 
 class Runner:
     """The model's state for `rows` rows. One thread only."""
 
-    def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0) -> None:
+    def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0, repeats: bool = False) -> None:
+        """repeats: of a take that is taken up again, frames heard already are drawn anew instead of read."""
         self.config: ModelConfig = model.config
         self._model = model
         weight = model.slow.embeddings.weight
@@ -45,10 +48,13 @@ class Runner:
         self.prefixes = Prefixes(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], Tensor]
+        self._read_frame: Callable[[int, int, Tensor], object]
         if weight.device.type == "cpu" and weight.dtype == torch.float32:
-            self._frame = CpuFrame(model, self._cache, self._slots, rows, context)
+            frame: CpuFrame | PlainFrame = CpuFrame(model, self._cache, self._slots, rows, context)
         else:
-            self._frame = PlainFrame(model, self._cache, self._slots)
+            frame = PlainFrame(model, self._cache, self._slots)
+        self._frame, self._read_frame = frame, frame.read
+        self._repeats, self._reads_frames_one_by_one = repeats, weight.device.type == "cpu"
         self._read: Callable[[Sequence[PrefillChunk]], None] = self._read_one_by_one
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
@@ -94,42 +100,60 @@ class Runner:
     def prefill(self, rows: Sequence[Row]) -> list[Row]:
         """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
 
-        A piece ends where the prefix ends, so that it can be kept. A prompt's last token is left to the first frame.
+        A prompt's last token is left to the first frame.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows:
             if room == 0:  # the others wait for their turn, and are not looked up before it
                 break
-            prompt, last = row.prompt, len(row.prompt) - 1
             if row.position == 0:
-                row.position = self.prefixes.restore(prompt, row.slot)
-            end = min(row.position + room, last)
-            if row.position < prompt.prefix < end:
-                end = prompt.prefix
+                row.position = self.prefixes.restore(row.prompt, row.slot)
+            one_by_one = row.position >= self._read_together(row.prompt)
+            cost = FRAME_POSITIONS if one_by_one else 1
+            end = self._piece_end(row, room // cost)
             ends.append(end)
             if row.position < end:
-                pieces.append(PrefillChunk.of(prompt, row.slot, row.position, end))
-                room -= end - row.position
+                pieces.append(PrefillChunk.of(row.prompt, row.slot, row.position, end, one_by_one))
+                room -= (end - row.position) * cost
         if pieces:
             self._read(pieces)
         return [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
 
+    def _piece_end(self, row: Row, room: int) -> int:
+        """Where the next piece of a prompt ends: at the prefix's end, so that it can be kept, and before frames."""
+        end = min(row.position + room, self._last(row.prompt))
+        for border in (row.prompt.prefix, self._read_together(row.prompt)):
+            if row.position < border < end:
+                return border
+        return end
+
+    def _last(self, prompt: Prompt) -> int:
+        """The position that is left to the first frame."""
+        return (prompt.asked if self._repeats else len(prompt)) - 1
+
+    def _read_together(self, prompt: Prompt) -> int:
+        """Leading positions that are read in pieces. Frames are each read alone where that gives the same bits."""
+        return prompt.asked - 1 if self._reads_frames_one_by_one else len(prompt)
+
     def _read_to(self, row: Row, end: int) -> bool:
         """Note that the row's prompt has been read up to `end`; whether that is all of it."""
-        prompt, last = row.prompt, len(row.prompt) - 1
+        prompt, last = row.prompt, self._last(row.prompt)
         if row.position < end == prompt.prefix:
             self.prefixes.keep(prompt, row.slot)
         row.position = end
         if end == last:
-            self._slots.join(
-                row.slot, row.sampling, self._embed(PrefillChunk.of(prompt, row.slot, last, last + 1))[0, 0], last
-            )
+            heard = prompt.codes[0, prompt.asked : last + 1]
+            row.to_repeat = prompt.heard - len(heard)
+            first = self._embed(PrefillChunk.of(prompt, row.slot, last, last + 1))[0, 0]
+            self._slots.join(row.slot, row.sampling, first, last, heard)
         return end == last
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
         """Begin one frame for each of these rows."""
         frame = self._frame(rows)
+        if repeated := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
+            self._repeat(rows, repeated, frame)
         for row in rows:
             row.position += 1
         if self.device.type != "cuda":
@@ -140,12 +164,32 @@ class Runner:
         done.record()
         return Frames(rows, host, done)
 
+    def _repeat(self, rows: Sequence[Row], repeated: list[int], frame: Tensor) -> None:
+        """Have these lines' rows go on from the frames that were heard, should others have been drawn.
+
+        Another GPU, or another version, may round otherwise than the one that began the take.
+        """
+        heard = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in repeated])
+        slots = torch.tensor([rows[line].slot for line in repeated], device=self.device)
+        codes = torch.from_numpy(heard).to(self.device)
+        self._slots.put_right(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
+
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache, in plain torch."""
         for piece in pieces:
+            if piece.one_by_one:
+                self._read_frames(piece)
+                continue
             positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
             span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
             self._model.slow(self._embed(piece), positions, span)
+
+    def _read_frames(self, piece: PrefillChunk) -> None:
+        """As a frame reads them, step by step."""
+        for step in range(len(piece.ids)):
+            at = slice(step, step + 1)
+            one = PrefillChunk(piece.slot, piece.start + step, piece.ids[at], piece.codes[:, at])
+            self._read_frame(one.slot, one.start, self._embed(one)[0])
 
     def _embed(self, piece: PrefillChunk) -> Tensor:
         """The piece's input embeddings (1, steps, dim)."""

@@ -25,6 +25,8 @@ class Plan:
 
     prefill: tuple[Row, ...]
     speaking: tuple[Row, ...]
+    admitted: tuple[Row, ...] = ()
+    """Those of `prefill` that have just got their slot."""
 
 
 class Scheduler:
@@ -41,12 +43,14 @@ class Scheduler:
 
     def plan(self) -> Plan:
         """Admit whom a slot is free for, then say what to run."""
+        first = len(self._running)
         while self._waiting and self._free:
             row = self._waiting.popleft()
             row.slot, row.state, row.admitted = self._free.pop(), State.PREFILL, time.perf_counter()
             self._running.append(row)
+        admitted = tuple(self._running[first:])
         prefill = tuple(row for row in self._running if row.state is State.PREFILL)
-        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING))
+        return Plan(prefill, tuple(row for row in self._running if row.state is State.SPEAKING), admitted)
 
     def remove(self, row: Row) -> None:
         """Take a row out, wherever it is, and free its slot. Removing it again does nothing."""
@@ -78,6 +82,11 @@ class Scheduler:
         return [*self._running, *self._waiting]
 
 
+def chunk_size(chunks: int) -> int:
+    """Frames of the chunk after so many."""
+    return CHUNK_FRAMES[min(chunks, len(CHUNK_FRAMES) - 1)]
+
+
 def is_chunk_due(row: Row, frame_seconds: float | None, now: float) -> bool:
     """Whether the row's frames should go to the codec now, by what its listener has in hand.
 
@@ -85,6 +94,6 @@ def is_chunk_due(row: Row, frame_seconds: float | None, now: float) -> bool:
     """
     if not row.frames:
         return False
-    if row.chunks and frame_seconds is not None and row.sent * frame_seconds - (now - row.first_chunk) < LOW_LEAD:
+    if frame_seconds is not None and row.in_hand(frame_seconds, now) < LOW_LEAD:
         return True
-    return len(row.frames) >= CHUNK_FRAMES[min(row.chunks, len(CHUNK_FRAMES) - 1)]
+    return len(row.frames) >= chunk_size(row.chunks)

@@ -72,7 +72,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
     )
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
-    runner = Runner(checkpoint.model, rows, context, config.prefix_bytes)
+    runner = Runner(checkpoint.model, rows, context, config.prefix_bytes, repeats=config.reproducible)
     if missing is None:
         runner.use_graphs(
             kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights, packed12
