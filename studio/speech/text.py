@@ -16,7 +16,8 @@ MAX_PAUSES = 600.0
 """Seconds of silence in one script."""
 
 _PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
-_TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
+TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
+"""What is no text to say: [whisper], [pause:1s], <|speaker:0|>."""
 _OPENED = re.compile(r"\[[^\[\]]*\Z|<(?:\|[^|>]*\|?)?\Z")
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 _END = re.compile(
@@ -153,7 +154,7 @@ def split_text(text: str, limit: int) -> list[str]:
 def _shorten(text: str, limit: int) -> list[str]:
     """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
     masked, end = _mask(text), len(text.rstrip())
-    tags = [found.span() for found in _TAG.finditer(text)]
+    tags = [found.span() for found in TAG.finditer(text)]
     cuts, start, tag = list[int](), 0, 0
     while True:
         at = cuts[-1] if cuts else 0
@@ -193,7 +194,7 @@ def _goes_on(text: str, end: re.Match[str]) -> bool:
 
 def _mask(text: str) -> str:
     """The text with the insides of tags made harmless, position for position."""
-    return _TAG.sub(lambda tag: "x" * len(tag[0]), text)
+    return TAG.sub(lambda tag: "x" * len(tag[0]), text)
 
 
 def _cut(text: str, cuts: list[int]) -> list[str]:

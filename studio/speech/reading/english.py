@@ -1,0 +1,67 @@
+"""English number words and the library's dictionary, set to how the written forms of a script are said."""
+
+from __future__ import annotations
+
+from normt2s import Normalizer
+from normt2s.langs.en import English
+
+UNITS = {
+    "mph": ("mile per hour", "miles per hour"), "km/h": ("kilometer per hour", "kilometers per hour"),
+    "kph": ("kilometer per hour", "kilometers per hour"), "m/s": ("meter per second", "meters per second"),
+    "fps": ("frame per second", "frames per second"), "rpm": ("revolution per minute", "revolutions per minute"),
+    "Mbps": ("megabit per second", "megabits per second"), "Gbps": ("gigabit per second", "gigabits per second"),
+    "kbps": ("kilobit per second", "kilobits per second"), "dpi": ("dot per inch", "dots per inch"),
+    "sq ft": ("square foot", "square feet"), "sq mi": ("square mile", "square miles"),
+    "sec": ("second", "seconds"), "secs": ("second", "seconds"), "mins": ("minute", "minutes"),
+    "hr": ("hour", "hours"), "hrs": ("hour", "hours"), "yrs": ("year", "years"), "yd": ("yard", "yards"),
+    "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "ha": ("hectare", "hectares"), "psi": ("P S I", "P S I"),
+}  # fmt: skip
+"""What the library does not know or forms wrongly: for one, and for more."""
+LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
+                   "pp.", "cf.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
+"""Abbreviations that are said as they stand, or that mean something only where `forms` reads them."""
+
+
+class SpokenEnglish(English):
+    """With "and" after the hundreds, AM and PM as one says them, and years only where `forms` has seen one."""
+
+    year_prepositions = ()
+
+    def cardinal(self, n: int, gender: str | None = None) -> str:
+        """'one thousand two hundred and five', 'minus three'."""
+        if n < 0:
+            return f"{self.minus} {self.cardinal(-n)}"
+        if n < 100:
+            return super().cardinal(n)
+        if n < 1000:
+            rest = f" and {self.cardinal(n % 100)}" if n % 100 else ""
+            return f"{super().cardinal(n // 100)} hundred{rest}"
+        size = 1000 ** ((len(str(n)) - 1) // 3)
+        head = f"{self.cardinal(n // size)} {super().cardinal(size).partition(' ')[2]}"
+        rest = n % size
+        return head + (f"{' and ' if rest < 100 else ' '}{self.cardinal(rest)}" if rest else "")
+
+    def year(self, n: int) -> str:
+        """'nineteen oh five', 'two thousand and nine', 'twenty twenty-four'."""
+        return super().year(n) if n % 1000 >= 10 else self.cardinal(n)
+
+    def time(self, hour: int, minute: int, suffix: str | None) -> str:
+        """'seven forty', "nine o'clock", 'eight twenty PM'; midnight is twelve."""
+        if hour == 0 and minute and not suffix:
+            return f"twelve {super().time(1, minute, None).partition(' ')[2]}"
+        words = super().time(hour, minute, suffix)
+        return f"{words[: -len(' a m')]} {suffix[0].upper()}M" if suffix else words
+
+
+def english_normalizer() -> Normalizer:
+    """The library's, with our English, our units, and dashes, titles and formulas left to the script."""
+    found = Normalizer(SpokenEnglish(), latex="keep")
+    for unit, (one, many) in UNITS.items():
+        found.add_unit(unit, one, many)
+    for abbreviation in LEFT_AS_WRITTEN:
+        for written in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
+            if written in found.lexicon.abbreviations:
+                found.lexicon.remove("abbreviations", written)
+    for sign in tuple(found.lexicon.punctuation):
+        found.lexicon.remove("punctuation", sign)
+    return found

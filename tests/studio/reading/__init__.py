@@ -1,0 +1,1 @@
+"""Written forms, and how they are read."""

@@ -1,0 +1,113 @@
+"""How written forms are read: as people say them, nothing else touched, in time that grows with the text."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+
+from studio.speech.reading import normalised
+from training.texts.evaluation import evaluation_sentences
+
+
+def heard(text: str) -> list[str]:
+    """What is left when case, punctuation and hyphens do not count."""
+    plain = re.sub(r"\b([ap])\.m\.", r"\1m", text.lower()).replace("’", "'")
+    return re.sub(r"[^\w'$€£%°]+", " ", plain).split()
+
+
+JUDGED = evaluation_sentences()
+
+
+@pytest.mark.parametrize("each", [each for each in JUDGED if each.kind == "number"], ids=lambda each: each.text)
+def test_figures_are_read_as_people_say_them(each) -> None:
+    assert heard(normalised(each.text)) == heard(each.words)
+
+
+def test_sentences_without_figures_stay_word_for_word() -> None:
+    assert not [each.text for each in JUDGED if each.kind != "number" and normalised(each.text) != each.text]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Dr. Smith paid $3.50 at 5:30 p.m.", "Doctor Smith paid three dollars and fifty cents at five thirty PM."),
+        ("See you at 5 p.m. Bring $5-10.", "See you at five PM. Bring five to ten dollars."),
+        ("From 1914-1918, in 1990-95 and the '80s.", "From nineteen fourteen to nineteen eighteen, in nineteen ninety "
+         "to ninety-five and the eighties."),
+        ("I have 1984 apples.", "I have one thousand nine hundred and eighty-four apples."),
+        ("3/15/2024 or 15/3/2024 or 15.03.2024", "March fifteenth, twenty twenty-four or March fifteenth, twenty "
+         "twenty-four or March fifteenth, twenty twenty-four"),
+        ("The 2nd of May 2001, 9 Aug. and Jan. 5", "The second of May two thousand and one, the ninth of August and "
+         "January fifth"),
+        ("Visit St. Louis. He lives on Main St. He left.", "Visit Saint Louis. He lives on Main Street. He left."),
+        ("$1.5M, $2bn, £10k, €3,50, 50¢, 80p", "One point five million dollars, two billion dollars, ten thousand "
+         "pounds, three euros and fifty cents, fifty cents, eighty pence"),
+        ("It costs 5$ and then 6$.", "It costs five dollars and then six dollars."),
+        ("Call +44 20 7946 0958 or (415) 555-0132.", "Call plus four four, two zero, seven nine four six, zero nine "
+         "five eight or four one five, five five five, zero one three two."),
+        ("Henry VIII and World War II in Chapter IX", "Henry the eighth and World War two in Chapter nine"),
+        ("Mail info@example.com.", "Mail info at example dot com."),
+        ("1 1/2 cups, 2½ cups, 8/10, 24/7", "One and a half cups, two and a half cups, eight out of ten, twenty-four "
+         "seven"),
+        ("Python 3.11 at 192.168.0.1", "Python three point eleven at one nine two dot one six eight dot zero dot one"),
+        ("They meet at 00:15 and 7.30pm.", "They meet at twelve fifteen and seven thirty PM."),
+        ("He is 5'11\" and runs at 30 mph.", "He is five foot eleven and runs at thirty miles per hour."),
+        ("2020 was hard. 12 of us left.", "Twenty twenty was hard. Twelve of us left."),
+        ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
+    ],
+)  # fmt: skip
+def test_forms_that_depend_on_their_neighbours(text: str, words: str) -> None:
+    assert normalised(text) == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Es kostet 5 Euro und ich habe 3 davon.",
+        "Il est 5 heures et le prix est 3 €.",
+        "Hoy cuesta 5 euros y la cena 20.",
+        "我有5个苹果。",
+        "今日は5時です。",
+        "Мне 5 лет.",
+        "عندي 5 كتب",
+    ],
+)
+def test_other_languages_stay_as_they_are(text: str) -> None:
+    assert normalised(text) == text
+
+
+def test_each_paragraph_is_looked_at_by_itself() -> None:
+    assert normalised("It is 5 pm.\n\nEs ist 5 Uhr und ich bin da.\n") == (
+        "It is five PM.\n\nEs ist 5 Uhr und ich bin da.\n"
+    )
+
+
+def test_tags_speaker_marks_and_space_stay_as_they_are() -> None:
+    assert normalised("  [whisper] At 5 pm. [pause:1.5s] 6 of us. <|speaker:1|>In [5 kg] 7 bags.\n") == (
+        "  [whisper] At five PM. [pause:1.5s] Six of us. <|speaker:1|>In [5 kg] seven bags.\n"
+    )
+
+
+def test_what_was_read_is_not_read_again() -> None:
+    for each in JUDGED:
+        once = normalised(each.text)
+        assert normalised(once) == once
+
+
+@pytest.mark.parametrize(
+    "unit", ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "code ", "[", "<|", "`", "$1 "]
+)
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    started = time.perf_counter()
+    normalised(unit * (16_384 // len(unit)))
+    assert time.perf_counter() - started < 30, "half a second, also on a busy machine"
+
+
+def test_nothing_that_is_typed_is_an_error() -> None:
+    chance = random.Random(1)
+    signs = "0123456789.,:/-–$€£%°'\"()[]<|>+*x@#=~ aAbIVXpmst\n½²٣éDr.St.No. "
+    for _ in range(2000):
+        normalised("".join(chance.choice(signs) for _ in range(chance.randint(1, 60))))
