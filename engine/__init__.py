@@ -13,6 +13,7 @@ from engine.errors import (
     PromptTooLong,
 )
 from engine.inline import DirectEngine
+from engine.protocol import SpeechEngine
 from engine.runtime.heap import release_free_memory
 from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
 
@@ -33,6 +34,7 @@ __all__ = [
     "PromptTooLong",
     "Reference",
     "Sampling",
+    "SpeechEngine",
     "Timing",
     "Utterance",
     "release_free_memory",

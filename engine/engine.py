@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -52,7 +52,7 @@ class Engine:
             raise
         return engine
 
-    async def speak(self, utterance: Utterance) -> AsyncIterator[AudioChunk]:
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """The take, chunk by chunk, while it is made.
 
         Nothing happens before the first iteration. Leaving the iteration (break, aclose, cancel)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -87,7 +87,7 @@ class DirectEngine(Engine):
             finally:
                 self._loop.close(row)
 
-    async def speak(self, utterance: Utterance) -> AsyncIterator[AudioChunk]:
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """As `Engine.speak`; leaving the iteration ends the take after the chunk that is being made."""
         self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
         if self._loop.death is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -184,6 +185,8 @@ class EngineStats:
     """Takes that the codec still has a state of."""
     book_errors: int = 0
     """How often an idle engine found that a cache holds something else than it counts, and put that right."""
+    replicas: Mapping[str, EngineStats] = field(default_factory=dict)
+    """Of several engines under one name, each one's own figures by its name; the others are then their sums."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

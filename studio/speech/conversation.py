@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import Engine, Reference, Utterance
+from engine import Reference, SpeechEngine, Utterance
 from studio.speech.performance import Performance, Sound, next_sound
 from studio.speech.plan import Plan
 from studio.speech.request import MAX_SEED
@@ -28,7 +28,7 @@ class Conversation:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: SpeechEngine,
         plan: Plan,
         references: Mapping[str, tuple[Reference, ...]],
         history: list[Reference] | None = None,

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from engine import Engine, EngineConfig, EngineError, EngineInfo, EngineStopped
+from engine import EngineConfig, EngineError, EngineInfo, EngineStopped, SpeechEngine
 from studio.errors import NotReady, Unavailable
 
 STOP_SECONDS = 20.0
 """How long a stop waits for a start under way to come to its next step."""
 
-StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], Engine]
+StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
 """Engine.start, or what stands in for it."""
 
 
@@ -50,7 +50,7 @@ class EngineHost:
         self._start_engine = start_engine
         self._reporter = reporter
         self._status = HostStatus("starting", "waiting to start", 0.0)
-        self._engine: Future[Engine] = Future()
+        self._engine: Future[SpeechEngine] = Future()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
 
@@ -66,7 +66,7 @@ class EngineHost:
         """Begin to start the engine; returns at once."""
         self._thread.start()
 
-    def engine(self) -> Engine:
+    def engine(self) -> SpeechEngine:
         """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""
         status = self.status
         if status.state == "failed":
@@ -78,7 +78,7 @@ class EngineHost:
             )
         return self._engine.result(timeout=0)
 
-    async def ready(self) -> Engine:
+    async def ready(self) -> SpeechEngine:
         """Wait for the engine; raises EngineError when it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))
 
@@ -88,7 +88,7 @@ class EngineHost:
         await asyncio.wait({engine})
         return engine.exception() is None
 
-    def wait(self, timeout: float | None = None) -> Engine:
+    def wait(self, timeout: float | None = None) -> SpeechEngine:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
 

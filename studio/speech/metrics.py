@@ -13,6 +13,18 @@ from studio.speech.host import EngineHost
 from studio.takes.record import Take
 
 SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60)
+_FIGURES: tuple[tuple[type[GaugeMetricFamily] | type[CounterMetricFamily], str, str], ...] = (
+    (GaugeMetricFamily, "running", "Utterances being spoken."),
+    (GaugeMetricFamily, "waiting", "Utterances in the queue."),
+    (CounterMetricFamily, "frames", "Frames made."),
+    (CounterMetricFamily, "busy_seconds", "Time spent computing."),
+    (GaugeMetricFamily, "prefix_bytes", "Memory of known voices."),
+    (CounterMetricFamily, "prefix_hits", "Takes whose voice was known."),
+    (CounterMetricFamily, "prefix_misses", "Takes whose voice was not."),
+    (CounterMetricFamily, "book_errors", "Caches that miscounted."),
+)
+"""Those of EngineStats that are told, each by its own name; of several engines each has its own, and none is a sum."""
+
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 5)
 
 
@@ -68,14 +80,16 @@ class _EngineFigures(Collector):
         if not ready:
             return
         engine = self._host.engine()
-        stats = engine.stats()
         yield GaugeMetricFamily("engine_rows", "Utterances that can be spoken at a time.", value=engine.info.max_rows)
-        yield GaugeMetricFamily("engine_running", "Utterances being spoken.", value=stats.running)
-        yield GaugeMetricFamily("engine_waiting", "Utterances in the queue.", value=stats.waiting)
-        yield CounterMetricFamily("engine_frames", "Frames made.", value=stats.frames)
-        yield CounterMetricFamily("engine_busy_seconds", "Time spent computing.", value=stats.busy_seconds)
-        yield GaugeMetricFamily("engine_prefix_bytes", "Memory of known voices.", value=stats.prefix_bytes)
-        yield CounterMetricFamily("engine_book_errors", "Caches that miscounted.", value=stats.book_errors)
+        stats = engine.stats()
+        labels = ["replica"] if stats.replicas else []
+        for kind, name, told in _FIGURES:
+            family = kind(f"engine_{name}", told, labels=labels)
+            for replica, own in stats.replicas.items():
+                family.add_metric([replica], getattr(own, name))
+            if not stats.replicas:
+                family.add_metric([], getattr(stats, name))
+            yield family
 
 
 class _BackgroundFigures(Collector):

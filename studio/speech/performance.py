@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
-from engine import AudioChunk, Engine, EngineFull, Reference, Utterance
+from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
 from studio.speech.quality import QualityCheck
 from studio.speech.request import MAX_SEED
@@ -51,7 +50,7 @@ class Performance:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: SpeechEngine,
         script: Script,
         utterance: Utterance,
         budget: int | None,
@@ -149,7 +148,7 @@ class Performance:
             sampling=replace(self._utterance.sampling, seed=self._seed(seed_step)),
             max_frames=min(self._utterance.max_frames, self._budget or self._utterance.max_frames),
         )
-        return cast("AsyncGenerator[AudioChunk, None]", self._engine.speak(utterance))
+        return self._engine.speak(utterance)
 
     def _seed(self, step: int) -> int:
         return (self._utterance.sampling.seed + step) % (MAX_SEED + 1)

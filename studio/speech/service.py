@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from engine import Engine, EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
+from engine import EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, SpeechEngine, Utterance
 from studio.background import Watch
 from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.library import Voice
@@ -215,7 +215,7 @@ class SpeechService:
         if self.recorder is not None:
             self.recorder.stop()
 
-    def _seconds_to_wait(self, engine: Engine) -> int:
+    def _seconds_to_wait(self, engine: SpeechEngine) -> int:
         """When a place should be free: the line, at the pace of the latest takes; 1 to 30."""
         latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
         pace = sum(latest) / len(latest) if latest else 1.0
@@ -255,7 +255,7 @@ class SpeechService:
             self.warming.went_well()
 
     async def _references_of(
-        self, request: SpeechRequest, plan: Plan, engine: Engine
+        self, request: SpeechRequest, plan: Plan, engine: SpeechEngine
     ) -> dict[str, tuple[Reference, ...]]:
         """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
         found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
@@ -266,7 +266,7 @@ class SpeechService:
                 found[part.who] = await self.voices.references(engine, part.voice)
         return found
 
-    async def _clip_of(self, request: SpeechRequest, engine: Engine) -> Reference:
+    async def _clip_of(self, request: SpeechRequest, engine: SpeechEngine) -> Reference:
         clip = request.clip if request.clip_url is None else await self._fetcher.fetch(request.clip_url)
         assert clip is not None and request.clip_text is not None, "a request with a clip has both"
         return await self._references.encode(engine, clip, request.clip_text, "ref_audio")

@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from anyio import to_thread
 
-from engine import Engine, InvalidReference, Reference
+from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
 
@@ -23,7 +23,7 @@ class References:
         self._limit = limit
         self._tasks: OrderedDict[str, asyncio.Task[Reference]] = OrderedDict()
 
-    async def encode(self, engine: Engine, clip: bytes, text: str, param: str | None = None) -> Reference:
+    async def encode(self, engine: SpeechEngine, clip: bytes, text: str, param: str | None = None) -> Reference:
         """The reference of a clip (any readable container, 1 to 30 s) and the words in it.
 
         Raises InvalidClip, EngineStopped.
@@ -44,7 +44,7 @@ class References:
             self._tasks.popitem(last=False)
 
 
-async def _encode(engine: Engine, clip: bytes, text: str, param: str | None) -> Reference:
+async def _encode(engine: SpeechEngine, clip: bytes, text: str, param: str | None) -> Reference:
     sound = await to_thread.run_sync(read_clip, clip, param)
     try:
         return await engine.encode_reference(sound.pcm, sound.sample_rate, text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from anyio import to_thread
 
-from engine import Engine, InvalidReference, Reference
+from engine import InvalidReference, Reference, SpeechEngine
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM, Scalar
@@ -122,7 +122,9 @@ class VoiceResolver:
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 
-    async def references(self, engine: Engine, voice: Voice, progress: Progress | None = None) -> tuple[Reference, ...]:
+    async def references(
+        self, engine: SpeechEngine, voice: Voice, progress: Progress | None = None
+    ) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes and words, and who speaks.
 
         Codes come from the library; what it lacks for this codec is encoded and kept.
@@ -149,7 +151,7 @@ class VoiceResolver:
     def _kept(self, voice: Voice, codec: str) -> list[np.ndarray | None]:
         return [self.library.codes.get(sample.cut_key, codec) for sample in voice.samples]
 
-    async def _encoded(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+    async def _encoded(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
         """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
         key = (sample.cut_key, codec)
         task = self._encoding.get(key)
@@ -158,7 +160,7 @@ class VoiceResolver:
             task.add_done_callback(lambda done: self._encoding.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _encode(self, engine: Engine, sample: Sample, codec: str) -> np.ndarray:
+    async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
         data = await to_thread.run_sync(self.library.files.read, sample.clip)
         clip = await to_thread.run_sync(sound_of, data, sample.cut, "voice")
         try:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from engine import EngineStats
 from studio.errors import TooManyRequests
 from studio.settings import Settings, SettingsError
 from studio.speech.limits import Limits
@@ -180,16 +181,34 @@ def test_metrics_are_what_prometheus_reads(steered: Steer) -> None:
     with served.client() as client:
         client.post(SPEECH, json={"input": "a"})
         answer = client.get("/metrics")
-    samples = {
-        sample.name + str(sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(answer.text)
-        for sample in family.samples
-    }
+    samples = samples_of(answer.text)
     assert samples["studio_ready[]"] == 1
     assert samples["studio_takes_total[('state', 'finished')]"] == 1
     assert samples["studio_audio_seconds_total[]"] == pytest.approx(6 * 2048 / 44_100)
     assert samples["studio_first_audio_seconds_count[]"] == 1
     assert samples["engine_running[]"] == 0
+
+
+def test_of_several_engines_each_has_its_own_figures(steered: Steer) -> None:
+    served, engine = steered()
+    one, other = EngineStats(2, 0, 5, 0, 70, 1.0), EngineStats(1, 3, 4, 0, 30, 2.0)
+    together = EngineStats(3, 3, 9, 0, 100, 3.0, replicas={"a": one, "b": other})
+    engine.stats = lambda: together  # type: ignore[method-assign]
+    with served.client() as client:
+        samples = samples_of(client.get("/metrics").text)
+        assert client.get("/v1/queue").json()["running"] == 3
+        assert client.get("/health").json()["load"]["replicas"]["b"]["waiting"] == 3
+    assert samples["engine_running[('replica', 'a')]"] == 2
+    assert samples["engine_frames_total[('replica', 'b')]"] == 30
+    assert "engine_running[]" not in samples, "a sum over the label would count them twice"
+
+
+def samples_of(text: str) -> dict[str, float]:
+    return {
+        sample.name + str(sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
 
 
 def test_a_listener_who_takes_nothing_is_let_go(steered: Steer) -> None:
