@@ -173,22 +173,31 @@ class Evaluation:
         }  # fmt: skip
 
     async def strangers(self, sentences: list[Judged], clips: Path, seed: int) -> dict[str, object]:
-        """Clones of voices never trained on: whether their own reference is the nearest among all, 16 or more."""
+        """Clones of voices never trained on: whether their own reference is the nearest among all, 16 or more.
+
+        Beside them what the teacher itself says in these voices, as it is and through the codec: no clone is nearer.
+        """
         prints = {path.stem: self.speakers.print(read_wave(path)) for path in clips.glob("*.wav")}
         references: dict[str, Reference] = {}
         for number, voice in enumerate(HELD_OUT):
-            speaker = Speaker(voice, ((voice, 1.0),), ((voice, 1.0),), voice.startswith("b"))
-            audio = self.source(speaker, TEXTS[number])
+            audio = self.source(_held_out(voice), TEXTS[number])
             references[voice] = await self.engine.encode_reference(audio, self.rate, TEXTS[number])
             prints[voice] = self.speakers.print(audio)
-        hits, tally = [], Tally()
+        tally, hits = Tally(), dict[str, list[bool]](source=[], codec=[], clone=[])
         for voice, reference in references.items():
             for index, sentence in enumerate(sentences):
                 take = await self._say(sentence.text, reference, seed + index)
                 self.judge(tally, take.audio, sentence)
-                hits.append(_nearest(self.speakers.print(take.audio), prints) == voice)
-        low, high = interval(hits)
-        return tally.figures("held_out") | {"held_out_match": float(np.mean(hits)), "held_out_match_95": [low, high]}
+                source = self.source(_held_out(voice), sentence.words)
+                sounds = {"source": source, "codec": await self.round_trip(source), "clone": take.audio}
+                for kind, audio in sounds.items():
+                    hits[kind].append(_nearest(self.speakers.print(audio), prints) == voice)
+        low, high = interval(hits["clone"])
+        return tally.figures("held_out") | {
+            "held_out_match_source": float(np.mean(hits["source"])),
+            "held_out_match_codec": float(np.mean(hits["codec"])),
+            "held_out_match": float(np.mean(hits["clone"])), "held_out_match_95": [low, high],
+        }  # fmt: skip
 
     async def tags(self, texts: list[str], seed: int) -> dict[str, object]:
         """What each tag does to the default voice: factors on duration and pitch; how often a whisper has a pitch."""
@@ -211,6 +220,10 @@ class Evaluation:
     async def _say(self, text: str, reference: Reference | None, seed: int) -> Take:
         references = () if reference is None else (reference,)
         return await speak(self.engine, Utterance(text, references, Sampling(seed=seed), LONGEST))
+
+
+def _held_out(voice: str) -> Speaker:
+    return Speaker(voice, ((voice, 1.0),), ((voice, 1.0),), voice.startswith("b"))
 
 
 def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:
