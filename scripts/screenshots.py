@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -12,9 +13,15 @@ from benchmarks.common.chromium import NoChromium, find
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PATIENCE_MS = 120_000
-DESKTOP = {"viewport": {"width": 1280, "height": 860}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
-PICTURES = {
+Look = dict[str, Any]
+DESKTOP: Look = {"viewport": {"width": 1280, "height": 860}}
+PHONE: Look = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+    "device_scale_factor": 2,
+}
+PICTURES: dict[str, Look] = {
     "studio": DESKTOP | {"color_scheme": "light"},
     "studio-dark": DESKTOP | {"color_scheme": "dark"},
     "studio-phone": PHONE | {"color_scheme": "light"},
@@ -51,7 +58,7 @@ def main() -> None:
         browser.close()
 
 
-def take_picture(browser: Browser, address: str, file: Path, look: dict[str, object]) -> None:
+def take_picture(browser: Browser, address: str, file: Path, look: Look) -> None:
     """Open the page, speak two takes, and picture it while the first plays again."""
     page = open_page(browser, address, look)
     for number in (1, 2):
@@ -95,8 +102,8 @@ def history(page: Page) -> None:
     page.locator("#area-history li").first.wait_for()
 
 
-def open_page(browser: Browser, address: str, look: dict[str, object]) -> Page:
-    page: Page = browser.new_page(**look)  # type: ignore[arg-type]
+def open_page(browser: Browser, address: str, look: Look) -> Page:
+    page: Page = browser.new_page(**look)
     page.set_default_timeout(PATIENCE_MS)
     page.goto(address)
     page.wait_for_selector("body[data-studio=ready]")

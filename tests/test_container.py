@@ -90,7 +90,7 @@ def test_its_health_check_tells_a_studio_that_speaks_from_one_that_does_not(
         return FakeEngine(config)
 
     command = json.loads(steps("HEALTHCHECK")[0].partition("CMD ")[2])
-    with serve(Settings(voices=str(tmp_path)), start, wait=is_well) as studio:  # type: ignore[arg-type]
+    with serve(Settings(voices=str(tmp_path)), start, wait=is_well) as studio:
         monkeypatch.setenv("PORT", studio.url.rpartition(":")[2])
         done = subprocess.run([sys.executable, *command[1:]], capture_output=True, timeout=60)
     assert (done.returncode == 0) is is_well

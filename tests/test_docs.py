@@ -152,7 +152,7 @@ def test_the_python_programs_of_readme_run_and_speak(tmp_path: Path) -> None:
     programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(programs) == 2
     settings = Settings(model="test/model", voices=str(tmp_path))
-    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as served:
         for program in programs:
             assert Settings().address in program
             text = program.replace(Settings().address, served.url)

@@ -106,7 +106,7 @@ def write_checkpoint(
 def build_tokenizer(semantic_tokens: int) -> Tokenizer:
     """Byte-level BPE with a few merges, then the control tokens, then <|semantic:0|> … in order."""
     vocabulary = {symbol: index for index, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    merges = [tuple(pair.split(" ")) for pair in MERGES]
+    merges = [(left, right) for left, _, right in (pair.partition(" ") for pair in MERGES)]
     for left, right in merges:
         vocabulary[left + right] = len(vocabulary)
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
@@ -214,7 +214,7 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor], shards: int) -> Non
         save_file(tensors, folder / "model.safetensors")
         return
     names = list(tensors)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for index in range(shards):
         file = f"model-{index + 1:05d}-of-{shards:05d}.safetensors"
         part = {name: tensors[name] for name in names[index::shards]}

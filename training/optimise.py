@@ -63,7 +63,9 @@ class Replayed:
 
     WARM = 4
 
-    def __init__(self, step: Callable[[], Tensor], device: torch.device, pool: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, step: Callable[[], Tensor], device: torch.device, pool: torch.cuda._POOL_HANDLE | None = None
+    ) -> None:
         self._step, self._pool = step, pool
         self._runs = 0
         self._is_captured = device.type == "cuda"

@@ -69,7 +69,8 @@ class Stage:
 
     def __init__(self, codec: Codec, ear: Ear, segments: Segments, device: torch.device) -> None:
         self.codec, self.ear, self.segments, self.device = codec, ear, segments, device
-        self.judges = Discriminators().to(device, memory_format=torch.channels_last)
+        self.judges = Discriminators().to(device)
+        self.judges.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
         codec.requires_grad_(False)
         ear.requires_grad_(False)
         self.parameters = [p for n, p in codec.named_parameters() if n.startswith(TRAINED)]

@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,15 +72,15 @@ def steered(
     with contextlib.ExitStack() as stack:
 
         def make(
-            engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True, **options: object
+            engine: Callable[[EngineConfig], FakeEngine] = FakeEngine, wait: bool = True, **options: Any
         ) -> Served:
             def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
                 progress("tuning the fork", 0.4)
                 return engine(config)
 
             home = str(tmp_path_factory.mktemp("home"))
-            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)  # type: ignore[arg-type]
-            served = serve(settings, start, wait=wait, page=True, port=next(ports, 0))  # type: ignore[arg-type]
+            settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)
+            served = serve(settings, start, wait=wait, page=True, port=next(ports, 0))
             return stack.enter_context(served)
 
         yield make
@@ -123,7 +124,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser.close()
 
 
-DESK = {"viewport": {"width": 1280, "height": 860}}
+DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 
 
 class Visits:
@@ -133,7 +134,7 @@ class Visits:
     """
 
     def __init__(self, browser: Browser) -> None:
-        self.context = browser.new_context(**DESK)  # type: ignore[arg-type]
+        self.context = browser.new_context(**DESK)
         self._own = self.context.new_page()
         self._cleaner = self.context.new_cdp_session(self._own)
 
@@ -169,7 +170,7 @@ def new_page(chromium: Browser, visits: Visits) -> Iterator[Callable[..., Page]]
 
     def make(**options: object) -> Page:
         usual = not options and visits.context not in contexts
-        context = visits.context if usual else chromium.new_context(**DESK | options)  # type: ignore[arg-type]
+        context = visits.context if usual else chromium.new_context(**DESK | options)
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from typing import Any
+
+from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.studio.server import Served
 
 PATIENCE_MS = 60_000
 """How long a step may take before it counts as failed; nothing is asserted of speed here."""
 expect.set_options(timeout=PATIENCE_MS)
+
+
+def posted(request: Request) -> dict[str, Any]:
+    """The JSON object that a request brings."""
+    body = request.post_data_json
+    assert isinstance(body, dict), f"{request.url} brings {body!r}"
+    return body
 
 
 class Screen:
@@ -45,6 +54,22 @@ class Screen:
     @property
     def card(self) -> Locator:
         return self.page.locator("#card")
+
+    def posts(self) -> list[Any]:
+        """What the page posts from now on, in a list that grows; None for a body that is no JSON."""
+        sent: list[Any] = []
+
+        def note(request: Request) -> None:
+            if request.method == "POST":
+                sent.append(request.post_data_json)
+
+        self.page.on("request", note)
+        return sent
+
+    def width(self) -> int:
+        """Of the window, in CSS pixels."""
+        assert self.page.viewport_size
+        return self.page.viewport_size["width"]
 
     def ready(self) -> Screen:
         """Wait until the page says that the engine is ready."""

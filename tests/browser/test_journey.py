@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
-LOOKS = {"Desktop": {"color_scheme": "light"}, "Phone": {**PHONE, "color_scheme": "dark"}}
+LOOKS: dict[str, dict[str, Any]] = {"Desktop": {"color_scheme": "light"}, "Phone": {**PHONE, "color_scheme": "dark"}}
 MOST_STOPS = 80
 """Presses of Tab after which a control counts as out of reach."""
 
@@ -33,7 +34,7 @@ def hear(screen: Screen) -> None:
 
 def looks_right(screen: Screen) -> None:
     assert serious_violations(screen) == []
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.page.viewport_size["width"]  # type: ignore[index]
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
 
 
 def record_a_voice(screen: Screen, name: str) -> None:
@@ -98,7 +99,7 @@ def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
     expect(screen.page.get_by_label("Choose a voice")).to_have_value(voice)
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    assert request.value.post_data_json["voice"] == f"toni-{device.lower()}"
+    assert posted(request.value)["voice"] == f"toni-{device.lower()}"
     screen.page.wait_for_function("window.studio.current.number === 2")
     hear(screen)
 

@@ -104,6 +104,6 @@ def test_a_client_that_times_out_frees_the_row(studio: Served, client: openai.Op
             input="A long story.",
             response_format="wav",
             extra_body={"max_new_tokens": 1500},
-            timeout=httpx.Timeout(0.001, connect=5),
+            timeout=openai.Timeout(0.001, connect=5),
         )
     studio.until(running=0, waiting=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ async def hear(engine: Engine, utterance: Utterance) -> Take:
     return Take([chunk async for chunk in engine.speak(utterance)])
 
 
-async def first_chunk(engine: Engine, utterance: Utterance) -> tuple[AsyncIterator[AudioChunk], AudioChunk]:
+async def first_chunk(engine: Engine, utterance: Utterance) -> tuple[AsyncGenerator[AudioChunk, None], AudioChunk]:
     """A take that is being spoken, and its first chunk."""
     chunks = engine.speak(utterance)
     return chunks, await anext(chunks)

@@ -71,7 +71,7 @@ async def test_one_speaks_at_a_time_and_who_leaves_lets_the_next_in(direct: Dire
     await until(lambda: direct.stats().waiting == 1)
     with pytest.raises(EngineFull):
         await hear(direct, greedy())
-    await chunks.aclose()  # type: ignore[attr-defined]
+    await chunks.aclose()
     assert len((await second).codes[0]) == 12
     assert direct.stats().cancelled == 1
 

@@ -98,7 +98,9 @@ async def test_takes_are_taken_up_beside_each_other_and_beside_new_ones(plain_en
     whole = [await hear(plain_engine, take) for take in TAKES]
     new = [hear(plain_engine, take) for take in TAKES[:4]]
     cuts = CUTS[: len(TAKES)]
-    taken_up = [hear(plain_engine, after(*pair, cut)) for *pair, cut in zip(TAKES, whole, cuts, strict=True)]
+    taken_up = [
+        hear(plain_engine, after(take, heard, cut)) for take, heard, cut in zip(TAKES, whole, cuts, strict=True)
+    ]
     together = await asyncio.gather(*new, *taken_up)
     for resumed, unbroken, cut in zip(together[4:], whole, cuts, strict=True):
         assert_goes_on(resumed, unbroken, cut)

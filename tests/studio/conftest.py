@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
     """Makes a studio whose engine the test steers: ``steered(max_rows=1, …)`` takes settings."""
     with contextlib.ExitStack() as stack:
 
-        def make(**settings: object) -> Steered:
+        def make(**settings: Any) -> Steered:
             engines: list[FakeEngine] = []
 
             def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
@@ -50,7 +51,7 @@ def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
                 return engines[0]
 
             options = {"model": "test/model", "voices": str(voices_folder)} | settings
-            served = stack.enter_context(serve(Settings(**options), start))  # type: ignore[arg-type]
+            served = stack.enter_context(serve(Settings(**options), start))
             return served, engines[0]
 
         yield make

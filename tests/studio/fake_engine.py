@@ -9,6 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from typing import Literal
 
 import numpy as np
 
@@ -103,7 +104,9 @@ class FakeEngine:
                 if frame:
                     await self._until(self.later_frames_gate.is_set)
                 self._check()
-                reason = None if frame + 1 < frames else "stop" if frames == wanted else "length"
+                reason: Literal["stop", "length"] | None = (
+                    None if frame + 1 < frames else "stop" if frames == wanted else "length"
+                )
                 yield AudioChunk(
                     pcm=_faulty(tone(utterance.sampling.seed, frame), fault, frame),
                     codes=np.full((10, 1), 0 if fault == "loop" else frame % 1024, np.int16),

@@ -128,7 +128,7 @@ class BuggyEngine(FakeEngine):
 
 def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder))
-    with serve(settings, BuggyEngine.start) as served:  # type: ignore[arg-type]
+    with serve(settings, BuggyEngine.start) as served:
         project = made(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
         now = until(served, project, "incomplete")
         assert (now["parts"]["done"], now["parts"]["failed"]) == (1, 1)

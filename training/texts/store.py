@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Prompts:
 def write_prompts(path: Path, rows: Sequence[Prompt]) -> None:
     """Write the file whole: under another name first, so that a reader never meets half of it."""
     kind_names = sorted({row.kind for row in rows})
-    arrays = {
+    arrays: dict[str, Any] = {
         "kind_names": np.array(kind_names),
         "kinds": np.array([kind_names.index(row.kind) for row in rows], np.uint8),
         **_joined("text", [np.frombuffer(row.text.encode(), np.uint8) for row in rows]),

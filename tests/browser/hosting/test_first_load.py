@@ -63,7 +63,7 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
 
     monkeypatch.setattr("tests.studio.server.create_app", counted)
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
-    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as studio:
         context = open_page(studio).ready().page.context
         context.pages[0].wait_for_load_state("networkidle")
         first, everything = made[0].ours, len(made[0].asked)

@@ -36,14 +36,14 @@ class StrippingProxy:
         if scope["type"] == "http":
             assert scope["path"].startswith(PREFIX), f"the page asked for {scope['path']} outside of its path"
             path = scope["path"].removeprefix(PREFIX) or "/"
-            scope = scope | {"path": path, "raw_path": path.encode()}
+            scope = {**scope, "path": path, "raw_path": path.encode()}
         await self._app(scope, receive, send)
 
 
 def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
     digest = hashlib.sha256(b"secret").digest()
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
-    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as studio:
         assert httpx.get(studio.url).status_code == 401
         page = new_page()
         page.goto(studio.url)
@@ -89,7 +89,7 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
 
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), root_path=PREFIX)
-    with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as studio:
         screen = open_page(Served(f"{studio.url}{PREFIX}{slash}#compare", studio.app)).ready()
         assert screen.page.url == f"{studio.url}{PREFIX}/#compare"
         screen.page.get_by_role("tab", name="Studio").click()
@@ -112,6 +112,6 @@ def test_a_space_without_a_bucket_says_that_voices_are_temporary(
         settings = Settings(
             model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / f"{shown}"), backup_dir=bucket
         )
-        with serve(settings, FakeEngine.start, page=True) as studio:  # type: ignore[arg-type]
+        with serve(settings, FakeEngine.start, page=True) as studio:
             note = open_page(studio).page.get_by_role("note").filter(has_text="temporary")
             expect(note).to_have_count(shown)

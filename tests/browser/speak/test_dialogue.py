@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -27,7 +27,7 @@ def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page
     expect(screen.page.locator("#lint")).not_to_contain_text("no voice")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    assert request.value.post_data_json["cast"] == {"Anna": "anna", "The fish": "bert"}
+    assert posted(request.value)["cast"] == {"Anna": "anna", "The fish": "bert"}
     screen.until_over()
     expect(screen.takes.first).to_contain_text("Dialogue")
     screen.takes.first.get_by_role("button", name="Code").click()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -42,7 +42,7 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     screen.page.get_by_label("What is said in the clip").fill("A long tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    sent = request.value.post_data_json
+    sent = posted(request.value)
     assert sent["ref_text"] == "A long tone."
     assert "voice" not in sent
     rate, pcm = samples_of(sent["ref_audio"])
@@ -68,7 +68,7 @@ def test_an_uploaded_clip_is_sent_byte_for_byte(served: Served, open_page: Open,
     screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    assert base64.b64decode(request.value.post_data_json["ref_audio"].partition(",")[2]) == clip.read_bytes()
+    assert base64.b64decode(posted(request.value)["ref_audio"].partition(",")[2]) == clip.read_bytes()
     screen.until_over()
 
 
@@ -90,7 +90,7 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
     expect(screen.status).to_contain_text("Your clip is being uploaded")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         held[0].continue_()
-    sent = base64.b64decode(request.value.post_data_json["ref_audio"].partition(",")[2])
+    sent = base64.b64decode(posted(request.value)["ref_audio"].partition(",")[2])
     assert sent == (tmp_path / "me.wav").read_bytes()
     screen.until_over()
 

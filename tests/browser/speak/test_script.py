@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -28,7 +28,7 @@ def test_a_tag_goes_in_at_the_caret_and_is_spoken(served: Served, open_page: Ope
     expect(screen.script).to_be_focused()
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.script.press("Control+Enter")
-    assert request.value.post_data_json["input"] == "One. [whispering] Two."
+    assert posted(request.value)["input"] == "One. [whispering] Two."
 
 
 def test_a_selection_stays_selected_behind_its_tag(served: Served, open_page: Open) -> None:
@@ -90,7 +90,7 @@ def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) ->
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    sent = request.value.post_data_json
+    sent = posted(request.value)
     assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft", "bert", 151)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 
 FRAME = 2048
@@ -144,6 +144,6 @@ def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page
     expect(screen.page.locator("#seed input")).to_have_value(seed)
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    assert request.value.post_data_json["seed"] == int(seed)
-    assert request.value.post_data_json["input"] == "The first words."
+    assert posted(request.value)["seed"] == int(seed)
+    assert posted(request.value)["input"] == "The first words."
     expect(screen.takes).to_have_count(2)

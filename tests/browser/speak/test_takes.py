@@ -9,7 +9,7 @@ import av
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -29,8 +29,7 @@ def numbers(screen: Screen) -> list[int]:
 def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
-    sent: list[dict[str, object]] = []
-    screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
+    sent = screen.posts()
     four(screen)
     screen.until_over()
     speech = [body for body in sent if body and "input" in body]
@@ -157,5 +156,5 @@ def test_a_delivery_sets_the_sampling_and_is_marked_while_it_holds(served: Serve
     expect(lively).to_have_attribute("aria-pressed", "false")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    sent = request.value.post_data_json
+    sent = posted(request.value)
     assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (0.3, 0.95, 60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -34,10 +35,9 @@ def cell(screen: Screen, letter: str) -> Locator:
     return area(screen).locator(f"[data-cell={letter}]")
 
 
-def speak_all(screen: Screen) -> list[dict[str, object]]:
+def speak_all(screen: Screen) -> list[dict[str, Any]]:
     """Speak every candidate to its end; the requests that went out."""
-    sent: list[dict[str, object]] = []
-    screen.page.on("request", lambda request: sent.append(request.post_data_json) if request.method == "POST" else None)
+    sent = screen.posts()
     area(screen).get_by_role("button", name="Speak all").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
     return [body for body in sent if body and "input" in body]

@@ -33,7 +33,7 @@ def table(text: str) -> FilePayload:
 def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as served:
         yield served
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Dialog, Locator, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -87,13 +87,13 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Toni is in the library")
     expect(steps.get_by_label("The new voice speaks")).to_be_visible()
     assert serious_violations(screen) == []
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.page.viewport_size["width"]  # type: ignore[index]
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
     press(screen, "Open the Studio")
     expect(picked(screen)).to_have_value("Toni")
     screen.script.fill("Two words")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    assert request.value.post_data_json["voice"] == "toni"
+    assert posted(request.value)["voice"] == "toni"
     screen.until_over()
     kept = studio.client().get("/v1/voices/toni").json()
     assert kept["tags"] == ["flat", "electric"] and kept["samples"][0]["text"] == "A tone, and nothing else."
@@ -293,7 +293,12 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
     bring(screen, tmp_path, tone(5))
     screen.page.get_by_role("tab", name="Studio").click()
     asked: list[str] = []
-    screen.page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    screen.page.once("dialog", stay)
     screen.page.get_by_role("button", name="Keep this voice …").click()
     assert "has not been saved yet" in asked[0]
     press(screen, "Start over")

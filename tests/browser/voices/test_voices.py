@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from studio.library import VoiceDraft
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.clips import new_sample
 from tests.studio.server import Served
@@ -197,7 +197,7 @@ def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_pa
     screen.script.fill("Two words")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
-    sent = request.value.post_data_json
+    sent = posted(request.value)
     assert (sent["voice"], sent["temperature"], sent["seed"]) == ("narrator", 0.4, 77)
     screen.until_over()
     library(screen).get_by_role("button", name="Use Anna").click()

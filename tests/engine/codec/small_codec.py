@@ -12,7 +12,7 @@ from engine.codec import Codec, CodecConfig, TransformerConfig
 
 def transformer(**sizes: int) -> TransformerConfig:
     plain = {"input_dim": 24, "dim": 24, "n_layer": 2, "n_head": 3, "head_dim": 8, "intermediate_size": 20, "window": 5}
-    return TransformerConfig(**plain | sizes)  # type: ignore[arg-type]  # all of them are int
+    return TransformerConfig(**plain | sizes)
 
 
 def random_codec(post: TransformerConfig, **sizes: Any) -> Codec:

@@ -77,7 +77,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
 
 @torch.inference_mode()
 def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
-    heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
+    heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
     sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)

@@ -17,11 +17,12 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
+from engine.codec.config import Precision
 from engine.codec.fused.decoder import FusedDecoder
 from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.frame import FusedFrame, FusedPrefill
-from engine.kernels import conv
+from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
 from engine.kernels.launch import compiling
 from engine.model.dual_ar import DualAR
@@ -46,7 +47,7 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def tiles_of_a_gpu(x: Tensor, weights: conv.ConvWeights, total: int | None) -> ConvTiles:
+def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
     return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
@@ -74,12 +75,12 @@ def compile_frames() -> None:
 
 
 def main() -> None:
-    driver.set_active(Hopper())  # type: ignore[no-untyped-call]
+    driver.set_active(Hopper())
     module: Any = sys.modules["engine.kernels.codec.conv"]
     module._tiles = tiles_of_a_gpu
     compile_frames()
-    for precision in ("float32", "tf32", "bfloat16"):
-        decoder = FusedDecoder(random_codec(transformer()), 8, precision)  # type: ignore[arg-type]
+    for precision in get_args(Precision):
+        decoder = FusedDecoder(random_codec(transformer()), 8, precision)
         with torch.inference_mode(), compiling():
             for size in (1, 8):
                 decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))

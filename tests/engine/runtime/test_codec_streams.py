@@ -58,4 +58,5 @@ def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_che
         at = [start + n for start, n in zip(at, lengths, strict=True)]
     batched.close("b")
     assert batched.open("d")
-    np.testing.assert_allclose(*(s.decode([("d", codes[3, :, :6])])[0] for s in (plain, batched)), atol=1e-5)
+    alone, together = (streams.decode([("d", codes[3, :, :6])])[0] for streams in (plain, batched))
+    np.testing.assert_allclose(together, alone, atol=1e-5)

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,10 @@ from tests.engine.speaking import first_chunk, greedy, hear, running_engine, unt
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 LONG = 2000
+
+
+def has_finished(engine: Engine, takes: int) -> bool:
+    return engine.stats().finished >= takes
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +204,7 @@ async def test_callers_that_race_an_engines_end_are_all_answered(folder: Path) -
             threads = [threading.Thread(target=caller) for _ in range(6)]
             for thread in threads:
                 thread.start()
-            await until(lambda engine=engine: engine.stats().finished > 5)
+            await until(partial(has_finished, engine, 6))
             await asyncio.to_thread(engine.stop)
             for thread in threads:
                 await asyncio.to_thread(thread.join)

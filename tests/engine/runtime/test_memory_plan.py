@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,7 +55,7 @@ def test_float8_holds_less_and_what_it_does_not_hold_is_held_in_twelve_bits(s2_p
 
 @torch.inference_mode()
 def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> None:
-    heads = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
+    heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
     folder = write_checkpoint(tmp_path, model=TinyModel(dim=128, fast_dim=128, **heads))
     config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
     model = DualAR(config).to(DEVICE, BFLOAT16)

@@ -45,7 +45,7 @@ def test_keys_are_kept_as_digests_and_never_shown() -> None:
 def test_a_known_key_opens(steered: Steer, sent: str) -> None:
     served, _ = steered(api_keys=keys("first,second,schlüssel"))
     with served.client() as client:
-        answer = client.post(SPEECH, json={"input": "a"}, headers={"Authorization": sent.encode()})
+        answer = client.post(SPEECH, json={"input": "a"}, headers={b"Authorization": sent.encode()})
     assert answer.status_code == 200
 
 
@@ -55,7 +55,7 @@ def test_a_known_key_opens(steered: Steer, sent: str) -> None:
 )
 def test_every_other_key_is_refused_and_the_engine_never_asked(steered: Steer, sent: str | None) -> None:
     served, engine = steered(api_keys=keys("first"))
-    headers = {} if sent is None else {"Authorization": sent.encode("latin-1")}
+    headers = {} if sent is None else {b"Authorization": sent.encode("latin-1")}
     with served.client() as client:
         refused = client.post(SPEECH, json={"input": "a"}, headers=headers)
         assert_envelope(refused, 401)

@@ -71,7 +71,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     home = str(tmp_path_factory.mktemp("loop"))
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, project_rows=0)
-    with serve(settings, start) as served:  # type: ignore[arg-type]
+    with serve(settings, start) as served:
         yield served
 
 

@@ -39,7 +39,7 @@ class Held:
 
 
 async def nothing() -> AsyncGenerator[bytes, None]:
-    for piece in ():
+    for piece in tuple[bytes, ...]():
         yield piece
 
 
@@ -86,13 +86,16 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
     engine = FakeEngine(EngineConfig("test/model"))
     engine.first_frame_gate.clear()
-    settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)
-    app = create_app(settings, lambda config, progress: engine)  # type: ignore[arg-type, return-value]
+    settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)  # type: ignore[arg-type]  # no time for a whole second
+    app = create_app(settings, lambda config, progress: engine)
     body = json.dumps({"input": "Two words", "response_format": "pcm", "stream_format": stream_format}).encode()
-    sent = iter([{"type": "http.request", "body": body, "more_body": False}])
+    sent: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
-        return next(sent, None) or await asyncio.Event().wait()  # type: ignore[return-value]
+        for message in sent:
+            return message
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets that event")
 
     async def send(message: Message) -> None:
         engine.first_frame_gate.set()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from studio.settings import Settings, SettingsError
 from tests.studio.answers import assert_envelope
@@ -30,7 +31,7 @@ GOOD = "https://good.example"
 def with_page(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = str(tmp_path_factory.mktemp("origins"))
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, FakeEngine.start, page=True) as served:  # type: ignore[arg-type]
+    with serve(settings, FakeEngine.start, page=True) as served:
         yield served
 
 
@@ -140,7 +141,7 @@ def test_a_studio_without_keys_on_loopback_answers_to_its_own_names_alone(with_p
     with pytest.raises(InvalidStatus) as refused:
         way = socket.create_connection(("127.0.0.1", int(with_page.url.rpartition(":")[2])))
         url = f"ws://{host}/v1/audio/speech/stream"
-        connect(url, sock=way, proxy=None, origin=f"http://{host}")  # type: ignore[arg-type]
+        connect(url, sock=way, proxy=None, origin=Origin(f"http://{host}"))
     assert refused.value.response.status_code == 403
 
 

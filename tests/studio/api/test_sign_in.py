@@ -35,7 +35,7 @@ def test_the_cookie_opens_what_the_key_opens_until_signed_out(steered: Steer) ->
         assert client.get("/docs", headers=BROWSER).status_code == 200
         assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
         takes = client.get("/v1/takes").json()["data"]
-        header = {"Authorization": "Bearer schlüssel".encode()}
+        header = {b"Authorization": "Bearer schlüssel".encode()}
         with served.client() as other:
             assert other.get("/v1/takes", headers=header).json()["data"] == takes
         client.post("/sign-out")

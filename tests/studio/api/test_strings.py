@@ -54,7 +54,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     home = str(tmp_path_factory.mktemp("strings"))
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, start, page=True) as served:  # type: ignore[arg-type]
+    with serve(settings, start, page=True) as served:
         yield served
 
 

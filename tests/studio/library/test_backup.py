@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -30,6 +31,15 @@ def add(library: Library, name: str, seed: int = 1) -> None:
 
 def names(library: Library) -> set[str]:
     return {voice.name for voice in library.voices.page()}
+
+
+def followed_by(snapshot: Callable[[], Path], taken: threading.Event) -> Callable[[], Path]:
+    def take() -> Path:
+        made = snapshot()
+        taken.set()
+        return made
+
+    return take
 
 
 def test_an_empty_library_becomes_what_the_newest_snapshot_was(tmp_path: Path) -> None:
@@ -86,7 +96,7 @@ def test_a_snapshot_follows_when_writing_has_settled(tmp_path: Path) -> None:
     backup.restore()
     taken = threading.Event()
     snapshot = backup.snapshot
-    backup.snapshot = lambda: (snapshot(), taken.set())[0]  # type: ignore[method-assign]
+    backup.snapshot = followed_by(snapshot, taken)  # type: ignore[method-assign]
     backup.start()
     assert taken.wait(30), "a library that was never backed up is, at once"
     taken.clear()
@@ -151,7 +161,7 @@ def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
     monkeypatch.setattr("studio.library.backup._version", version)
     taken = threading.Event()
     snapshot = backup.snapshot
-    backup.snapshot = lambda: (snapshot(), taken.set())[0]  # type: ignore[method-assign]
+    backup.snapshot = followed_by(snapshot, taken)  # type: ignore[method-assign]
     add(library, "Anna")
     backup._last = 1.0
     backup.start()
@@ -198,11 +208,11 @@ def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_pa
             model="test/model", voices=str(voices_folder), studio_home=folder, backup_dir=str(tmp_path / "bucket")
         )
 
-    with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+    with serve(settings("first"), FakeEngine.start) as studio:
         add(studio.app.state.studio.speech.voices.library, "Zoe", 3)
         with studio.client() as client:
             assert client.post("/v1/audio/speech", json={"input": "Two words"}).status_code == 200
-    with serve(settings("second"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+    with serve(settings("second"), FakeEngine.start) as studio:
         with studio.client() as client:
             assert "zoe" in [voice["id"] for voice in client.get("/v1/audio/voices").json()["voices"]]
             storage = client.get("/v1/settings").json()["storage"]
@@ -223,7 +233,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
             return [client.get(path).raise_for_status().content for path in paths]
 
     paths: list[str] = []
-    with serve(settings("first"), FakeEngine.start) as studio:  # type: ignore[arg-type]
+    with serve(settings("first"), FakeEngine.start) as studio:
         project = made(studio, items=[{"input": "A part."}], start=True)
         until(studio, project, "done")
         [part] = parts_of(studio, project)
@@ -233,7 +243,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
         first = sounds(studio)
     assert first[0] != first[1]
     for home in ("first", "second"):  # the same disk, then one that is empty
-        with serve(settings(home), FakeEngine.start) as studio:  # type: ignore[arg-type]
+        with serve(settings(home), FakeEngine.start) as studio:
             assert sounds(studio) == first
 
 

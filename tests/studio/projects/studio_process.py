@@ -26,6 +26,6 @@ class HoldingEngine(FakeEngine):
 
 if __name__ == "__main__":
     settings = Settings(model="test/model", studio_home=sys.argv[1], voices=sys.argv[2], max_rows=4)
-    with serve(settings, HoldingEngine.start) as served:  # type: ignore[arg-type]
+    with serve(settings, HoldingEngine.start) as served:
         print(served.url, flush=True)
         sys.stdin.read()

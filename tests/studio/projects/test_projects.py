@@ -37,7 +37,7 @@ def ask(served: Served, project: Json, verb: str, **body: object) -> Json:
     return answer.json()
 
 
-def parts_of(served: Served, project: Json, **query: object) -> list[Json]:
+def parts_of(served: Served, project: Json, **query: str | int) -> list[Json]:
     with served.client() as client:
         return client.get(f"{PROJECTS}/{project['id']}/parts", params=query).json()["data"]
 

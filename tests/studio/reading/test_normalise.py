@@ -9,7 +9,7 @@ import time
 import pytest
 
 from studio.speech.reading import normalised
-from training.texts.evaluation import evaluation_sentences
+from training.texts.evaluation import Judged, evaluation_sentences
 
 
 def heard(text: str) -> list[str]:
@@ -22,7 +22,7 @@ JUDGED = evaluation_sentences()
 
 
 @pytest.mark.parametrize("each", [each for each in JUDGED if each.kind == "number"], ids=lambda each: each.text)
-def test_figures_are_read_as_people_say_them(each) -> None:
+def test_figures_are_read_as_people_say_them(each: Judged) -> None:
     assert heard(normalised(each.text)) == heard(each.words)
 
 

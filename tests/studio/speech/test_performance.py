@@ -108,7 +108,7 @@ def test_pauses_are_silence_of_their_length_where_they_stand(steered: Steer) -> 
 async def test_long_silence_is_given_out_second_by_second() -> None:
     engine = FakeEngine(EngineConfig("test/model"))
     script = read_script("[pause:10s]" * 30 + "One." + "[pause:10s]" * 30)
-    performance = Performance(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])  # type: ignore[arg-type]
+    performance = Performance(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])
     sounds = [sound async for sound in performance.sounds()]
     assert max(len(sound.pcm) for sound in sounds) <= engine.info.sample_rate
     assert sum(len(sound.pcm) for sound in sounds) == 600 * engine.info.sample_rate + 6 * FRAME

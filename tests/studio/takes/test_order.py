@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ Steer = Callable[..., Steered]
 
 
 def kept(number: int) -> StoredTake:
-    told = ("Hi.", None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+    told: tuple[Any, ...] = ("Hi.", None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
     return StoredTake(f"kept_{number:03}", float(number), *told)
 
 

@@ -46,7 +46,7 @@ def speak(client: httpx.Client, text: str = "Two words.", **fields: object) -> s
     return answer.headers["x-request-id"]
 
 
-def ids(client: httpx.Client, **question: object) -> list[str]:
+def ids(client: httpx.Client, **question: str | float | None) -> list[str]:
     return [take["id"] for take in client.get(TAKES, params=question).json()["data"]]
 
 
@@ -378,7 +378,7 @@ def test_only_so_many_takes_wait_for_the_disk(
 
 
 def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), **home)
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home["studio_home"])
     with serve(settings, FakeEngine.start) as served, served.client() as client, library_of(served).store.writing():
         speak(client, "At the last moment.", **NO_CODES)
     assert [take.text for take in Library(Path(home["studio_home"])).takes.page()] == ["At the last moment."]

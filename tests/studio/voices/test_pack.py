@@ -182,9 +182,10 @@ def with_codes(pack: bytes) -> bytes:
     entries = entries_of(pack)
     manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
     for number, sample in enumerate(manifest["samples"]):
-        file = {"name": f"codes/{number}-fake.i16", "size": 120, "sha256": hashlib.sha256(foreign).hexdigest()}
+        name = f"codes/{number}-fake.i16"
+        file = {"name": name, "size": 120, "sha256": hashlib.sha256(foreign).hexdigest()}
         sample["codes"].append({"file": file, "codec": "fake", "shape": [10, 6]})
-        entries[file["name"]] = foreign
+        entries[name] = foreign
     return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
 
 

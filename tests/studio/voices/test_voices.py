@@ -9,6 +9,7 @@ import wave
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import openai
@@ -21,6 +22,7 @@ from tests.studio.server import Served
 
 VOICES = "/v1/audio/voices"
 SPEECH = "/v1/audio/speech"
+Upload = dict[str, tuple[str, bytes, str]]
 Steer = Callable[..., tuple[Served, FakeEngine]]
 
 
@@ -34,7 +36,7 @@ def client(served: Served) -> httpx.Client:
     return served.client()
 
 
-def clip(data: bytes | None = None, name: str = "me.wav", kind: str = "audio/x-wav") -> dict[str, object]:
+def clip(data: bytes | None = None, name: str = "me.wav", kind: str = "audio/x-wav") -> Upload:
     return {"audio_sample": (name, spoken() if data is None else data, kind)}
 
 
@@ -93,7 +95,7 @@ def test_a_chunked_upload_without_a_length_and_with_a_wrong_type_is_read(client:
     assert client.post(VOICES, content=pieces, headers={"content-type": kind}).status_code == 200
 
 
-NO_VOICE = {
+NO_VOICE: dict[str, tuple[dict[str, str], Any, int, str]] = {
     "no words": ({"name": "Eve"}, clip(), 400, "missing_required_parameter"),
     "no name": ({"ref_text": WORDS}, clip(), 400, "missing_required_parameter"),
     "no clip": ({"name": "Eve", "ref_text": WORDS}, {"x": b"x"}, 400, "missing_required_parameter"),
@@ -244,11 +246,11 @@ def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(cl
     create(client, "Dan", tags="warm")
     client.patch("/v1/voices/bert", json={"favourite": True})
 
-    def names(**wanted: object) -> list[str]:
+    def names(**wanted: str | list[str]) -> list[str]:
         found: list[str] = []
-        after: dict[str, object] = {}
+        after: dict[str, str] = {}
         while True:  # page by page
-            page = client.get("/v1/voices", params={"limit": 2} | wanted | after).json()
+            page = client.get("/v1/voices", params={"limit": 2, **wanted, **after}).json()
             assert page["tags"] == ["slow", "warm"]
             found += [voice["name"] for voice in page["data"]]
             if not page["has_more"]:
