@@ -12,6 +12,7 @@ import argparse
 import datetime
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,8 @@ from typing import Any
 from benchmarks.common.report import Report, table
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results" / "h200.json"
+RESULTS = ROOT / "benchmarks" / "results"
+"""A file for each kind of GPU: h200.json, h100.json."""
 FULL_SIZE_BYTES = 12 * 2**30
 STAGES = ("engine", "memory", "service", "upstream")
 SERVICE_SETTINGS = {"MAX_ROWS": "64", "MAX_CONTEXT": "1024", "CODEC_DTYPE": "tf32"}
@@ -99,7 +101,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
     """All of them, in their order."""
     settings = {name: os.environ.get(name, value) for name, value in SERVICE_SETTINGS.items()}
     everything = [
-        Stage("engine", "benchmarks.gpu", (str(options.small),), 330),
+        Stage("engine", "benchmarks.gpu", (str(options.small),), 600),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
         Stage("memory", "benchmarks.memory", (str(checkpoint),), 90),
         Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
@@ -144,6 +146,15 @@ def measure(chosen: list[Stage], report: Report) -> None:
         report.add(figures(report.results))
 
 
+def gpu_name() -> str:
+    """'h100' for "NVIDIA H100 80GB HBM3", 'rtx-4090' for "NVIDIA GeForce RTX 4090": the GPU that a process gets first."""
+    asked = "import torch; print(torch.cuda.get_device_name())"  # in a process that ends, and with it its memory
+    named = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    if named.returncode:
+        raise SystemExit(f"no GPU to measure: {named.stderr.strip().splitlines()[-1]}")
+    return "-".join(re.sub(r"nvidia|geforce|\b\d+gb\b|\bhbm\w+|\bpcie\b|\bsxm\w+", " ", named.stdout.lower()).split())
+
+
 def room_for_weights() -> Path:
     """Where twelve gigabytes may lie for some minutes: in memory if that holds them."""
     memory = Path("/dev/shm")
@@ -153,11 +164,12 @@ def room_for_weights() -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, help="default: results/NAME_OF_THE_GPU.json")
     parser.add_argument("--only", nargs="+", choices=STAGES)
     parser.add_argument("--small", type=Path, default=ROOT / "assets" / "fry", help="checkpoint for exact comparisons")
     parser.add_argument("--checkpoint", type=Path, help="use this one and write none")
     options, serve = parser.parse_known_args()
+    options.out = options.out or RESULTS / f"{gpu_name()}.json"
     report = Report(options.out)
     if options.only and options.out.exists():
         report.results = json.loads(options.out.read_text())

@@ -6,7 +6,6 @@ python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import json
 import queue
 import statistics
@@ -212,7 +211,6 @@ def main() -> None:
         if arguments.out:
             arguments.out.write_text(json.dumps(report, indent=1))
 
-    faulthandler.dump_traceback_later(320)
     began = time.perf_counter()
     with torch.inference_mode():
         keep("kernels", check_kernels())
