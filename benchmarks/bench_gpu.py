@@ -147,7 +147,7 @@ def measure(chosen: list[Stage], report: Report) -> None:
 
 
 def gpu_name() -> str:
-    """'h100' for "NVIDIA H100 80GB HBM3", 'rtx-4090' for "NVIDIA GeForce RTX 4090": the GPU that a process gets first."""
+    """'h100' for "NVIDIA H100 80GB HBM3", 'rtx-4090' for "NVIDIA GeForce RTX 4090": the first GPU."""
     asked = "import torch; print(torch.cuda.get_device_name())"  # in a process that ends, and with it its memory
     named = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
     if named.returncode:
