@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from studio.api.http.access import Access
 from studio.api.http.errors import ApiError, Unforeseen, error_response, install_errors
-from studio.api.http.middleware import EXPOSED, CleanAddresses, RequestIds
+from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, RequestIds
 from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
@@ -49,6 +49,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         app.include_router(router)
     for path in ("/v1", "/v1/{path:path}", "/V1", "/V1/{path:path}"):
         app.router.routes.append(Route(path, NothingHere(routers), include_in_schema=False))
+    app.add_middleware(BoundedBodies)
     app.add_middleware(CleanAddresses)
     app.add_middleware(Access, settings=settings)
     app.add_middleware(Unforeseen)

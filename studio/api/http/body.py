@@ -62,11 +62,16 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
     return bytes(body)
 
 
-def parse_object(body: bytes) -> dict[str, Any]:
-    """Raises ApiError for what is no JSON object, InvalidRequest for a string that cannot be kept."""
+def check_signs(body: bytes) -> None:
+    """Raises ApiError for JSON that would take too long to parse."""
     if len(body) > MAX_SIGNS and sum(body.count(sign) for sign in (b",", b"[", b"{")) > MAX_SIGNS:
         message = f"The JSON has more than {MAX_SIGNS} commas, brackets and braces; send a long document as a file."
         raise ApiError(400, message, code="json_too_complex")
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Raises ApiError for what is no JSON object, InvalidRequest for a string that cannot be kept."""
+    check_signs(body)
     try:
         value = json.loads(body, parse_constant=_not_a_number, parse_int=_bounded_int)
     except (ValueError, RecursionError):

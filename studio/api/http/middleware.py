@@ -1,13 +1,15 @@
-"""What every HTTP exchange gets: a request id, an address without NUL, and on our own routes never a cached answer."""
+"""What every HTTP exchange gets: a request id, a clean address, a bounded body; on our routes never a cached answer."""
 
 from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.api.http.errors import describe, error_response
+from studio.api.http.body import check_signs, read_body
+from studio.api.http.errors import ApiError, describe, error_response
 from studio.errors import InvalidRequest
 from studio.speech.request import new_request_id
 from studio.strings import check_strings
@@ -67,3 +69,36 @@ class CleanAddresses:
                 await error_response(describe(error))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class BoundedBodies:
+    """Pure ASGI: what is read by others than our routes, which is Gradio, arrives and is looked at here beforehand.
+
+    Gradio would take a body of any length, and parse it in the event loop. Its uploads have a limit of their own.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _bounds_itself(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await read_body(Request(scope, receive))
+            check_signs(body)
+        except ApiError as error:
+            await error_response(error)(scope, receive, send)
+            return
+        except ClientDisconnect:
+            return
+        whole = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def again() -> Message:
+            return next(whole, None) or await receive()
+
+        await self._app(scope, again, send)
+
+
+def _bounds_itself(path: str) -> bool:
+    return path.startswith("/v1/") or path.endswith("/gradio_api/upload")

@@ -16,8 +16,10 @@ import pytest
 from websockets.sync.client import connect
 
 from engine import EngineConfig
+from studio.api.http.body import MAX_BODY, MAX_SIGNS
 from studio.settings import Settings
 from studio.strings import normalised
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -203,6 +205,16 @@ def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
                 while isinstance(told, bytes) or json.loads(told)["type"] in ("audio.start", "audio.done"):
                     told = socket.recv(10)
                 assert json.loads(told)["type"] in ("error", "session.done")
+
+
+@pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])
+def test_nor_does_a_body_without_bounds_reach_gradio(served: Served, path: str) -> None:
+    """Which would parse it in the event loop: 40 MB of empty lists held up every stream for minutes."""
+    head = {"Content-Type": "application/json"}
+    with served.client() as client:
+        for values, status in ((b"[]," * MAX_SIGNS, 400), (b'"' + b"a" * MAX_BODY + b'",', 413)):
+            body = b'{"data": [' + values + b"1]}"
+            assert_envelope(client.post(f"/gradio_api/{path}", content=body, headers=head), status)
 
 
 @pytest.mark.parametrize("kind", ["half a surrogate pair", "NUL"])
