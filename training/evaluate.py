@@ -23,14 +23,14 @@ import torch
 
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
-from training.clips import TEXTS, write_wave
-from training.judges import Listener, Naturalness, Speakers
-from training.measures import interval, median_pitch, voiced_share
-from training.pictures import draw
-from training.synthesise import Synthesiser
+from training.judging.judges import Listener, Naturalness, Speakers
+from training.judging.measures import interval, median_pitch, voiced_share
+from training.judging.pictures import draw
+from training.teacher.clips import TEXTS, write_wave
+from training.teacher.synthesise import Synthesiser
+from training.teacher.voices import DEFAULT, HELD_OUT, Speaker
 from training.texts.evaluation import Judged, evaluation_sentences
 from training.texts.reading import Phonemiser
-from training.voices import DEFAULT, HELD_OUT, Speaker
 
 SIZE_FILES = ("model.safetensors", "codec.pth")
 LONGEST = 400

@@ -23,7 +23,7 @@ from engine.checkpoint import published_key
 from engine.codec.config import CodecConfig, TransformerConfig
 from engine.config import MODEL_TYPE, TransformerSizes
 from training.sizes import CODEC, MODEL
-from training.vocabulary import token_id, write_tokenizer
+from training.speech.vocabulary import token_id, write_tokenizer
 
 
 def codec_tensors(codes: Path, decoder: Path) -> dict[str, Tensor]:

@@ -26,12 +26,12 @@ each_part() { local part; for part in $(seq 0 $((PARTS - 1))); do "$@" "$part"; 
 serve() { (mkdir -p "$WORK/mps.$1" && shared "$1" && nvidia-cuda-mps-control -d); }
 stop_serving() { (shared "$1" && echo quit | nvidia-cuda-mps-control); }
 speak() {
-  (shared "$1" && exec python3 -m training.synthesise "$TEACHER" "$VOICES" "$PROMPTS" "$WORK/data" \
+  (shared "$1" && exec python3 -m training.teacher.synthesise "$TEACHER" "$VOICES" "$PROMPTS" "$WORK/data" \
     --seed "${SEED:-1}" --processes "$PROCESSES" --part "$1" --parts "$PARTS" >"$WORK/data.$1.log" 2>&1) &
   speaking+=($!)
 }
 encode() {
-  (shared "$1" && exec python3 -m training.encode "$WORK/data" "$WORK" --hold "$WORK/loaded" \
+  (shared "$1" && exec python3 -m training.data.encode "$WORK/data" "$WORK" --hold "$WORK/loaded" \
     --part "$1" --parts "$PARTS" >"$WORK/encode.$1.log" 2>&1) &
   encoding+=($!)
 }
@@ -48,10 +48,10 @@ fi
 (
   if [ ! -e "$WORK/codes.pt" ]; then
     stage "codes"
-    on "$CODEC_GPU" train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" >"$WORK/codes.log" 2>&1
+    on "$CODEC_GPU" codec.train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" >"$WORK/codes.log" 2>&1
   fi
   stage "decoder"
-  on "$CODEC_GPU" train_decoder "$WORK/data" "$WORK" --gather 10 --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1
+  on "$CODEC_GPU" codec.train_decoder "$WORK/data" "$WORK" --gather 10 --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1
   stage "decoder ends"
 ) &
 codec=$!
@@ -69,7 +69,7 @@ if [ ${#speaking[@]} -gt 0 ]; then
   each_part stop_serving
 fi
 stage "speech"
-on "$SPEECH_GPU" train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) >>"$WORK/speech.log" 2>&1 || stage "speech failed"
+on "$SPEECH_GPU" speech.train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) >>"$WORK/speech.log" 2>&1 || stage "speech failed"
 stage "speech ends"
 wait "$codec" || stage "codec failed"
 stage "end"

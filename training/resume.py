@@ -14,8 +14,8 @@ import torch
 
 from engine.checkpoint import load
 from engine.errors import CheckpointError
+from training.codec.train_decoder import TRAINED
 from training.sizes import CODEC, MODEL
-from training.train_decoder import TRAINED
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm:
     )  # fmt: skip
 
 
-# Byte-level vocabulary: 256 bytes, then the control tokens, then the semantic tokens (see training.vocabulary).
+# Byte-level vocabulary: 256 bytes, then the control tokens, then the semantic tokens (see training.speech.vocabulary).
 SEMANTIC_START = 278
 
 MODEL = ModelConfig(

@@ -16,14 +16,14 @@ from engine.model.dual_ar import Causal
 from engine.model.prompt import build_prompt
 from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
+from training.codec.images import through_images
+from training.data.phones import PHONES, TOKENS, UNKNOWN, labels
 from training.export import codec_tensors, codec_yaml, model_config
-from training.images import through_images
-from training.phones import PHONES, TOKENS, UNKNOWN, labels
-from training.sequences import Composer, Speech, collate
 from training.sizes import CODEC, MODEL
-from training.train_speech import Trainer
-from training.vocabulary import write_tokenizer
-from training.voices import DEFAULT
+from training.speech.sequences import Composer, Speech, collate
+from training.speech.train_speech import Trainer
+from training.speech.vocabulary import write_tokenizer
+from training.teacher.voices import DEFAULT
 
 TEXTS = ("One two three.", "Four five.", "Six seven eight nine.", "Ten.")
 

@@ -1,6 +1,6 @@
 """Stage a: encoder and codebooks, trained so that spectra and phones can be read off the codes; no waveform yet.
 
-    python -m training.train_codes DATA OUT --continuous 240 --quantised 240
+    python -m training.codec.train_codes DATA OUT --continuous 240 --quantised 240
 
 Writes OUT/ear.pt, the phone recogniser of stage b, and OUT/codes.pt: the codec's tensors with everything that decides
 codes rounded to half precision, so that the exported half-precision file gives the very same codes. Prints the gate's
@@ -20,14 +20,14 @@ from torch import Tensor, nn
 
 from engine.codec.model import Codec
 from engine.codec.quantizer import VectorQuantizer
-from training.corpus import SLOTS, Corpus
-from training.ear import Ear
-from training.images import through_images
+from training.codec.ear import Ear
+from training.codec.images import through_images
+from training.codec.spectra import log_mel, narrow_mel
+from training.codec.start import prepare_codec, start_codebooks
+from training.data.corpus import SLOTS, Corpus
+from training.data.phones import PHONES, UNKNOWN
 from training.optimise import Clock, Replayed, adamw, clip_each, set_rate
-from training.phones import PHONES, UNKNOWN
 from training.sizes import CODEC
-from training.spectra import log_mel, narrow_mel
-from training.start import prepare_codec, start_codebooks
 
 MEL_BANDS, NARROW_BANDS = 80, 160
 DECIDES_CODES = (

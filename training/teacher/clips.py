@@ -1,6 +1,6 @@
 """The reference clips of the bundled voices, spoken by the teacher, with their words.
 
-    python -m training.clips TEACHER.pt VOICES assets/fry/voices
+    python -m training.teacher.clips TEACHER.pt VOICES assets/fry/voices
 
 VOICES is the folder of style tables of the npm package kokoro-js. Needs the packages of training/texts/README.md.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from training.synthesise import SAMPLE_RATE, Synthesiser
+from training.teacher.synthesise import SAMPLE_RATE, Synthesiser
+from training.teacher.voices import SPEAKERS
 from training.texts.reading import Phonemiser
-from training.voices import SPEAKERS
 
 TEXTS = (
     "Good evening, my name is Clara, and I read stories to anyone who has a moment to listen. Sit down, make yourself "

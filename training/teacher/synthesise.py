@@ -1,6 +1,6 @@
 """Speak the corpus with the teacher: shards of 44.1 kHz audio, phone labels and texts, from many processes on one GPU.
 
-    python -m training.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 28
+    python -m training.teacher.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 28
 
 VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS what training.texts.prompts wrote. Ends
 when every prompt is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each,
@@ -24,12 +24,11 @@ import numpy as np
 import torch
 import torch.multiprocessing as multiprocessing
 
-from training.kokoro import SAMPLE_RATE as TEACHER_RATE
-from training.kokoro import Kokoro
-from training.phones import LENGTH_SAMPLES, labels
-from training.rooms import roughened
-from training.texts.store import Prompts
-from training.voices import (
+from training.data.phones import LENGTH_SAMPLES, labels
+from training.teacher.kokoro import SAMPLE_RATE as TEACHER_RATE
+from training.teacher.kokoro import Kokoro
+from training.teacher.rooms import roughened
+from training.teacher.voices import (
     DEFAULT,
     DEFAULT_SHARE,
     MANNERS,
@@ -47,7 +46,8 @@ from training.voices import (
     Style,
     mixture,
 )
-from training.whisper import whispered
+from training.teacher.whisper import whispered
+from training.texts.store import Prompts
 
 SAMPLE_RATE = 44100
 FRAME_SAMPLES = 2048

@@ -1,6 +1,6 @@
 """Stage b: from frozen codes to the waveform; multi-scale spectra first, then discriminators as well.
 
-    python -m training.train_decoder DATA WORK --seconds 900
+    python -m training.codec.train_decoder DATA WORK --seconds 900
 
 Reads WORK/codes.pt and WORK/ear.pt. Writes WORK/decoder.pt (averaged weights of post_module, upsampling and decoder)
 every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it goes on from them.
@@ -18,16 +18,16 @@ import torch
 from torch import Tensor
 
 from engine.codec.model import Codec
-from training.corpus import Corpus
-from training.discriminators import Discriminators, feature_loss, fooling_loss, judge_loss, split
-from training.ear import Ear
-from training.encode import encode_corpus
-from training.images import through_images
+from training.codec.discriminators import Discriminators, feature_loss, fooling_loss, judge_loss, split
+from training.codec.ear import Ear
+from training.codec.images import through_images
+from training.codec.spectra import halved, overtones, reconstruction_loss
+from training.codec.start import prepare_decoder
+from training.data.corpus import Corpus
+from training.data.encode import encode_corpus
 from training.optimise import Average, Clock, Replayed, adamw, clip_each, set_rate
 from training.sizes import CODEC, WINDOW
-from training.spectra import halved, overtones, reconstruction_loss
-from training.start import prepare_decoder
-from training.synthesise import FRAME_SAMPLES
+from training.teacher.synthesise import FRAME_SAMPLES
 
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.")
 RECONSTRUCTION, HEARD, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 0.3, 1.5, 4.0

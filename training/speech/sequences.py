@@ -18,10 +18,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 from engine.model.prompt import build_prompt
 from engine.model.tokenizer import Tokenizer
 from engine.types import Reference, Utterance
-from training.phones import UNKNOWN
+from training.data.phones import UNKNOWN
 from training.sizes import MODEL
-from training.vocabulary import build_tokenizer
-from training.voices import DEFAULT, NAMED
+from training.speech.vocabulary import build_tokenizer
+from training.teacher.voices import DEFAULT, NAMED
 
 LENGTHS = (256, 384, 576, 896, 1472)
 """Sequences are padded to the next of these, so that compiled steps see few shapes."""

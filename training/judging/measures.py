@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.spectra import SAMPLE_RATE
+from training.codec.spectra import SAMPLE_RATE
 
 
 def pitches(audio: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Stage c: the slow and the fast autoregressive model, on the encoded corpus.
 
-    python -m training.train_speech SPEECH_FOLDER OUT --seconds 1000
+    python -m training.speech.train_speech SPEECH_FOLDER OUT --seconds 1000
 
 Writes OUT/speech.pt (averaged weights, bfloat16) whenever validation is better than before; started again with
 OUT/speech.pt there, it goes on from it.
@@ -20,10 +20,10 @@ from torch.utils.data import DataLoader
 
 from engine.model.dual_ar import Block, Causal, DualAR, Transformer
 from engine.model.layers import rope_angles
+from training.data.phones import PHONES, UNKNOWN
 from training.optimise import Average, Clock, Muon, set_rate
-from training.phones import PHONES, UNKNOWN
-from training.sequences import Batch, Batches, Speech
 from training.sizes import MODEL
+from training.speech.sequences import Batch, Batches, Speech
 
 CAUSAL = Causal()
 

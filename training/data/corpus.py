@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.phones import UNKNOWN
-from training.synthesise import FRAME_SAMPLES, SAMPLE_RATE, SLOT_SAMPLES
+from training.data.phones import UNKNOWN
+from training.teacher.synthesise import FRAME_SAMPLES, SAMPLE_RATE, SLOT_SAMPLES
 
 SLOTS = FRAME_SAMPLES // SLOT_SAMPLES
 

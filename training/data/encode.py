@@ -1,6 +1,6 @@
 """Encode the corpus with the frozen codec, each utterance from its own start, in float32 as the engine does.
 
-    python -m training.encode DATA WORK
+    python -m training.data.encode DATA WORK
 
 waits for WORK/codes.pt, then turns DATA's shards as they come into WORK/codes/NAME.npz (codes int16 (frames,
 codebooks), phones int8 (frames,)) and NAME.json (the rows), and removes their audio. Ends when all of DATA/done.PART
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from engine.codec.model import Codec
-from training.corpus import SLOTS, Corpus
+from training.data.corpus import SLOTS, Corpus
 from training.sizes import CODEC
-from training.synthesise import FRAME_SAMPLES
+from training.teacher.synthesise import FRAME_SAMPLES
 
 BATCH_FRAMES = 12000
 """Frames encoded at a time, padding included."""

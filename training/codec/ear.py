@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training.phones import PHONES, UNKNOWN
-from training.spectra import log_mel
+from training.codec.spectra import log_mel
+from training.data.phones import PHONES, UNKNOWN
 
 BANDS, WIDTH, LAYERS = 80, 256, 6
 

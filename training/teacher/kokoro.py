@@ -1,6 +1,6 @@
 """The teacher: Kokoro-82M's published int8 ONNX graph, made float32 and run in plain torch on a CPU or a GPU.
 
-    python -m training.kokoro KOKORO.onnx OUT.pt
+    python -m training.teacher.kokoro KOKORO.onnx OUT.pt
 
 rewrites the graph once; `Kokoro(OUT.pt, device)` speaks. The packages that hold the graph are listed in
 training/README.md. The graph's own names are kept; integers that only shape tensors stay on the CPU.
@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training.kokoro_graph import Node, read_graph
+from training.teacher.kokoro_graph import Node, read_graph
 
 SAMPLE_RATE = 24000
 LENGTHS = "/encoder/Clip_output_0"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from engine.codec.resample import resample
-from training.spectra import SAMPLE_RATE
+from training.codec.spectra import SAMPLE_RATE
 
 RATE = 16000
 

@@ -10,7 +10,7 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-from training.spectra import SAMPLE_RATE
+from training.codec.spectra import SAMPLE_RATE
 
 
 def draw(path: Path, title: str, sounds: dict[str, np.ndarray]) -> None:

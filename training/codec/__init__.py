@@ -1,0 +1,1 @@
+"""Stages a and b: encoder and codebooks, then the decoder, with their losses."""

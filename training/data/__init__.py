@@ -1,0 +1,1 @@
+"""The corpus as training reads it: sound on the device, phones, codes."""

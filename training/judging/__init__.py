@@ -1,0 +1,1 @@
+"""What `training.evaluate` judges a checkpoint by."""

@@ -1,0 +1,1 @@
+"""Stage c: the autoregressive models, their sequences and their vocabulary."""
