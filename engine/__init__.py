@@ -1,5 +1,6 @@
 """The S2 engine: text and reference codes in, audio out. The names below are its whole public surface."""
 
+from engine.card import ModelCard
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import (
@@ -31,6 +32,7 @@ __all__ = [
     "EngineStopped",
     "InvalidReference",
     "InvalidUtterance",
+    "ModelCard",
     "PromptTooLong",
     "Reference",
     "Sampling",

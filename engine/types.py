@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.card import ModelCard
 from engine.errors import InvalidUtterance
 
 FinishReason = Literal["stop", "length"]
@@ -153,6 +154,8 @@ class EngineInfo:
     """How a frame is drawn."""
     kv_attention: str = "off"
     """Whether the KV-cache attention kernel is used, and if not, why."""
+    card: ModelCard = field(default_factory=ModelCard)
+    """What the checkpoint says of itself."""
 
     @property
     def frame_rate(self) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from studio.library import Library
 from studio.settings import ROOT, Settings
 
-PACKAGES = ("torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers", "safetensors")
+PACKAGES = ("torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers", "safetensors", "normt2s")
 SECRET = "api_keys"
 
 

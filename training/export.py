@@ -19,6 +19,7 @@ import yaml
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine import ModelCard
 from engine.checkpoint import published_key
 from engine.codec.config import CodecConfig, TransformerConfig
 from engine.config import MODEL_TYPE, TransformerSizes
@@ -123,6 +124,10 @@ def model_config() -> dict[str, Any]:
     }
 
 
+CARD = ModelCard(normalize=True)
+"""What the studio has to know of the model."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
@@ -135,6 +140,7 @@ def main() -> None:
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
     torch.save(codec_tensors(work / "codes.pt", work / "decoder.pt"), out / "codec.pth")
     (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(CODEC), sort_keys=False))
+    (out / "card.json").write_text(json.dumps(asdict(CARD), indent=1) + "\n")
     (out / "config.json").write_text(json.dumps(model_config(), indent=1) + "\n")
     write_tokenizer(out)
     size = sum(path.stat().st_size for path in out.iterdir() if path.is_file())

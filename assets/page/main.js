@@ -21,6 +21,7 @@ import { offerPresets } from "./speak/sampling-presets.js";
 import { offerPreview } from "./speak/voice-preview.js";
 import { Queue } from "./queue/queue.js";
 import { buildRequest } from "./speak/request.js";
+import { Reading } from "./speak/reading.js";
 import { ScriptTools } from "./speak/script-tools.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
@@ -43,6 +44,7 @@ class Studio {
   /** @type {Tabs} */ tabs;
   /** @type {History} */ history;
   /** @type {Cast} */ cast;
+  /** @type {Reading} */ reading;
   /** @type {import("./speak/own-clip.js").OwnClip} */ ownClip;
   /** @type {Speaking} */ speaking;
   /** @type {TakeActions} */ takeActions;
@@ -85,9 +87,12 @@ class Studio {
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.addEventListener("change", () => (script.note = this.cast.note));
     this.cast.refresh();
+    this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
+    this.health.addEventListener("change", ({ detail }) => (this.reading.isPossible = detail.health.status === "ready"));
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
       this.cast.read(detail.values.text);
+      this.reading.look();
       document.body.dataset.source = detail.values.source;
     });
   }
@@ -150,7 +155,7 @@ class Studio {
   }
 
   /** The body that these fields mean to POST /v1/audio/speech, with the cast of a dialogue. Raises Refusal. */
-  request = async (fields) => this.cast.dress(await buildRequest(fields, this.health.frameRate));
+  request = async (fields) => this.reading.dress(this.cast.dress(await buildRequest(fields, this.health.frameRate)));
 
   /** Called by Gradio with the present values of the fields: one take, or several at once with a seed each. */
   async speak(values, count) {

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 
 from engine import checkpoint as checkpoints
+from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision, fingerprint
 from engine.config import EngineConfig, ModelConfig
@@ -45,6 +46,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     plan = partial(
         plan_memory, sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
     )
+    card = ModelCard.read(folder)
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
     packed12 = _twelve_bits(config, dtype, missing)
@@ -70,6 +72,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         memory=str(memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
+        card=card,
     )
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes, repeats=config.reproducible)

@@ -27,37 +27,43 @@ class Turn:
 
     speaker: str | None
     """As written; None for what stands before the first name."""
+    written: str
     text: str
+    """The same as it is read."""
     line: int
     """Where it begins, from 1."""
     script: Script
-    """The same text, cut into what is said in one breath."""
+    """What is read, cut into what is said in one breath."""
 
 
-def read_turns(script: str, part_bytes: int = PART_BYTES) -> tuple[Turn, ...]:
+def read_turns(script: str, part_bytes: int = PART_BYTES, reading: Callable[[str], str] = str) -> tuple[Turn, ...]:
     """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
+
+    ``reading`` makes what is read of what is written.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
     names = _names(script)
     before = script[: names[0].start() if names else len(script)]
-    turns = [] if is_blank(before) else [_turn(None, before, 1, part_bytes)]
+    turns = [] if is_blank(before) else [_turn(None, before, 1, part_bytes, reading)]
     if len(turns) + len(names) > MAX_TURNS:
         count = len(turns) + len(names)
         raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
     ends = [*(found.start() for found in names[1:]), len(script)]
     for found, end in zip(names, ends, strict=False):
         line = script.count("\n", 0, found.start(1)) + 1
-        turns.append(_turn(found[1], script[found.end() : end], line, part_bytes))
+        turns.append(_turn(found[1], script[found.end() : end], line, part_bytes, reading))
     check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
 
-def _turn(speaker: str | None, text: str, line: int, part_bytes: int) -> Turn:
+def _turn(speaker: str | None, text: str, line: int, part_bytes: int, reading: Callable[[str], str]) -> Turn:
     if is_blank(text):
         raise InvalidRequest(f"line {line}: {speaker} has nothing to say", "input")
     try:
-        return Turn(speaker, text.strip(), line, read_script(text.strip(), part_bytes))
+        written = text.strip()
+        read = reading(written)
+        return Turn(speaker, written, read, line, read_script(read, part_bytes))
     except InvalidRequest as error:
         raise InvalidRequest(f"line {line}: {error}", "input") from None
 

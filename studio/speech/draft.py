@@ -28,6 +28,7 @@ def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
             "chunk_length": request.chunk_length,
             "response_format": request.format,
             "sample_rate": request.sample_rate,
+            "read_as": plan.read_as,
         }
         | (_dialogue(request, plan, own) if plan.is_dialogue else {}),
         state=take.state,

@@ -10,6 +10,7 @@ from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.dialogue import Turn, fold_speaker, read_turns
+from studio.speech.reading import normalised
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
 from studio.voices.resolver import VoiceResolver
@@ -20,6 +21,7 @@ class PlannedPart:
     """What one voice says before another does: the whole text, or a turn of a dialogue."""
 
     text: str
+    """As it is read, which may not be as it is written."""
     script: Script
     """The same text, cut into what is said in one breath."""
     label: str
@@ -50,6 +52,8 @@ class Plan:
     """The request's own one, which speaks what nobody is named for; None is its clip, or the random voice."""
     sampling: Sampling
     """Of the request's own voice."""
+    read_as: str | None = None
+    """What is read where that is not what is written; a dialogue with its names."""
 
     @property
     def seed(self) -> int:
@@ -65,13 +69,13 @@ class Plan:
         return self.parts[0].speaker is not None
 
 
-def plan_of(request: SpeechRequest, voices: VoiceResolver) -> Plan:
-    """Blocking: milliseconds.
+def plan_of(request: SpeechRequest, voices: VoiceResolver, normalize: bool = False) -> Plan:
+    """Blocking: milliseconds. ``normalize`` holds where the request does not say.
 
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
     own = None if request.has_clip else voices.find(request.voice)
-    turns, cast = _turns(request), request.cast
+    turns, cast = _turns(request, normalize), request.cast
     named = _named(turns, cast or {}, voices)
     sampling = _sampling(request, own)
 
@@ -83,13 +87,31 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver) -> Plan:
         wanted = replace(_sampling(request, voice), seed=sampling.seed)
         return PlannedPart(turn.text, turn.script, _label(voice), voice, wanted, turn.speaker)
 
-    return Plan(tuple(part_of(turn) for turn in turns), request.turn_gap, request.max_frames, own, sampling)
+    parts = tuple(part_of(turn) for turn in turns)
+    return Plan(parts, request.turn_gap, request.max_frames, own, sampling, _read_as(turns))
 
 
-def _turns(request: SpeechRequest) -> tuple[Turn, ...]:
-    if request.cast is None:
-        return (Turn(None, request.text, 1, read_script(request.text, request.chunk_length)),)
-    return read_turns(request.text, request.chunk_length)
+def reading_of(request: SpeechRequest, normalize: bool) -> str | None:
+    """What would be read in the place of the request's text; None where that is the text. Blocking: milliseconds.
+
+    Raises InvalidRequest for a text that cannot be spoken.
+    """
+    return _read_as(_turns(request, normalize))
+
+
+def _turns(request: SpeechRequest, normalize: bool) -> tuple[Turn, ...]:
+    reads = normalize if request.normalize is None else request.normalize
+    reading = normalised if reads else str
+    if request.cast is not None:
+        return read_turns(request.text, request.chunk_length, reading)
+    read = reading(request.text)
+    return (Turn(None, request.text, read, 1, read_script(read, request.chunk_length)),)
+
+
+def _read_as(turns: Sequence[Turn]) -> str | None:
+    if all(turn.text == turn.written for turn in turns):
+        return None
+    return "\n".join(turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}" for turn in turns)
 
 
 def _named(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver) -> dict[str, Voice | None]:

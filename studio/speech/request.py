@@ -68,6 +68,9 @@ class SpeechRequest:
     A name that is not in it must be that of a voice; what stands before the first name is spoken in ``voice``."""
     turn_gap: float = TURN_GAP
     """Seconds of silence between the turns of a dialogue, 0 to 10."""
+    normalize: bool | None = None
+    """Whether numbers, prices, dates and the like are read as words before the model; None leaves it to the model's
+    card."""
     store: bool = True
     """Whether the take may be kept in the library."""
 

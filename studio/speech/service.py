@@ -21,7 +21,8 @@ from studio.speech.draft import draft_of
 from studio.speech.host import EngineHost, HostStatus
 from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
-from studio.speech.plan import Plan, plan_of
+from studio.speech.plan import Plan, plan_of, reading_of
+from studio.speech.reading import normalised
 from studio.speech.request import Origin, SpeechRequest
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
@@ -112,7 +113,7 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await to_thread.run_sync(plan_of, request, self.voices)
+        plan = await to_thread.run_sync(plan_of, request, self.voices, engine.info.card.normalize)
         delivery = self._open(request, plan, origin)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
@@ -165,6 +166,11 @@ class SpeechService:
                 # It is saved all the same; whoever speaks in it is told what is wrong.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
+
+    async def reading(self, request: SpeechRequest) -> str:
+        """The request's text as it would be read. Raises InvalidRequest, NotReady, Unavailable."""
+        normalize = self.host.engine().info.card.normalize
+        return await to_thread.run_sync(reading_of, request, normalize) or request.text
 
     def check(self, request: SpeechRequest) -> None:
         """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""
@@ -238,6 +244,8 @@ class SpeechService:
         if not await self.host.comes_up():
             return
         engine, favourites, troubles = self.host.engine(), 0, 0
+        if engine.info.card.normalize:
+            await to_thread.run_sync(normalised, "It is 5 pm.")  # its rules are compiled at the first use
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
             try:

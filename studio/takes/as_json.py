@@ -7,6 +7,7 @@ from dataclasses import replace
 from studio.errors import NotFound
 from studio.library import Library, StoredTake
 from studio.library.records import OWN_CLIP
+from studio.speech.request import MAX_INPUT
 from studio.takes.record import Take, TurnTime
 
 EXCERPT = 280
@@ -68,12 +69,15 @@ def whole_json(take: StoredTake, library: Library) -> dict[str, object]:
 
 
 def _request_again(take: StoredTake, library: Library) -> dict[str, object] | None:
+    """In the words that were read, if they fit into a request: another version may read a number otherwise."""
     wanted = {name: value for name, value in take.parameters.items() if value is not None}
+    read = wanted.pop("read_as", take.text)
+    is_short = len(read) <= MAX_INPUT
     if "cast" not in wanted:
         wanted["voice"] = _address_now(take.voice_id, take.voice, library)
     if wanted.get("voice") == OWN_CLIP:
         return None
-    return {"input": take.text, "seed": take.seed} | wanted
+    return {"input": read if is_short else take.text, "normalize": not is_short, "seed": take.seed} | wanted
 
 
 def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:

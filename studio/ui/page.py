@@ -32,6 +32,7 @@ AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api"
 STYLE_SHEETS = (
     "main",
     "speak/cast",
+    "speak/reading",
     "takes/take-list",
     "player/player-bar",
     "api/code-dialog",
@@ -130,6 +131,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
                         autofocus=True,
                     )
                     _html(_part("speak/script-tools"))
+                    _html(_part("speak/reading"))
                     _html(_part("speak/cast"))
                     with gr.Row(elem_id="actions"):
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")

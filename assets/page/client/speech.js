@@ -3,6 +3,7 @@
 import { address } from "./address.js";
 import { isZeroGpu } from "./host.js";
 import { lostConnection, refusalOf } from "./refusal.js";
+import { json, readJson } from "./requests.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
 /**
@@ -27,4 +28,18 @@ export async function requestSpeech(request, signal) {
   }
   if (!response.ok) throw await refusalOf(response);
   return response;
+}
+
+/**
+ * How a text would be read: {text, changed}; null while the studio cannot say.
+ *
+ * @param {{ input: string, cast?: Record<string, string> }} request
+ */
+export async function readingOf(request) {
+  try {
+    return await readJson("/v1/audio/speech/reading", json("POST", request));
+  } catch (problem) {
+    if (problem instanceof TypeError) return null; // no connection: Speak will tell
+    throw problem;
+  }
 }

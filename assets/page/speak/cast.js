@@ -39,6 +39,11 @@ export class Cast extends EventTarget {
     this.show();
   }
 
+  /** Whether the script is a dialogue. */
+  get isOn() {
+    return this.#isOn;
+  }
+
   /** The request, as a dialogue if that is what the page is set to. Raises Refusal for a name without a voice. */
   dress(request) {
     if (!this.#isOn) return request;

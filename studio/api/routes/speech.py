@@ -9,7 +9,7 @@ from functools import partial
 
 import anyio
 from fastapi import APIRouter, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from engine import EngineError
@@ -21,7 +21,7 @@ from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.http.sse import events, late_events
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
-from studio.api.schemas.speech import SpeechBody
+from studio.api.schemas.speech import ReadingBody, SpeechBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
 from studio.settings import Settings
@@ -94,5 +94,12 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
             return _answer(speaking.result(), body, settings.send_timeout)
         late = late_events(speaking, len(body.input))
         return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), settings.send_timeout)
+
+    @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
+    async def read_text(request: Request) -> JSONResponse:
+        """How a text would be read: its numbers, dates and abbreviations as words. Nothing is spoken."""
+        body = as_model(in_our_words(await read_json(request)), ReadingBody)
+        text = await service.reading(body.speech_request())
+        return JSONResponse({"object": "speech.reading", "text": text, "changed": text != body.input})
 
     return routes

@@ -19,7 +19,6 @@ IGNORED = {
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",
     "repetition_penalty": "repetition-aware sampling takes its place",
-    "normalize": "the text is spoken as written",
     "latency": "speech is always delivered from its first frame on",
     "initial_codec_chunk_frames": "speech is always delivered from its first frame on",
     "non_streaming_mode": "the result is the same",

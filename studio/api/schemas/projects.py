@@ -16,7 +16,7 @@ from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
 from studio.projects.timeline import Placed, Timeline
 
-SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause")
+SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize")
 MAX_CAST = 1000
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
@@ -35,6 +35,10 @@ class SettingsBody(BaseModel):
     seed: Seed | None = Field(None, description="Seed of each part's first take.")
     pause: Pause | None = Field(None, description="Seconds of silence between parts.")
     chapter_pause: Pause | None = Field(None, description="Seconds of silence before a chapter.")
+
+    normalize: bool | None = Field(
+        None, description="Whether numbers, dates and the like are read as words; null: as the model needs it."
+    )
 
     def settings(self, before: ProjectSettings) -> ProjectSettings:
         """The settings with the fields that were sent."""

@@ -74,7 +74,11 @@ class SpeechOptions(BaseModel):
         description="Longer text is cut at sentence ends into parts of up to this many bytes of UTF-8, spoken one "
         f"after the other in one conversation; default {PART_BYTES}.",
     )
-
+    normalize: bool | None = Field(
+        None,
+        description="Whether numbers, prices, dates, times, units and abbreviations of English texts are read as words "
+        "before they go to the model; absent: as the model's card.json says.",
+    )
     store: bool | None = Field(
         None, description="false: the take is not kept in the library, and GET /v1/takes shows only its figures."
     )
@@ -96,6 +100,7 @@ class SpeechOptions(BaseModel):
             "chunk_length": self.chunk_length,
             "format": self.response_format,
             "sample_rate": self.sample_rate,
+            "normalize": self.normalize,
             "store": self.store,
         }
         return SpeechRequest(
@@ -129,6 +134,20 @@ class SpeechBody(SpeechOptions):
         """Raises InvalidRequest, InvalidClip."""
         request = self.request_for(self.input, self.cast)
         return request if self.turn_gap is None else replace(request, turn_gap=self.turn_gap)
+
+
+class ReadingBody(BaseModel):
+    """A text, to see how it would be read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    input: str = Field(description=f"At most {MAX_INPUT} characters.")
+    cast: dict[str, VoiceName] | None = Field(None, description="As of the request that will speak it.")
+    normalize: bool | None = Field(None, description="As of that request; absent: as the model needs it.")
+
+    def speech_request(self) -> SpeechRequest:
+        """Raises InvalidRequest."""
+        return SpeechRequest(text=self.input, cast=self.cast, normalize=self.normalize)
 
 
 class BatchBody(SpeechOptions):

@@ -36,10 +36,13 @@ class ProjectSettings:
     """Seconds of silence after a part that says nothing else."""
     chapter_pause: float = 1.5
     """Seconds of silence before a chapter, in the place of that."""
+    normalize: bool | None = None
+    """Whether numbers and the like are read as words; None leaves it to the model."""
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
         told = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
+        told += [] if self.normalize is None else [self.normalize]  # so that takes from before it still fit
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

@@ -29,7 +29,8 @@ def normalised(text: str) -> str:
 
     [tags] and <|speaker:0|> marks stay as they are, and so does every paragraph in another language than English.
     """
-    return "".join(_paragraph(each) for each in re.split(r"(\n+)", text))
+    read = "".join(_paragraph(each) for each in re.split(r"(\n+)", text))
+    return read if read.strip() else text
 
 
 def _paragraph(text: str) -> str:

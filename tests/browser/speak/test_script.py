@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from playwright.sync_api import expect
 
+from engine import EngineConfig, ModelCard
 from tests.browser.screen import Screen, posted
+from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
+Steer = Callable[..., Served]
 
 
 def put_caret(screen: Screen, start: int, end: int | None = None) -> None:
@@ -109,3 +113,35 @@ def test_a_second_visitor_sees_nothing_of_the_firsts_draft(served: Served, open_
     first.page.wait_for_function("() => (localStorage['voice-studio-1'] ?? '').includes('secret')")
     second = open_page(served).ready()
     expect(second.script).not_to_have_value("A secret draft")
+
+
+def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: Steer, open_page: Open) -> None:
+    engines: list[FakeEngine] = []
+
+    def start(config: EngineConfig) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.info = replace(engine.info, card=ModelCard(normalize=True))
+        engines.append(engine)
+        return engine
+
+    screen = open_page(steered(start)).ready()
+    line = screen.page.locator("#reading")
+    screen.script.fill("Meet me at 5 pm.")
+    expect(line).to_contain_text("Will be read as: Meet me at five PM.")
+    screen.script.fill("Meet me.")
+    expect(line).to_be_hidden()
+    screen.script.fill("Meet me at 6 pm.")
+    screen.page.get_by_role("button", name="Speak as written").click()
+    expect(line).to_contain_text("as they are written")
+    screen.speak.click()
+    screen.until_over()
+    screen.page.get_by_role("button", name="Read them as words").click()
+    screen.page.get_by_role("button", name="Edit these words").click()
+    expect(screen.script).to_have_value("Meet me at six PM.")
+    expect(line).to_be_hidden()
+    screen.speak.click()
+    screen.until_over()
+    assert [utterance.text for utterance in engines[0].utterances if "Meet" in utterance.text] == [
+        "Meet me at 6 pm.",
+        "Meet me at six PM.",
+    ]

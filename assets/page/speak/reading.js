@@ -1,0 +1,83 @@
+// How the script will be read: numbers, dates and abbreviations as words, where the model needs that; shown before Speak.
+
+import { isZeroGpu } from "../client/host.js";
+import { readingOf } from "../client/speech.js";
+import { partsOf } from "../lib/elements.js";
+import { keep, kept } from "../lib/storage.js";
+import { readingLine } from "./reading-line.js";
+
+const STORE = "voice-studio-as-written-1";
+const SETTLED = 500; // ms without a change before the studio is asked
+
+export class Reading {
+  #asWritten = false;
+  #isPossible = false;
+  #timer = 0;
+  #asked = "";
+  /** @type {any} */
+  #answer = null;
+
+  /** The part of the page, the script's text field, and the cast that says whether it is a dialogue. */
+  constructor(root, area, cast) {
+    this.root = root;
+    this.area = area;
+    this.cast = cast;
+    this.part = partsOf(root);
+    this.#asWritten = kept(STORE, false) === true && !isZeroGpu;
+    this.part("switch").addEventListener("click", () => {
+      this.#asWritten = !this.#asWritten;
+      keep(STORE, this.#asWritten);
+      this.#show();
+    });
+    this.part("edit").addEventListener("click", () => {
+      area.setRangeText(this.#answer.text, 0, area.value.length, "end");
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+      area.focus();
+    });
+    area.addEventListener("input", () => this.look());
+    cast.addEventListener("change", () => this.look());
+  }
+
+  /** Whether the studio can say: it knows its model. */
+  set isPossible(now) {
+    const before = this.#isPossible;
+    this.#isPossible = now;
+    if (now && !before) this.look();
+  }
+
+  /** The script, or whether it is a dialogue, may be another; asks once it has been at rest for a while. */
+  look() {
+    clearTimeout(this.#timer);
+    if (isZeroGpu || !this.#isPossible || this.#now() === this.#asked) return;
+    this.#timer = setTimeout(() => this.#ask(), SETTLED);
+  }
+
+  /** The request, without reading if that is what was chosen. */
+  dress(request) {
+    return this.#asWritten ? { ...request, normalize: false } : request;
+  }
+
+  #now() {
+    return JSON.stringify([this.area.value, this.cast.isOn]);
+  }
+
+  async #ask() {
+    const asked = this.#now();
+    const text = this.area.value;
+    const answer = text.trim() ? await readingOf({ input: text, ...(this.cast.isOn ? { cast: {} } : {}) }) : null;
+    if (asked !== this.#now()) return; // of a script that is gone
+    this.#asked = asked;
+    this.#answer = answer;
+    this.#show();
+  }
+
+  #show() {
+    const line = readingLine(this.#answer, this.#asWritten);
+    this.root.hidden = !line;
+    if (!line) return;
+    this.part("lead").textContent = line.lead;
+    this.part("words").textContent = line.words;
+    this.part("switch").textContent = line.other;
+    this.part("edit").hidden = this.#asWritten;
+  }
+}

@@ -1,0 +1,33 @@
+"""What a checkpoint says of itself: read where it is said, the usual where it is not, refused where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import CheckpointError, ModelCard
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_checkpoint_without_a_card_asks_for_nothing(tmp_path: Path) -> None:
+    assert ModelCard.read(tmp_path) == ModelCard()
+    assert not ModelCard().normalize
+
+
+def test_fields_that_are_not_known_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "card.json").write_text(json.dumps({"normalize": True, "colour": "blue"}))
+    assert ModelCard.read(tmp_path).normalize
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"normalize": "yes"}', '{"normalize": 1}'])
+def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "card.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"card\.json"):
+        ModelCard.read(tmp_path)
+
+
+def test_the_bundled_model_wants_numbers_as_words() -> None:
+    assert ModelCard.read(ROOT / "assets/fry").normalize

@@ -1,0 +1,170 @@
+"""Where speech starts, numbers are read as the model's card or the request says; a take keeps both texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from engine import ModelCard
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+from tests.studio.test_socket import open_socket, send, sentence
+
+SPEECH, READING = "/v1/audio/speech", "/v1/audio/speech/reading"
+Steer = Callable[..., Steered]
+WRITTEN, READ = "It is 5 pm. [sigh] Pay $3.50.", "It is five PM. [sigh] Pay three dollars and fifty cents."
+
+
+def with_card(steer: Steer, **settings: object) -> Steered:
+    """A studio whose model asks for words in the place of numbers."""
+    served, engine = steer(**settings)
+    engine.info = replace(engine.info, card=ModelCard(normalize=True))
+    return served, engine
+
+
+def texts(engine: FakeEngine) -> list[str]:
+    return [utterance.text for utterance in engine.utterances]
+
+
+@pytest.mark.parametrize(("asked", "spoken"), [(None, READ), (True, READ), (False, WRITTEN)])
+def test_a_model_that_asks_for_words_gets_them_unless_the_request_says_otherwise(
+    steered: Steer, asked: bool | None, spoken: str
+) -> None:
+    served, engine = with_card(steered)
+    with served.client() as client:
+        assert client.post(SPEECH, json={"input": WRITTEN, "normalize": asked}).status_code == 200
+    assert texts(engine) == [spoken]
+
+
+@pytest.mark.parametrize(("asked", "spoken"), [(None, WRITTEN), (True, READ)])
+def test_a_model_without_a_card_gets_the_text_as_it_is_unless_the_request_says_otherwise(
+    steered: Steer, asked: bool | None, spoken: str
+) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        client.post(SPEECH, json={"input": WRITTEN, "normalize": asked})
+    assert texts(engine) == [spoken]
+
+
+def test_a_take_keeps_what_was_written_and_what_was_read_and_is_repeated_in_those_words(steered: Steer) -> None:
+    served, engine = with_card(steered)
+    with served.client() as client:
+        first = client.post(SPEECH, json={"input": WRITTEN, "seed": 7, "response_format": "wav"})
+        take = client.get(f"/v1/takes/{first.headers['x-request-id']}").json()
+        assert (take["text"], take["parameters"]["read_as"]) == (WRITTEN, READ)
+        again = client.post(SPEECH, json=take["request"])
+    assert again.content == first.content and texts(engine) == [READ, READ]
+    assert (take["request"]["input"], take["request"]["normalize"]) == (READ, False)
+
+
+def test_words_that_are_too_long_for_a_request_are_read_anew_when_it_is_repeated(steered: Steer) -> None:
+    served, _ = with_card(steered)
+    text = "7777777 " * 800
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": text, "max_new_tokens": 1})
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+        assert len(take["parameters"]["read_as"]) > 16_384
+        assert (take["request"]["input"], take["request"]["normalize"]) == (text, True)
+        assert client.post(SPEECH, json=take["request"]).status_code == 200
+
+
+def test_nothing_is_said_of_the_reading_where_it_is_the_text(steered: Steer) -> None:
+    served, _ = with_card(steered)
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "Nothing to read."})
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+    assert take["parameters"]["read_as"] is None and take["request"]["input"] == "Nothing to read."
+
+
+def test_a_dialogue_keeps_its_speakers_and_is_repeated(steered: Steer) -> None:
+    served, engine = with_card(steered)
+    body = {"input": "At 5 pm\nR2 D2: Pay $5.\nAnna: 6 of us.", "cast": {"r2 d2": "bert"}, "seed": 3}
+    with served.client() as client:
+        first = client.post(SPEECH, json=body | {"response_format": "wav"})
+        take = client.get(f"/v1/takes/{first.headers['x-request-id']}").json()
+        again = client.post(SPEECH, json=take["request"])
+    assert texts(engine)[:3] == ["At five PM", "Pay five dollars.", "Six of us."] == texts(engine)[3:]
+    assert take["parameters"]["read_as"] == "At five PM\nR2 D2: Pay five dollars.\nAnna: Six of us."
+    assert again.content == first.content
+
+
+def test_a_batch_a_socket_and_a_project_read_alike(steered: Steer) -> None:
+    served, engine = with_card(steered)
+    items = [{"input": "At 5 pm"}, {"input": "At 6 pm", "normalize": False}]
+    with served.client() as client:
+        client.post(f"{SPEECH}/batch", json={"items": items, "normalize": True})
+    with open_socket(served) as socket:
+        send(socket, "session.config", normalize=True)
+        send(socket, "input.text", text="At 7 pm")
+        send(socket, "input.done")
+        assert sentence(socket)[0]["sentence_text"] == "At 7 pm"
+    assert sorted(texts(engine)) == ["At 6 pm", "At five PM", "At seven PM"]
+    assert project_says(served, engine, None) == "At eight PM"
+    assert project_says(served, engine, False) == "At 8 pm"
+
+
+def project_says(served: Served, engine: FakeEngine, normalize: bool | None) -> str:
+    said = len(engine.utterances)
+    with served.client() as client:
+        body = {"items": [{"input": "At 8 pm"}], "start": True, "normalize": normalize}
+        project = client.post("/v1/projects", json=body).json()
+        assert project["settings"]["normalize"] is normalize
+        deadline = time.monotonic() + 10
+        while client.get(f"/v1/projects/{project['id']}").json()["state"] != "done":
+            assert time.monotonic() < deadline
+    return texts(engine)[said]
+
+
+def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer) -> None:
+    served, _ = with_card(steered)
+    with served.client() as client:
+        project = client.post("/v1/projects", json={"items": [{"input": "At 8 pm"}], "start": True}).json()
+        deadline = time.monotonic() + 10
+        while (now := client.get(f"/v1/projects/{project['id']}").json())["state"] != "done":
+            assert time.monotonic() < deadline
+        assert now["parts"]["stale"] == 0
+        changed = client.patch(f"/v1/projects/{project['id']}", json={"normalize": False}).json()
+        assert changed["parts"]["stale"] == 1
+        assert client.patch(f"/v1/projects/{project['id']}", json={"normalize": None}).json()["parts"]["stale"] == 0
+
+
+def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) -> None:
+    served, engine = with_card(steered)
+    with served.client() as client:
+        told = client.post(READING, json={"input": WRITTEN}).json()
+        assert told == {"object": "speech.reading", "text": READ, "changed": True}
+        told = client.post(READING, json={"input": WRITTEN, "normalize": False}).json()
+        assert (told["text"], told["changed"]) == (WRITTEN, False)
+        told = client.post(READING, json={"input": "Anna: 5 of us.\nBert: At 5 pm.", "cast": {}}).json()
+        assert told["text"] == "Anna: Five of us.\nBert: At five PM."
+    assert not engine.utterances
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "input"),
+        ({"input": " "}, "input"),
+        ({"input": "a" * 16_385}, "input"),
+        ({"input": "5", "normalize": 7}, "normalize"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(steered: Steer, body: dict[str, object], param: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert_envelope(client.post(READING, json=body), 400, param=param)
+
+
+def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
+    """While all rows speak, what would be read is told all the same."""
+    served, engine = with_card(steered, max_rows=1)
+    engine.later_frames_gate.clear()
+    with served.client() as client:
+        with client.stream("POST", SPEECH, json={"input": "One two.", "response_format": "wav"}):
+            assert client.post(READING, json={"input": "5 pm"}).json()["text"] == "Five PM"
+        engine.later_frames_gate.set()
