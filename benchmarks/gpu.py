@@ -19,6 +19,7 @@ import torch
 from benchmarks.engine.checks import check_batch_invariance, check_kernels, check_logits, check_small, check_stops
 from benchmarks.engine.encoding import time_encoding
 from benchmarks.engine.model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_model, row
+from benchmarks.engine.resume import check_resume
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused.decoder import FusedDecoder
@@ -216,6 +217,7 @@ def main() -> None:
         keep("kernels", check_kernels())
         keep("small", check_small(arguments.small))
         keep("stops", check_stops(arguments.small))
+        keep("resume", check_resume(arguments.small))
         speed, ms = floor()
         keep("read_gb_s", speed)
         keep("floor_ms", ms)
