@@ -5,6 +5,7 @@ StudioError
 │   ├── UnknownVoice     no voice of that name
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
+│   ├── CannotContinue   a take that cannot be gone on with
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
 │   └── InvalidPack      a voice pack that cannot be used
@@ -67,6 +68,10 @@ class NameTaken(InvalidRequest):
 
 class NotFinished(InvalidRequest):
     code = "project_not_finished"
+
+
+class CannotContinue(InvalidRequest):
+    code = "cannot_continue"
 
 
 class Changed(StudioError):

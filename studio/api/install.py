@@ -13,6 +13,7 @@ from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, R
 from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
+from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.openai_voices import OpenAIVoiceRoutes
 from studio.api.routes.project_files import ProjectFiles
@@ -37,6 +38,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         socket_routes(speech, settings),
         queue_routes(speech),
         TakeRoutes(studio.history).router(),
+        continuing_routes(speech, studio.history, settings),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices).router(),
         VoiceRoutes(speech, studio.library, studio.transcriber).router(),

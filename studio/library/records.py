@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 Scalar = str | int | float | bool | None
 
 
@@ -213,6 +215,26 @@ class StoredTake:
         """Of the voice; None for a clip and for the random voice."""
         number = self.voice.rpartition("@")[2]
         return int(number) if number != self.voice and number.isdigit() else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SpokenPart:
+    """A part of a text as the model drew it: what is needed to go on after it, or in its middle."""
+
+    seed: int
+    codes: np.ndarray = field(repr=False)
+    """int16 (codebooks, frames)"""
+    is_whole: bool
+    """Whether the model ended it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TakeCodes:
+    """The parts of a take that a limit cut before all was said, the last of them maybe in its middle."""
+
+    made_by: str
+    """Tells the model and its codec: another one's codes mean something else."""
+    parts: tuple[SpokenPart, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,3 +280,16 @@ def m011_codes_of_packs(db: Database) -> None:
     """Codes that came with a pack are forgotten: only those that were made here of the clip are its own."""
     imported = "select cut from samples where voice_id in (select subject from audit where event = 'voice.import')"
     db.execute(f"delete from codes where cut in ({imported})")
+
+
+@MIGRATIONS()
+def m012_take_codes(db: Database) -> None:
+    """Codes of takes that a limit cut: each part's seed, frames and whether it is whole; int16 little-endian, part by
+    part, codebook by codebook."""
+    db.table("take_codes").create(
+        {"take": int, "made_by": str, "codebooks": int, "parts": str, "codes": bytes},
+        pk="take",
+        not_null=("made_by", "codebooks", "parts", "codes"),
+    )
+    removed = "delete from take_codes where take = old.n"
+    db.execute(f"create trigger take_codes_removed after delete on takes begin {removed}; end")

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.database import Store
-from studio.library.records import StoredTake, TakeFilter
+from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -35,8 +36,8 @@ class Takes:
         self._store = store
         self.undo_seconds = undo_seconds
 
-    def add(self, take: StoredTake, audio: bytes | None = None) -> StoredTake:
-        """Keep a take, and its audio file if there is one; returns it as kept."""
+    def add(self, take: StoredTake, audio: bytes | None = None, codes: TakeCodes | None = None) -> StoredTake:
+        """Keep a take, its audio file if there is one, and the codes of one that can be gone on with; as kept."""
         row = asdict(take) | {
             "parameters": json.dumps(take.parameters, sort_keys=True),
             "timings": json.dumps(take.timings, sort_keys=True),
@@ -45,8 +46,17 @@ class Takes:
         with self._store.writing() as db:
             if audio:
                 row |= {"audio": self._store.files.put(audio), "size": len(audio)}
-            db.table("takes").insert(row)
+            number = db.table("takes").insert(row).last_rowid
+            if codes is not None:
+                db.table("take_codes").insert({"take": number} | _codes_row(codes))
         return _take(row)
+
+    def codes(self, take_id: str) -> TakeCodes | None:
+        """Those of a take that a limit cut; None when none are kept."""
+        query = "select take_codes.* from take_codes join takes on takes.n = take_codes.take where takes.id = ?"
+        with self._store.reading() as db:
+            row = next(db.query(query, [take_id]), None)
+        return None if row is None else _codes(row)
 
     def get(self, take_id: str, caller: str | None = None) -> StoredTake:
         """Raises NotFound when there is none of this caller (None: of anybody)."""
@@ -224,6 +234,24 @@ def _beyond(db: Database, most_bytes: int) -> list[int]:
 
 def _unknown(take_id: str) -> NotFound:
     return NotFound(f"there is no take {take_id[:80]!r}", "take_id")
+
+
+def _codes_row(codes: TakeCodes) -> dict[str, Any]:
+    return {
+        "made_by": codes.made_by,
+        "codebooks": codes.parts[0].codes.shape[0],
+        "parts": json.dumps([[part.seed, part.codes.shape[1], part.is_whole] for part in codes.parts]),
+        "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
+    }
+
+
+def _codes(row: dict[str, Any]) -> TakeCodes:
+    flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
+    for seed, frames, is_whole in json.loads(row["parts"]):
+        size = row["codebooks"] * frames
+        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole))
+        at += size
+    return TakeCodes(row["made_by"], tuple(parts))
 
 
 def _take(row: dict[str, Any]) -> StoredTake:

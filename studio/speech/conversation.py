@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
 import numpy as np
 
 from engine import Reference, SpeechEngine, Utterance
+from studio.library.records import SpokenPart
 from studio.speech.performance import Performance, Sound, next_sound
 from studio.speech.plan import Plan
 from studio.speech.request import MAX_SEED
@@ -33,11 +34,12 @@ class Conversation:
         references: Mapping[str, tuple[Reference, ...]],
         history: list[Reference] | None = None,
         patient: bool = False,
+        spoken: Sequence[SpokenPart] = (),
     ) -> None:
         """``references`` are those of each voice, by `PlannedPart.who`.
 
         ``history`` is what the first part's voice has said before; what it says now is added to it. A ``patient``
-        one waits when the line is full.
+        one waits when the line is full. ``spoken``, where one voice speaks alone: as Performance has it.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -45,13 +47,15 @@ class Conversation:
         self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
         self._budget = plan.budget
         self._patient = patient
+        self._spoken = spoken
         self._said: dict[str, list[Reference]] = {part.who: [] for part in plan.parts}
         if history is not None:
             self._said[plan.parts[0].who] = history
         self._is_dialogue = plan.is_dialogue
         self._samples = 0
         self._waited = self._worked = 0.0
-        self._before = 0.0, 0.0
+        self._frames = 0
+        self._before = 0.0, 0.0, 0
         self._cut = False
         self._turns: tuple[TurnTime, ...] = ()
         self._first_sound: float | None = None
@@ -85,18 +89,20 @@ class Conversation:
             self._budget,
             self._said[part.who],
             self._patient or number > 0,  # what was begun is not broken off because the line is full
+            self._spoken,
         ).sounds()
 
     def _placed(self, sound: Sound, number: int) -> Sound:
         """A turn's sound at its place in the whole."""
         pcm = sound.pcm
         if len(self._turns) == number:
-            self._before = self._waited, self._worked
+            self._before = self._waited, self._worked, self._frames
             pcm = np.concatenate([self._gap, pcm]) if number else pcm
             self._begin_turn(number, self._samples + len(pcm) - len(sound.pcm))
         if self._first_sound is None:
             self._first_sound = time.perf_counter()
         self._samples += len(pcm)
+        self._frames += sound.frames
         rate = self._engine.info.sample_rate
         self._turns = (*self._turns[:-1], replace(self._turns[-1], end_s=self._samples / rate))
         self._waited = self._before[0] + sound.waited
@@ -106,7 +112,9 @@ class Conversation:
         self._cut |= sound.finish_reason == "length"
         ends = sound.finish_reason is not None and number == len(self._parts) - 1
         reason = ("length" if self._cut else "stop") if ends else None
-        return Sound(pcm, sound.frames, self._waited, self._worked, reason, self._told())
+        parts = () if self._is_dialogue else sound.parts
+        resumed_at = None if sound.resumed_at is None else self._before[2] + sound.resumed_at
+        return Sound(pcm, sound.frames, self._waited, self._worked, reason, self._told(), parts, resumed_at)
 
     def _begin_turn(self, number: int, at: int) -> None:
         part, start = self._parts[number], at / self._engine.info.sample_rate

@@ -186,8 +186,12 @@ class Delivery:
                 frames=self._take.frames + sound.frames,
                 finish_reason=sound.finish_reason,
                 turns=tuple(self._as_heard(turn) for turn in sound.turns),
+                resumed_at=sound.resumed_at if self._take.resumed_at is None else self._take.resumed_at,
+                continues=self._take.continues or sound.continues,
             )
         )
+        if sound.parts and self._recording is not None:
+            self._recording.keep(sound.parts)
 
     def _as_heard(self, turn: TurnTime) -> TurnTime:
         return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)

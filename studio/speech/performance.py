@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from engine import AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
 from studio.errors import DegenerateSpeech
+from studio.library.records import SpokenPart
 from studio.speech.quality import QualityCheck
 from studio.speech.request import MAX_SEED
 from studio.speech.text import Pause, Script, Words
@@ -38,6 +39,12 @@ class Sound:
     """On the last piece: stop, or length when a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
     """Of a conversation: those that have begun."""
+    parts: tuple[SpokenPart, ...] = ()
+    """On the last piece, where a limit left something unsaid: what was drawn, so that it can be gone on with."""
+    resumed_at: int | None = None
+    """Frames after which the engine took it up again; None while it did not."""
+    continues: str | None = None
+    """The take that this one goes on with."""
 
 
 async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
@@ -56,11 +63,13 @@ class Performance:
         budget: int | None,
         history: list[Reference],
         patient: bool = False,
+        spoken: Sequence[SpokenPart] = (),
     ) -> None:
         """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: no end.
 
         ``history`` is what was said before, and what is said now is added to it. A ``patient`` one waits when
-        the line is full.
+        the line is full. ``spoken`` are parts that were heard, the last maybe in its middle: it goes on after them,
+        and they count towards the budget.
         """
         self._engine = engine
         self._script = script
@@ -68,6 +77,9 @@ class Performance:
         self._budget = budget
         self._history = history
         self._patient = patient
+        self._heard = spoken
+        self._first = len(spoken) - (1 if spoken and not spoken[-1].is_whole else 0)
+        self._spoken: list[SpokenPart] = []
         self._waited = self._worked = 0.0
         self._cut = False
 
@@ -80,23 +92,38 @@ class Performance:
         turns, tail = self._turns()
         rate = self._engine.info.sample_rate
         for number, (silence, words) in enumerate(turns):
+            if number < self._first:
+                self._remember(words, self._heard[number])
+                self._cut |= not self._heard[number].is_whole
+                continue
             if self._budget is not None and self._budget <= 0:
-                yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length")
+                parts = tuple(self._spoken)
+                yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length", parts=parts)
                 return
             last = number == len(turns) - 1
+            silence = 0.0 if number < len(self._heard) else silence
+            before = sum(part.codes.shape[1] for part in self._spoken)
             waited, worked = self._waited, self._worked
             async with aclosing(self._part(words, number)) as chunks:
                 async for chunk in chunks:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
                     ends = last and chunk.finish_reason is not None
-                    after = tail if ends else 0.0
+                    after = tail if ends and chunk.finish_reason == "stop" else 0.0
                     pieces = [*_silences(silence, rate), chunk.pcm, *_silences(after, rate)]
                     silence = 0.0
                     for pcm in pieces[:-1]:
                         yield Sound(pcm, 0, self._waited, self._worked)
                     reason = ("length" if self._cut else "stop") if ends else None
-                    yield Sound(pieces[-1], chunk.frames, self._waited, self._worked, reason)
+                    yield Sound(
+                        pieces[-1],
+                        chunk.frames,
+                        self._waited,
+                        self._worked,
+                        reason,
+                        parts=tuple(self._spoken) if ends and chunk.finish_reason == "length" else (),
+                        resumed_at=None if chunk.resumed_at is None else before + chunk.resumed_at,
+                    )
 
     def _turns(self) -> tuple[list[tuple[float, Words]], float]:
         """Each part with the seconds of silence before it, and those at the end."""
@@ -113,52 +140,62 @@ class Performance:
     async def _part(self, words: Words, number: int) -> AsyncGenerator[AudioChunk, None]:
         """One part; begun again with another seed when it goes wrong before any of it was given out.
 
-        A later part that finds the line full waits for a place: what was begun is not broken off for that.
+        Another than the first that finds the line full waits for a place: what was begun is not broken off for that.
         """
         attempt = 0
+        begun = self._heard[number] if number < len(self._heard) else None
         while True:
-            heard: list[np.ndarray] = []
-            quality = QualityCheck(words.text, self._engine.info.frame_rate)
+            heard: list[np.ndarray] = [begun.codes] if begun else []
+            seed = begun.seed if begun else self._seed(number + attempt * RETRY_STEP)
+            quality = QualityCheck(words.text, self._engine.info.frame_rate, begun.codes if begun else None)
             try:
-                async with aclosing(self._speak(words, number + attempt * RETRY_STEP)) as chunks:
+                async with aclosing(self._speak(words, seed, begun)) as chunks:
                     async for chunk in chunks:
                         quality.watch(chunk)
                         heard.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
+                        if chunk.finish_reason:
+                            part = SpokenPart(seed, np.concatenate(heard, axis=1), chunk.finish_reason == "stop")
+                            self._remember(words, part)
                         yield chunk
             except DegenerateSpeech as error:
                 if heard or attempt:
-                    seeds = " and ".join(str(self._seed(number + i * RETRY_STEP)) for i in range(attempt + 1))
+                    tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
+                    seeds = " and ".join(map(str, [begun.seed] if begun else tried))
                     told = f"{error}, with seed {seeds}; try another seed or other words"
                     raise DegenerateSpeech(told) from error
                 attempt += 1
             except EngineFull:
-                if not number and not self._patient:
+                if number == self._first and not self._patient:
                     raise
                 await asyncio.sleep(PLACE_SECONDS)
             else:
-                self._remember(words, heard)
                 return
 
-    def _speak(self, words: Words, seed_step: int) -> AsyncGenerator[AudioChunk, None]:
+    def _speak(self, words: Words, seed: int, begun: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
+        """``begun``: what was heard of the part. One that had all the frames that a part may have gets as many more."""
+        most, heard = self._utterance.max_frames, begun.codes.shape[1] if begun else 0
+        most += heard // most * most
         utterance = replace(
             self._utterance,
             text=words.text,
             history=self._heard_again(words),
-            sampling=replace(self._utterance.sampling, seed=self._seed(seed_step)),
-            max_frames=min(self._utterance.max_frames, self._budget or self._utterance.max_frames),
+            sampling=replace(self._utterance.sampling, seed=seed),
+            max_frames=min(most, self._budget or most),
+            so_far=begun.codes if begun else None,
         )
         return self._engine.speak(utterance)
 
     def _seed(self, step: int) -> int:
         return (self._utterance.sampling.seed + step) % (MAX_SEED + 1)
 
-    def _remember(self, words: Words, codes: list[np.ndarray]) -> None:
-        spoken = np.concatenate(codes, axis=1)
+    def _remember(self, words: Words, part: SpokenPart) -> None:
+        self._spoken.append(part)
+        frames = part.codes.shape[1]
         if self._budget is not None:
-            self._budget -= spoken.shape[1]
-        if spoken.shape[1]:
-            self._history.append(Reference(spoken, words.text))
+            self._budget -= frames
+        if frames:
+            self._history.append(Reference(part.codes, words.text))
             del self._history[:-MOST_TURNS]
 
     def _heard_again(self, words: Words) -> tuple[Reference, ...]:

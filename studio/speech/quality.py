@@ -24,12 +24,13 @@ _TAGS = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
 class QualityCheck:
     """Watches one take, chunk by chunk. Silence and brevity are told at its end, the rest at once."""
 
-    def __init__(self, text: str, frame_rate: float) -> None:
+    def __init__(self, text: str, frame_rate: float, heard: np.ndarray | None = None) -> None:
+        """``heard``: codes (codebooks, frames) of the take's beginning, which passed when they were spoken."""
         letters = sum(character.isalnum() for character in _TAGS.sub("", text))
         self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
-        self._frames = 0
-        self._peak = 0.0
-        self._recent = np.zeros((0, 0), np.int16)
+        self._frames = 0 if heard is None else heard.shape[1]
+        self._peak = 1.0 if self._frames else 0.0
+        self._recent = np.zeros((0, 0), np.int16) if heard is None else heard[:, -LOOP_FRAMES:]
 
     def watch(self, chunk: AudioChunk) -> None:
         """Raises DegenerateSpeech, which names what is wrong."""

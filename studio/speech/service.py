@@ -15,6 +15,7 @@ from studio.background import Watch
 from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
+from studio.speech.continuing import BegunTake, made_by
 from studio.speech.conversation import Conversation
 from studio.speech.delivery import DeliveredAs, Delivery
 from studio.speech.draft import draft_of
@@ -103,11 +104,16 @@ class SpeechService:
         return self.host.engine().stats()
 
     async def speak(
-        self, request: SpeechRequest, origin: Origin | None = None, history: list[Reference] | None = None
+        self,
+        request: SpeechRequest,
+        origin: Origin | None = None,
+        history: list[Reference] | None = None,
+        begun: BegunTake | None = None,
     ) -> Speech:
         """Begin to speak; returns when the first bytes are there. Being cancelled frees the row.
 
-        ``history`` is what was said before in a conversation; what is said now is added to it.
+        ``history`` is what was said before in a conversation; what is said now is added to it. ``begun`` is a take of
+        the same request that a limit cut: its sound comes first, and what is said now goes on after it.
         Raises InvalidRequest, UnknownVoice, InvalidClip, LineFull, TooManyRequests, NotReady, Unavailable, Cancelled,
         DegenerateSpeech and what Engine.speak raises.
         """
@@ -117,7 +123,9 @@ class SpeechService:
         delivery = self._open(request, plan, origin)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
-            sounds = Conversation(engine, plan, references, history, origin.patient).sounds()
+            parts = begun.parts if begun else ()
+            sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
+            sounds = begun.followed_by(sounds) if begun else sounds
             as_file = DeliveredAs(request.format, request.sample_rate, request.speed)
             encoder = await delivery.open(sounds, engine.info.sample_rate, as_file)
         except EngineFull as error:
@@ -148,7 +156,9 @@ class SpeechService:
             delivery = Delivery(take, self._parts, self._part_ended, None)
         else:
             self._limits.enter(origin.caller)
-            recording = self.recorder.open(draft_of(request, plan, take)) if self.recorder and request.store else None
+            recording = None
+            if self.recorder and request.store:
+                recording = self.recorder.open(draft_of(request, plan, take), made_by(self.host.engine().info))
             delivery = Delivery(take, self.takes, self._ended, recording)
         self._active[take.id] = delivery
         return delivery

@@ -29,7 +29,7 @@ def recent_json(take: Take) -> dict[str, object]:
 
 def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
     """A take of the library as lists show it; ``audio`` is None where there is none or its file is gone. Blocking."""
-    timings = dict(take.timings)
+    timings, audio = dict(take.timings), _audio_json(take, library)
     figures = Take(
         id=take.id,
         state=take.state,  # type: ignore[arg-type]  # as it was written
@@ -47,6 +47,9 @@ def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
         generation_s=timings.get("generation_s"),
         audio_s=timings.get("audio_s") or take.seconds,
         turns=tuple(TurnTime(**turn) for turn in timings.get("turns", ())),
+        resumed_at=timings.get("resumed_at"),
+        continues=timings.get("continues"),
+        can_continue=bool(timings.get("can_continue")) and audio is not None,
     )
     return figures.as_json() | {
         "stored": True,
@@ -55,7 +58,7 @@ def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
         "voice_revision": take.revision,
         "excerpt": take.text[:EXCERPT] + ("…" if len(take.text) > EXCERPT else ""),
         "seconds": round(take.seconds, 3),
-        "audio": _audio_json(take, library),
+        "audio": audio,
     }
 
 
@@ -64,12 +67,15 @@ def whole_json(take: StoredTake, library: Library) -> dict[str, object]:
     return stored_json(take, library) | {
         "text": take.text,
         "parameters": take.parameters,
-        "request": _request_again(take, library),
+        "request": request_again(take, library),
     }
 
 
-def _request_again(take: StoredTake, library: Library) -> dict[str, object] | None:
-    """In the words that were read, if they fit into a request: another version may read a number otherwise."""
+def request_again(take: StoredTake, library: Library) -> dict[str, object] | None:
+    """The body of a request that says it again; None where a clip was spoken with. Blocking.
+
+    In the words that were read, if they fit into a request: another version may read a number otherwise.
+    """
     wanted = {name: value for name, value in take.parameters.items() if value is not None}
     read = wanted.pop("read_as", take.text)
     is_short = len(read) <= MAX_INPUT

@@ -45,6 +45,12 @@ class Take:
     error: str | None = None
     turns: tuple[TurnTime, ...] = ()
     """Of a dialogue."""
+    resumed_at: int | None = None
+    """The frame after which the engine took it up again; from there on another GPU may draw otherwise."""
+    continues: str | None = None
+    """The take that it goes on with."""
+    can_continue: bool = False
+    """Whether a limit cut it and what it takes to go on is kept."""
 
     @property
     def ended(self) -> bool:
@@ -74,12 +80,16 @@ class Take:
             "rtf": _round(self.rtf, 4),
             "frames": self.frames,
             "error": self.error,
+            "resumed_at": self.resumed_at,
+            "continues": self.continues,
+            "can_continue": self.can_continue,
         } | ({"turns": [_turn(turn) for turn in self.turns]} if self.turns else {})
 
 
 def ended(draft: StoredTake, take: Take) -> StoredTake:
     """What the library keeps of a take that has ended; ``draft`` is what was known of it when it began."""
-    timings = {name: getattr(take, name) for name in ("queue_ms", "first_audio_ms", "generation_s", "audio_s")}
+    figures = ("queue_ms", "first_audio_ms", "generation_s", "audio_s", "resumed_at", "continues")
+    timings = {name: value for name in figures if (value := getattr(take, name)) is not None}
     return replace(
         draft,
         state=take.state,

@@ -18,6 +18,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.background import Watch
 from studio.errors import LibraryFull
 from studio.library import Library, StoredTake
+from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes
 from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class _Ended:
     sound: list[bytes] = field(repr=False)
     size: int
     """Bytes of the sound."""
+    codes: TakeCodes | None = None
+    """Of one that can be gone on with."""
     done: Future[None] = field(default_factory=Future)
 
 
@@ -68,9 +71,12 @@ class Recorder:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def open(self, draft: StoredTake) -> Recording:
-        """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now."""
-        recording = Recording(self, draft)
+    def open(self, draft: StoredTake, made_by: str) -> Recording:
+        """A recording of one take, to be closed when it ends; ``draft`` is what is known of it by now.
+
+        ``made_by`` is what TakeCodes says of the model.
+        """
+        recording = Recording(self, draft, made_by)
         with self._lock:
             self._open.add(recording)
         return recording
@@ -98,9 +104,9 @@ class Recorder:
             self._held += size
             return True
 
-    def put(self, take: StoredTake, sound: list[bytes], size: int) -> None:
+    def put(self, take: StoredTake, sound: list[bytes], size: int, codes: TakeCodes | None) -> None:
         """Have a take written; never blocks."""
-        job = _Ended(take, sound, size)
+        job = _Ended(take, sound, size, codes)
         with self._lock:
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
@@ -162,9 +168,9 @@ class Recorder:
             header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""
             sound = b"".join([header, *job.sound])
             try:
-                self._takes.add(job.take, sound)
+                self._takes.add(job.take, sound, job.codes)
             except LibraryFull:  # what was deleted has made room by now
-                self._takes.add(job.take, sound)
+                self._takes.add(job.take, sound, job.codes)
             outcome = "kept" if sound or not job.take.frames else "soundless"
         self._count(outcome)
         job.sound.clear()
@@ -174,9 +180,11 @@ class Recorder:
 class Recording:
     """The sound of one take while it is made, as 16-bit mono. `close` it once, when the take has ended."""
 
-    def __init__(self, recorder: Recorder, draft: StoredTake) -> None:
+    def __init__(self, recorder: Recorder, draft: StoredTake, made_by: str) -> None:
         self._recorder = recorder
         self._draft = draft
+        self._made_by = made_by
+        self._parts: tuple[SpokenPart, ...] = ()
         self._sound: list[bytes] = []
         self._size = 0
         self._is_whole = True
@@ -193,13 +201,24 @@ class Recording:
             self._drop()
             self._is_whole = False
 
+    def keep(self, parts: tuple[SpokenPart, ...]) -> None:
+        """What it takes to go on, of a take that a limit cut."""
+        self._parts = parts
+
     def close(self, take: Take, sample_rate: int) -> None:
-        """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz."""
-        stored = ended(self._draft, take)
+        """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz.
+
+        Codes are of no use without the sound that they go on with, where its tempo was changed, and without the clip.
+        """
+        stored, codes = ended(self._draft, take), None
         if self._sound:
             seconds = self._size / 2 / sample_rate
             stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
-        self._recorder.put(stored, self._sound, self._size)
+            plain = stored.parameters.get("speed", 1) == 1 and stored.voice != OWN_CLIP
+            if self._parts and take.state == "finished" and plain:
+                codes = TakeCodes(self._made_by, self._parts)
+                stored = replace(stored, timings=stored.timings | {"can_continue": True})
+        self._recorder.put(stored, self._sound, self._size, codes)
         self._recorder.forget(self)
 
     def drop(self) -> None:

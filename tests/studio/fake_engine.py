@@ -100,8 +100,9 @@ class FakeEngine:
                 now = time.perf_counter() - handed_over
                 nothing = np.zeros(0, np.float32), np.zeros((10, 0), np.int16)
                 yield AudioChunk(*nothing, first_frame=0, timing=Timing(admitted, now, now), finish_reason="stop")
-            for frame in range(frames):
-                if frame:
+            heard = utterance.frames_so_far
+            for frame in range(heard, frames):
+                if frame > heard:
                     await self._until(self.later_frames_gate.is_set)
                 self._check()
                 reason: Literal["stop", "length"] | None = (
@@ -113,6 +114,7 @@ class FakeEngine:
                     first_frame=frame,
                     timing=Timing(admitted, first, time.perf_counter() - handed_over),
                     finish_reason=reason,
+                    resumed_at=heard or None,
                 )
             ended = True
         finally:

@@ -26,6 +26,7 @@ from engine import (
 )
 from studio.errors import (
     Cancelled,
+    CannotContinue,
     Changed,
     DegenerateSpeech,
     InvalidRequest,
@@ -74,6 +75,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     InvalidRequest: (400, None),
     NotFound: (404, None),
     NotFinished: (409, None),
+    CannotContinue: (409, None),
     Changed: (412, None),
     NameTaken: (409, None),
     UnderWay: (409, None),

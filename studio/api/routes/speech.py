@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import anyio
 from fastapi import APIRouter, Request
@@ -74,6 +75,22 @@ def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResp
     return answer
 
 
+async def spoken(
+    request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody, send_timeout: float
+) -> Response:
+    """The answer to a request whose speech begins by this work; it is let go when the caller leaves."""
+    speaking = asyncio.ensure_future(until_hangup(request, work))
+    try:
+        await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
+    except asyncio.CancelledError:
+        await let_go(speaking)
+        raise
+    if speaking.done():
+        return _answer(speaking.result(), body, send_timeout)
+    late = late_events(speaking, len(body.input))
+    return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), send_timeout)
+
+
 def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
     """The routes that speak, on this service."""
     routes = APIRouter(tags=["speech"])
@@ -84,16 +101,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
         body = await with_model_as_voice(service, body)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
-        speaking = asyncio.ensure_future(until_hangup(request, work))
-        try:
-            await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
-        except asyncio.CancelledError:
-            await let_go(speaking)
-            raise
-        if speaking.done():
-            return _answer(speaking.result(), body, settings.send_timeout)
-        late = late_events(speaking, len(body.input))
-        return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), settings.send_timeout)
+        return await spoken(request, work, body, settings.send_timeout)
 
     @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
     async def read_text(request: Request) -> JSONResponse:

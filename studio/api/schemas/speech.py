@@ -150,6 +150,27 @@ class ReadingBody(BaseModel):
         return SpeechRequest(text=self.input, cast=self.cast, normalize=self.normalize)
 
 
+class ContinueBody(BaseModel):
+    """How to go on with a take; what is not said stays as it was, but for its limit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
+        None, description="Frames of the whole take, those that it has already among them; absent: until all is said."
+    )
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] | None = None
+    sample_rate: Whole | None = None
+    stream_format: Literal["audio", "sse"] | None = None
+    store: bool | None = None
+
+    def speech_body(self, take: dict[str, Any]) -> SpeechBody:
+        """``take``: the body that says the take again."""
+        as_it_was = {name: value for name, value in take.items() if name != "max_new_tokens"}
+        if self.response_format is not None:  # the rate was that of another format
+            as_it_was.pop("sample_rate", None)
+        return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
+
+
 class BatchBody(SpeechOptions):
     """Up to 32 texts; what is not said in an item is taken from the batch."""
 

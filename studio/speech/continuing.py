@@ -1,0 +1,93 @@
+"""Going on with a take that a limit cut: what it has so far, and its sound before what comes now, as one take."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from anyio import to_thread
+
+from engine import EngineInfo
+from studio.errors import CannotContinue, InvalidRequest, StudioError
+from studio.library import Library, StoredTake
+from studio.library.records import SpokenPart
+from studio.speech.performance import Sound, next_sound
+
+
+def made_by(info: EngineInfo) -> str:
+    """Tells one model and codec from another, wherever their files lie."""
+    return f"{info.model.rstrip('/').rpartition('/')[2]} {info.codec_fingerprint}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BegunTake:
+    """A take as it was kept: its parts, the last maybe in its middle, and its sound, at the engine's rate."""
+
+    take: StoredTake
+    sound: Path
+    parts: tuple[SpokenPart, ...]
+
+    @property
+    def frames(self) -> int:
+        return sum(part.codes.shape[1] for part in self.parts)
+
+    async def followed_by(self, new: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
+        """Its sound and then the new one, whose first piece is there before anything is given out.
+
+        So a refusal of the engine comes before the first byte.
+        """
+        async with aclosing(new):
+            first = await next_sound(new)
+            if first is None:
+                raise CannotContinue("everything in this take's text has been said", "take_id")
+            frames, resumed_at = self.frames, self.take.timings.get("resumed_at", self.frames)
+            with closing(_seconds(self.sound)) as pieces:
+                while (pcm := await to_thread.run_sync(next, pieces, None)) is not None:
+                    yield Sound(pcm, frames, first.waited, first.worked, resumed_at=resumed_at, continues=self.take.id)
+                    frames = 0
+            yield first
+            async for sound in new:
+                yield sound
+
+
+def begun_take(take: StoredTake, sound: Path, library: Library, info: EngineInfo, limit: int | None) -> BegunTake:
+    """What is needed to go on with a kept take up to ``limit`` frames in all. Blocking.
+
+    Raises CannotContinue, which says why not, and InvalidRequest for a limit that is reached already.
+    """
+    codes = library.takes.codes(take.id)
+    if codes is None:
+        why = {
+            "length": "its codes are not kept, as of dialogues, of takes at another speed or in a clip of their "
+            "request's own",
+            "stop": "everything in its text has been said",
+        }.get(take.finish_reason or "", "it was not ended by a limit")
+        raise CannotContinue(f"the take {take.id} cannot be gone on with: {why}", "take_id")
+    if codes.made_by != made_by(info):
+        raise CannotContinue(
+            f"the take {take.id} was spoken by another model or codec than the one that is loaded "
+            f"({codes.made_by}, not {made_by(info)}); speak it again",
+            "take_id",
+        )
+    begun = BegunTake(take, sound, codes.parts)
+    if limit is not None and limit <= begun.frames:
+        raise InvalidRequest(
+            f"max_new_tokens counts the {begun.frames} frames that the take has so far too; ask for more than these, "
+            "or leave it out",
+            "max_new_tokens",
+        )
+    return begun
+
+
+def _seconds(sound: Path) -> Generator[np.ndarray, None, None]:
+    """A kept WAV, a second at a time: float32 (samples,). Blocking. Raises StudioError when it is damaged or gone."""
+    try:
+        with wave.open(str(sound), "rb") as file:
+            while data := file.readframes(file.getframerate()):
+                yield np.frombuffer(data, "<i2").astype(np.float32) / 32767.0
+    except (OSError, EOFError, wave.Error) as error:
+        raise StudioError(f"the audio file {sound.name[:12]}… in the library cannot be read: {error}") from error
