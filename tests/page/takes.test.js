@@ -32,6 +32,25 @@ test("a take of the server's list", () => {
   assert.equal(Take.of({ ...RECORD, state: "failed" }).ending, "failed");
 });
 
+test("a take that a limit cut can be gone on with, as a new one without that limit", () => {
+  const cut = Object.assign(Take.of({ ...RECORD, can_continue: true }), { settings: { cutAfter: 3 } });
+  cut.request = { ...cut.request, max_new_tokens: 65 };
+  assert.equal(cut.canContinue, true);
+  const { number, continues, request, settings, isRepeatable } = new Take({ ...cut.continued, number: 4 });
+  assert.deepEqual({ number, continues, request, settings, isRepeatable }, {
+    number: 4,
+    continues: "t1",
+    request: { input: "Hello", voice: "clara", seed: 7 },
+    settings: { cutAfter: 0 },
+    isRepeatable: true,
+  });
+  assert.match(cut.endingWords, /Press Continue/);
+  const told = made();
+  assert.equal(told.canContinue, false);
+  told.settle({ rtf: 0.5, finish_reason: "length", can_continue: true });
+  assert.deepEqual([told.canContinue, told.ending, told.continues], [true, "length", null]);
+});
+
 test("a clip of one's own was not kept, so it cannot be asked for again", () => {
   assert.equal(Take.of(RECORD).isRepeatable, true);
   assert.equal(Take.of({ ...RECORD, voice: "clara, clip" }).isRepeatable, false);

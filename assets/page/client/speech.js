@@ -14,9 +14,28 @@ import { speakThroughGradio } from "./zerogpu.js";
  */
 export async function requestSpeech(request, signal) {
   if (isZeroGpu) return speakThroughGradio(request, signal);
+  return postForSpeech("/v1/audio/speech", request, signal);
+}
+
+/**
+ * Have the server go on with a take that a limit cut: the whole one, as the answer of requestSpeech.
+ *
+ * @param {string} id
+ * @param {AbortSignal | null} [signal]
+ */
+export function requestRest(id, signal) {
+  return postForSpeech(`/v1/takes/${encodeURIComponent(id)}/continue`, { response_format: "wav" }, signal);
+}
+
+/**
+ * @param {string} path
+ * @param {Record<string, any>} request
+ * @param {AbortSignal | null} [signal]
+ */
+async function postForSpeech(path, request, signal) {
   let response;
   try {
-    response = await fetch(address("/v1/audio/speech"), {
+    response = await fetch(address(path), {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(request),

@@ -17,7 +17,7 @@ function when(seconds) {
 }
 
 export class HistoryRow {
-  /** does: {play, reuse, again, code, compare, verify, star, delete, choose}, each called with the take. */
+  /** does: {play, reuse, again, continue, code, compare, verify, star, delete, choose}, each called with the take. */
   constructor(take, does) {
     this.take = take;
     this.does = does;
@@ -72,6 +72,11 @@ export class HistoryRow {
   #actions() {
     const { take } = this;
     const made = [this.#button("Reuse", "reuse")];
+    if (take.canContinue) {
+      const rest = this.#button("Continue", "continue");
+      rest.title = "Go on where the limit cut it: a new take, whole";
+      made.push(rest);
+    }
     if (take.isRepeatable) made.push(this.#button(take.hasSound ? "Code" : "Speak again", take.hasSound ? "code" : "again"));
     if (!take.hasSound) return made;
     this.compare = this.#button("Compare", "compare");

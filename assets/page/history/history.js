@@ -24,7 +24,7 @@ function plural(count, words = "take") {
   return `${count} ${words}${count === 1 ? "" : "s"}`;
 }
 
-/** Fires "play", "switch", "reuse", "again" and "code", each with {take}. */
+/** Fires "play", "switch", "reuse", "again", "continue" and "code", each with {take}. */
 export class History extends EventTarget {
   #rows = [];
   #chosen = new Set();
@@ -157,6 +157,7 @@ export class History extends EventTarget {
       play: (take) => this.#hear("play", take),
       reuse: (take) => this.#tell("reuse", take),
       again: (take) => this.#tell("again", take),
+      continue: (take) => this.#tell("continue", take),
       code: (take) => this.#tell("code", take),
       compare: (take) => this.comparison.toggle(take),
       verify: (take) => this.#do(() => this.#verify(take)),

@@ -55,6 +55,11 @@ export class Speaking {
     return this.#speakAll(settings, async () => [{ request: repeat, voiceName, settings }]);
   }
 
+  /** Go on with a take that a limit cut; it is whole. */
+  rest(take) {
+    return this.#speakAll(take.settings, async () => [take.continued]);
+  }
+
   /** Leave what is being made: the server frees its places, what was received stays playable. */
   stop() {
     if (!this.#making) return;

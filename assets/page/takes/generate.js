@@ -1,7 +1,7 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
 import { lostConnection, Refusal } from "../client/refusal.js";
-import { requestSpeech } from "../client/speech.js";
+import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
 import { readWav } from "../lib/wav.js";
 
@@ -11,7 +11,7 @@ import { readWav } from "../lib/wav.js";
  * or AbortError after signal.abort().
  */
 export async function generateTake(take, signal, { begun, heard, kept }) {
-  const response = await requestSpeech(take.request, signal);
+  const response = await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
   take.begin(response.headers);
   begun?.();
   let ending = "stop";

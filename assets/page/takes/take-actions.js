@@ -30,6 +30,7 @@ export class TakeActions {
     on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
     on("again", (take) => this.#again(take));
+    on("continue", (take) => this.#continue(take));
     on("convert", (take) => this.#convert(take));
     on("code", (take) => this.#showCode(take));
     list.addEventListener("fail", ({ detail }) => this.errorCard.tell(detail.problem));
@@ -53,6 +54,12 @@ export class TakeActions {
     await take.whole();
     this.tabs.show("studio");
     await this.speaking.again(take);
+  }
+
+  async #continue(take) {
+    await take.whole();
+    this.tabs.show("studio");
+    await this.speaking.rest(take);
   }
 
   /** The server converts what it keeps; else the same seed gives the same speech once more. */

@@ -13,8 +13,8 @@ const SOON = 500; // ms
 const MOST = 200; // that are asked of the server after a reload
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "code", "convert" and "switch" (play the other one, at the same place), each
- * with {take}, and "fail" with {problem} when the server refuses.
+ * Fires "play", "reuse", "keepSeed", "again", "continue", "code", "convert" and "switch" (play the other one, at the same
+ * place), each with {take}, and "fail" with {problem} when the server refuses.
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
@@ -73,6 +73,9 @@ export class TakeList extends EventTarget {
   /** Show what became known of a take since it was added. */
   refresh(take) {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
+    if (!take.canContinue) return;
+    take.row?.querySelector(".take-actions").replaceWith(this.#actions(take));
+    this.#markPair();
   }
 
   #insert(take) {
@@ -179,9 +182,11 @@ export class TakeList extends EventTarget {
     const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
     const code = does("Code", "Show this take as code", () => this.#tell("code", take));
     const again = does("Speak again", "Its sound is no longer here: speak it again, with the same seed", () => this.#tell("again", take));
+    const rest = does("Continue", "Go on where the limit cut it: a new take, whole", () => this.#tell("continue", take));
     const isWhole = ["stop", "length"].includes(take.ending);
     return element("div", { className: "take-actions" }, [
       ...(take.hasSound || !take.isRepeatable ? [] : [again]),
+      ...(take.canContinue ? [rest] : []),
       does("Reuse", "Put this take's script and settings back on the page", () => this.#tell("reuse", take)),
       does("Keep seed", "Use this take's seed for the following takes too", () => this.#tell("keepSeed", take)),
       ...(take.hasSound ? [chooses] : []),

@@ -49,7 +49,7 @@ function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
  * there until the take is closed, then file is a WAV blob.
  */
 export class Take {
-  constructor({ number, request, voiceName, settings }) {
+  constructor({ number, request, voiceName, settings, continues = null }) {
     this.number = number;
     this.request = request;
     this.voiceName = voiceName;
@@ -86,6 +86,10 @@ export class Take {
     this.rtf = null;
     /** @type {string | null} */
     this.ending = null;
+    /** Whether the server can go on with it: a limit cut it. */
+    this.canContinue = false;
+    /** The id of the take that it goes on with. @type {string | null} */
+    this.continues = continues;
     /** Where a list shows it. @type {any} */
     this.row = null;
   }
@@ -94,7 +98,8 @@ export class Take {
   static of(record, { number = null, voiceName = record.voice } = {}) {
     const take = new Take({ number, request: { input: record.excerpt, voice: record.voice }, voiceName, settings: null });
     const { id, seed, starred, queue_ms: queueMs, first_audio_ms: serverMs, rtf } = record;
-    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, ending: endingOf(record) });
+    const { can_continue: canContinue, continues } = record;
+    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, ending: endingOf(record) });
   }
 
   /** Fetch the sound if it is the server's and not here. Raises Refusal. */
@@ -142,6 +147,7 @@ export class Take {
   settle(record) {
     if (!record) return;
     this.rtf = record.rtf;
+    this.canContinue = record.can_continue;
     this.ending = record.finish_reason ?? this.ending;
   }
 
@@ -180,7 +186,13 @@ export class Take {
   }
 
   get endingWords() {
-    return ENDINGS[this.ending] ?? "";
+    return this.canContinue ? "Cut off before its end. Press Continue to hear the rest" : (ENDINGS[this.ending] ?? "");
+  }
+
+  /** What a new take is made of that goes on with this one, until all is said; its fields must be known. */
+  get continued() {
+    const { max_new_tokens: _limit, ...request } = this.repeat;
+    return { request, voiceName: this.voiceName, settings: { ...this.settings, cutAfter: 0 }, continues: this.id };
   }
 
   /** The request that gives this very take again. */

@@ -1,0 +1,29 @@
+// A take that a limit cut: where its rest is asked for.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+globalThis.document = /** @type {any} */ ({ querySelector: () => null });
+globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
+const { generateTake } = await import("../../assets/page/takes/generate.js");
+const { Take } = await import("../../assets/page/takes/take.js");
+
+function cutTake() {
+  const cut = new Take({ number: 1, request: { input: "Hello", voice: "clara", max_new_tokens: 65 }, voiceName: "Clara", settings: {} });
+  return Object.assign(cut, { id: "t1", seed: "7", canContinue: true });
+}
+
+test("the rest is asked of the server by the take's id, and only where there is one", async () => {
+  const asked = [];
+  globalThis.fetch = async (url, options) => {
+    asked.push([new URL(url, "http://studio").pathname, JSON.parse(options.body)]);
+    return new Response(JSON.stringify({ error: { message: "no" } }), { status: 409 });
+  };
+  const heard = { begun: () => {}, heard: () => {}, kept: () => {} };
+  const cut = cutTake();
+  for (const take of [new Take({ ...cut.continued, number: 2 }), new Take({ number: 3, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} })]) await assert.rejects(generateTake(take, null, heard));
+  assert.deepEqual(asked, [
+    ["/v1/takes/t1/continue", { response_format: "wav" }],
+    ["/v1/audio/speech", { input: "Hello", voice: "clara" }],
+  ]);
+});
