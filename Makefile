@@ -1,4 +1,4 @@
-# make run: the studio.  make test: every test.  make: lint, types and tests.
+# make run: the studio.  make fleet: with an engine on every GPU.  make test: every test.  make: lint, types and tests.
 # make bench, make bench-gpu: the figures of docs/benchmarks.md.  make soak: half an hour of callers.
 # On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 VENV ?= .venv
@@ -6,12 +6,16 @@ PY := $(VENV)/bin/python
 NODE := $(VENV)/bin/node
 export PYTHON VENV
 
-.PHONY: all run test lint types docs bench bench-gpu soak clean
+.PHONY: all run fleet test lint types docs bench bench-gpu soak clean
 all: lint types test
 
 run:
-	@scripts/prepare run
+	@scripts/prepare $(if $(ENGINES)$(RAY_ADDRESS),fleet,run)
 	@$(PY) app.py
+
+fleet:
+	@scripts/prepare fleet
+	@ENGINES=$${ENGINES:-all} $(PY) app.py
 
 lint:
 	@scripts/prepare checks

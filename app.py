@@ -124,6 +124,15 @@ def create_app(
     return app
 
 
+def _start_engine(settings: Settings) -> StartEngine:
+    """An engine in this process, or a fleet of them."""
+    if not settings.has_fleet:
+        return Engine.start
+    from fleet.start import start_fleet  # who has one engine needs no Ray
+
+    return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
+
+
 def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
     """Everything that routes and endpoints are handed, and who speaks projects in the background."""
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
@@ -186,7 +195,7 @@ def main() -> int:
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
         sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
-        app = create_app(settings, reporter=terminal)
+        app = create_app(settings, _start_engine(settings), terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -30,6 +31,8 @@ _PREFIXES = (
     ("audio_decoder.fast_project_in.", "fast_project_in."),
     ("audio_decoder.", "fast."),
 )
+SAMPLED = 64
+"""Values of a tensor that its fingerprint is made of."""
 _FILES = ["*.json", "*.safetensors", "codec.pth", "codec.yaml"]
 
 
@@ -42,6 +45,14 @@ class Checkpoint:
     model: DualAR
     codec: Codec
     tokenizer: Tokenizer
+
+    def fingerprint(self) -> str:
+        """Sixteen hex digits over sizes, tokens and a sample of every tensor: other weights differ in each of them."""
+        digest = hashlib.sha256(repr(self.config).encode())
+        for name, value in sorted(self.model.state_dict().items()):
+            few = value.flatten()[:: max(1, value.numel() // SAMPLED)][:SAMPLED]
+            digest.update(f"{name} {tuple(value.shape)}".encode() + few.float().cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
 
 
 def find(model: str) -> Path:

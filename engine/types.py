@@ -148,6 +148,8 @@ class EngineInfo:
     codec_fingerprint: str
     """Changes whenever the same clip could encode to other codes."""
     parameters: int
+    fingerprint: str = ""
+    """Of the weights that draw the codes: engines with the same one, of the same dtype, speak alike."""
     memory: str = ""
     """What the engine holds, item by item, in GiB."""
     frame_path: str = "plain torch"

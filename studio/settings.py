@@ -40,6 +40,9 @@ def on_space(environment: Mapping[str, str] | None = None) -> bool:
     return bool((os.environ if environment is None else environment).get("SPACE_ID"))
 
 
+ALL_GPUS = 0
+"""As ENGINES: one engine for each GPU there is."""
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -84,6 +87,11 @@ class Settings:
     """Precision of the codec's decoder: float32, tf32 (on a GPU with graphs) or bfloat16."""
     memory_budget: int | None = None
     """GiB that the engine may hold; unset: what is free on the GPU."""
+    engines: int | None = None
+    """So many engines, each on a GPU and in a process of its own, started and watched by Ray; all: one for each GPU.
+    Unset: one, in the studio's process, without Ray."""
+    ray_address: str | None = None
+    """auto, or HOST:PORT of the head: the Ray cluster that this machine belongs to and that runs the engines."""
     max_rows: int | None = None
     """Requests spoken at the same time; unset: chosen by device."""
     max_waiting: int = 64
@@ -161,6 +169,8 @@ class Settings:
         if values.get("profile") == "zero" and values.get("page") is False:
             raise SettingsError("PAGE=0 cannot be used with PROFILE=zero, which serves the page alone")
         settings = cls(**values)  # type: ignore[arg-type]
+        if settings.has_fleet and settings.profile == "zero":
+            raise SettingsError("ENGINES and RAY_ADDRESS cannot be used with PROFILE=zero, where Gradio lends the GPU")
         if settings.key_names and len(settings.key_names) != len(settings.api_keys):
             counts = f"{len(settings.key_names)} names, and API_KEYS {len(settings.api_keys)} keys"
             raise SettingsError(f"KEY_NAMES has {counts}: give every key a name, in the same order, or none")
@@ -170,6 +180,11 @@ class Settings:
         """Whose takes and projects are those of a key, of which ``key`` is the digest."""
         names = dict(zip(self.api_keys, self.key_names, strict=False))
         return f"owner {names[key]}" if key in names else f"key {key.hex()[:12]}"
+
+    @property
+    def has_fleet(self) -> bool:
+        """Whether engines run in processes of their own, under Ray."""
+        return self.engines is not None or self.ray_address is not None
 
     @property
     def address(self) -> str:
@@ -223,6 +238,21 @@ def _switch(text: str) -> bool:
 def _device(text: str) -> str:
     if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", text):
         raise ValueError("it must be cpu, cuda, cuda:N or mps")
+    return text
+
+
+def _engines(text: str) -> int:
+    if text.lower() == "all":
+        return ALL_GPUS
+    try:
+        return int(str(_whole(1, 1024)(text)))
+    except ValueError as error:
+        raise ValueError(f"{error}, or all") from None
+
+
+def _ray_address(text: str) -> str:
+    if text != "auto" and not re.fullmatch(r"[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}", text):
+        raise ValueError("it must be auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams")
     return text
 
 
@@ -317,6 +347,8 @@ _READERS: dict[str, Reader] = {
     "dtype": _one_of("float32", "bfloat16"),
     "codec_dtype": _one_of("float32", "tf32", "bfloat16"),
     "memory_budget": _whole(1, 100_000),
+    "engines": _engines,
+    "ray_address": _ray_address,
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(256, 1_000_000),

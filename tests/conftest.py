@@ -17,11 +17,12 @@ torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what drives a browser by its folder, and leave out what needs a GPU or the teacher where there is none."""
+    """Mark what drives a browser by its folder, and leave out what needs a GPU, Ray, a teacher where there is none."""
     for item in items:
         if Path(__file__).parent / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
     missing = {"gpu": not torch.cuda.is_available(), "teacher": find_spec("hibari") is None}
+    missing["ray"] = find_spec("ray") is None
     out = [item for item in items if any(missing[name] and item.get_closest_marker(name) for name in missing)]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]

@@ -13,7 +13,7 @@ from pathlib import Path
 import engine
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "studio", "training", "benchmarks", "tests")
+PACKAGES = ("engine", "fleet", "studio", "training", "benchmarks", "tests")
 MAX_FILE_LINES = 400
 MAX_PAGE_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
@@ -23,8 +23,13 @@ CROWDED: dict[str, int] = {}
 """Folders that hold more, and how many at most."""
 
 ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqlite3", "sqlite_utils", "studio"}
+RAY = {"ray", "grpc"}
+DISTRIBUTIONS = {"grpc": "grpcio"}
+"""Of packages that need not be installed here and are called otherwise."""
 BROAD_EXCEPT_ALLOWED = {
     "studio/background.py": "work that nobody waits for must not end unheard",
+    "fleet/engine.py": "whatever ends a take is told to who listens to it",
+    "fleet/start.py": "Ray raises bare Exception when its own start took too long",
     "engine/runtime/loop.py": "whatever kills the engine's thread is told to every caller",
     "engine/runtime/clip_encoder.py": "whatever goes wrong with a clip is told to those who brought it",
     "engine/runtime/codec_thread.py": "whatever kills the codec's thread is told to every caller",
@@ -38,7 +43,7 @@ def sources(*packages: str) -> list[Path]:
 
 
 ALL = sources(*PACKAGES, "app")
-PRODUCT = sources("engine", "studio", "app")
+PRODUCT = sources("engine", "fleet", "studio", "app")
 PAGE_ROOT = ROOT / "assets/page"
 PAGE = sorted(path for path in PAGE_ROOT.rglob("*") if path.is_file())
 
@@ -89,13 +94,24 @@ def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
     ]
 
 
-def test_the_studio_uses_only_the_engines_public_names() -> None:
-    used = [(path, module, name) for path in sources("studio", "app") for module, name in imports(path)]
+def test_studio_and_fleet_use_only_the_engines_public_names() -> None:
+    used = [(path, module, name) for path in sources("fleet", "studio", "app") for module, name in imports(path)]
     assert not [
         f"{name_of(path)}: {module}.{name}"
         for path, module, name in used
         if module.startswith("engine.") or (module == "engine" and name not in engine.__all__)
     ]
+
+
+def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
+    """And the fleet stands on the engine alone."""
+    found = []
+    for path in [*PRODUCT, *sources("benchmarks")]:
+        package = path.relative_to(ROOT).parts[0]
+        forbidden = {"fleet": {"studio", "app", *ENGINE_MAY_NOT}, "app.py": RAY}.get(package, {*RAY, "fleet"})
+        tops = {module.partition(".")[0] for module, _ in imports(path)}
+        found += [f"{name_of(path)} imports {name}" for name in sorted(tops & forbidden)]
+    assert not found
 
 
 def test_page_and_api_do_not_know_each_other_and_nothing_else_knows_them() -> None:
@@ -132,7 +148,7 @@ def test_the_engines_folders_import_in_one_direction() -> None:
 def test_nothing_imports_app_or_tests() -> None:
     assert not [
         f"{name_of(path)} imports {module}"
-        for path in sources("engine", "studio", "training")
+        for path in sources("engine", "fleet", "studio", "training")
         for module, _ in imports(path)
         if module.partition(".")[0] in ("app", "tests", "benchmarks")
     ]
@@ -169,14 +185,15 @@ def not_required(paths: list[Path], *files: str) -> list[str]:
         f"{name_of(path)} imports {module}"
         for path in paths
         for module in sorted({module.partition(".")[0] for module, _ in imports(path)} - own)
-        if not {canonical(name) for name in owners.get(module, {module})} & known
+        if not {canonical(name) for name in owners.get(module, {DISTRIBUTIONS.get(module, module)})} & known
     ]
 
 
 def test_every_package_that_is_imported_is_required_by_name() -> None:
     """What merely comes along with another package may go again with its next version."""
-    files = ("requirements.txt", "requirements-test.txt", "requirements-reference.txt")
-    assert not not_required(PRODUCT, files[0])
+    files = ("requirements.txt", "requirements-fleet.txt", "requirements-test.txt", "requirements-reference.txt")
+    assert not not_required(sources("engine", "studio", "app"), files[0])
+    assert not not_required(sources("fleet"), *files[:2])
     assert not not_required(sources("tests"), *files)
 
 

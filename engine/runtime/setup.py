@@ -69,6 +69,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         max_waiting=config.max_waiting,
         codec_fingerprint=fingerprint(codec),
         parameters=sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters()),
+        fingerprint=checkpoint.fingerprint(),
         memory=str(memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",

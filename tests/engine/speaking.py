@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import AudioChunk, Engine, EngineConfig, Sampling, Utterance
+from engine import AudioChunk, Engine, EngineConfig, Sampling, SpeechEngine, Utterance
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,13 @@ def running_engine(folder: Path, **settings: Any) -> Iterator[Engine]:
         engine.stop()
 
 
-async def hear(engine: Engine, utterance: Utterance) -> Take:
+async def hear(engine: SpeechEngine, utterance: Utterance) -> Take:
     return Take([chunk async for chunk in engine.speak(utterance)])
 
 
-async def first_chunk(engine: Engine, utterance: Utterance) -> tuple[AsyncGenerator[AudioChunk, None], AudioChunk]:
+async def first_chunk(
+    engine: SpeechEngine, utterance: Utterance
+) -> tuple[AsyncGenerator[AudioChunk, None], AudioChunk]:
     """A take that is being spoken, and its first chunk."""
     chunks = engine.speak(utterance)
     return chunks, await anext(chunks)

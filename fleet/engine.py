@@ -1,0 +1,201 @@
+"""The fleet as one engine: many replicas behind the names that the studio uses of an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
+from fleet.replicas import ANSWER_SECONDS, Line, ReplicaLost, Replicas, unlike
+from fleet.take import TRIES, FleetTake
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STOPPED = "the engine was stopped"
+ABSENT_SECONDS = 5.0
+"""Without a word from any replica for so long, the fleet counts as failed, until one answers."""
+CLOSE_SECONDS = 10.0
+"""A stop waits so long for takes and connections to end."""
+
+Connect = Callable[[], Awaitable[Line]]
+"""Makes the line, in the event loop that is going to use it."""
+
+
+class FleetEngine:
+    """Any number of tasks, on any event loops, may speak; a loop of the fleet's own, in a thread, does the work."""
+
+    def __init__(self, connect: Connect, free: Callable[[], None]) -> None:
+        """Blocking, until the replicas that are up have said who they are. ``free`` lets go of what they run on.
+
+        Raises EngineStopped when there is none, ConfigError when they differ, and what ``connect`` raises: ``free``
+        is then still to be called.
+        """
+        self._free = free
+        self._is_stopped = False
+        self._takes: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
+        self._thread.start()
+        with ExitStack() as undo:
+            undo.callback(self._end_loop)
+            self._replicas, infos = self._do(self._meet(connect))
+            undo.pop_all()
+        self.info = together(infos)
+        self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        """As Engine.speak. A take outlives its replica: another goes on with it where it was."""
+        loop = asyncio.get_running_loop()
+        items: asyncio.Queue[AudioChunk | BaseException] = asyncio.Queue()
+
+        def deliver(item: AudioChunk | BaseException) -> None:
+            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
+                loop.call_soon_threadsafe(items.put_nowait, item)
+
+        take = self._submit(self._take(utterance, deliver))
+        try:
+            while True:
+                item = await items.get()
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+                if item.finish_reason:
+                    return
+        finally:
+            take.cancel()
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        """As Engine.encode_reference, by whichever replica has least to do."""
+        audio = np.asarray(pcm, np.float32)
+        mono = audio.mean(0) if audio.ndim == 2 else audio  # as the engine would make it: half the bytes to send
+        encoding = self._submit(self._encode(mono, sample_rate, text))
+        try:
+            return await asyncio.wrap_future(encoding)
+        except asyncio.CancelledError:
+            if self._is_stopped:
+                raise EngineStopped(STOPPED) from None
+            raise
+
+    def stats(self) -> EngineStats:
+        """The replicas' sums and their own figures, as of a second ago."""
+        return added({name: member.stats for name, member in self._replicas.members.items()})
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing can be spoken; None again as soon as a replica has come back."""
+        if self._is_stopped:
+            return STOPPED
+        if self._watch.done():
+            return f"the fleet's watch has ended: {self._watch.exception()}"
+        if time.monotonic() - self._replicas.heard_at > ABSENT_SECONDS + ANSWER_SECONDS:
+            return "no replica of the fleet answers; those that died are started anew, if Ray still runs"
+        return None
+
+    def stop(self) -> None:
+        """End every take with EngineStopped and let go of the replicas. Blocking, seconds."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        self._do(self._close())
+        self._end_loop()
+        self._free()
+
+    async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
+        """Hand a take's chunks over, and what ends it early."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._takes.add(task)
+        try:
+            async with aclosing(FleetTake(self._replicas, utterance).chunks()) as chunks:
+                async for chunk in chunks:
+                    deliver(chunk)
+        except asyncio.CancelledError:
+            deliver(EngineStopped(STOPPED))  # whom nobody stopped has left, and hears nothing any more
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever ends a take is told to who listens)
+            deliver(error)
+        finally:
+            self._takes.discard(task)
+
+    async def _encode(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        avoid: set[str] = set()
+        for _ in range(TRIES):
+            if (name := self._replicas.choose(None, avoid)) is None:
+                break
+            try:
+                with self._replicas.working(name):
+                    return await self._replicas.call(name, "encode_reference", pcm, sample_rate, text)
+            except (ReplicaLost, EngineStopped) as error:
+                log.warning("replica %s failed to encode a clip: %s", name, error)
+                avoid.add(name)
+        raise EngineStopped("no replica is there that could encode the clip")
+
+    async def _meet(self, connect: Connect) -> tuple[Replicas, dict[str, EngineInfo]]:
+        async with AsyncExitStack() as undo:
+            line = await connect()
+            undo.push_async_callback(line.close)
+            names = sorted(line.names())
+            try:
+                infos = {name: (await line.call(name, "about"))[1] for name in names}
+            except ReplicaLost as error:
+                raise EngineStopped(f"a replica ended during the start: {error}") from error
+            if not infos:
+                raise EngineStopped("no replica came up")
+            for name, info in infos.items():
+                if difference := unlike(infos[names[0]], info):
+                    raise ConfigError(f"the replicas {names[0]} and {name} differ: {difference}")
+            replicas = Replicas(line, infos[names[0]])
+            await replicas.ask()
+            undo.pop_all()
+        return replicas, infos
+
+    async def _close(self) -> None:
+        self._watch.cancel()
+        takes = list(self._takes)
+        for task in takes:
+            task.cancel()
+        if takes:
+            await asyncio.wait(takes, timeout=CLOSE_SECONDS)
+        await self._replicas.line.close()
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Any:
+        if self._is_stopped:
+            work.close()
+            raise EngineStopped(STOPPED)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def together(infos: dict[str, EngineInfo]) -> EngineInfo:
+    """What a fleet is: like each of its replicas, with the rows of all."""
+    one = next(iter(infos.values()))
+    return replace(
+        one,
+        device=f"{len(infos)} × {one.device}",
+        max_rows=sum(info.max_rows for info in infos.values()),
+        max_waiting=sum(info.max_waiting for info in infos.values()),
+    )
+
+
+def added(replicas: dict[str, EngineStats]) -> EngineStats:
+    """Sums of the figures, and each one's own."""
+    names = [each.name for each in fields(EngineStats) if each.name != "replicas"]
+    sums = {name: sum(getattr(stats, name) for stats in replicas.values()) for name in names}
+    return EngineStats(**sums, replicas=replicas)

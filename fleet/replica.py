@@ -1,0 +1,94 @@
+"""A replica: one engine in a process of its own, as Ray Serve runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TypeAlias
+
+import numpy as np
+
+from engine import AudioChunk, Engine, EngineConfig, EngineInfo, EngineStats, Reference, SpeechEngine, Timing, Utterance
+
+HEARTBEAT_SECONDS = 0.25
+"""After so long without a chunk a replica says that it lives: silence then means that it does not."""
+STUCK_SECONDS = 30.0
+"""An engine with rows to speak that draws no frame for so long is ill."""
+
+PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None]
+"""An AudioChunk's fields: a plain tuple crosses processes faster."""
+Item: TypeAlias = str | PackedChunk | None
+"""What a take consists of on its way: the replica's name first, then chunks, and None for a heartbeat."""
+
+
+def packed(chunk: AudioChunk) -> PackedChunk:
+    timing = chunk.timing
+    return (
+        chunk.pcm,
+        chunk.codes,
+        chunk.first_frame,
+        (timing.admitted, timing.first_frame, timing.now),
+        (chunk.finish_reason),
+    )
+
+
+def unpacked(item: PackedChunk) -> AudioChunk:
+    pcm, codes, first_frame, timing, reason = item
+    return AudioChunk(pcm, codes, first_frame, Timing(*timing), reason)  # type: ignore[arg-type]
+
+
+class Replica:
+    """An engine's public names for other processes. One event loop calls all of them."""
+
+    def __init__(self, name: str, engine: SpeechEngine) -> None:
+        self._name, self._engine = name, engine
+        self._moved = -1, time.monotonic()
+
+    @classmethod
+    async def start(cls, name: str, config: EngineConfig) -> Replica:
+        """Load the engine in a thread, so that the process answers meanwhile. Raises what Engine.start raises."""
+        return cls(name, await asyncio.to_thread(Engine.start, config))
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._engine.info
+
+    def stats(self) -> EngineStats:
+        return self._engine.stats()
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[Item, None]:
+        """As Engine.speak, with the name first and heartbeats in between."""
+        yield self._name
+        async with aclosing(self._engine.speak(utterance)) as chunks:
+            while True:
+                following = asyncio.ensure_future(_next(chunks))
+                try:
+                    while not (await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS))[0]:
+                        yield None
+                finally:
+                    if not following.done():
+                        following.cancel()
+                        await asyncio.wait({following})
+                chunk = following.result()
+                if chunk is None:
+                    return
+                yield packed(chunk)
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        return await self._engine.encode_reference(pcm, sample_rate, text)
+
+    def check_health(self) -> None:
+        """Raises RuntimeError when the engine has died or stands still: Ray Serve then replaces the process."""
+        if self._engine.failure is not None:
+            raise RuntimeError(self._engine.failure)
+        stats, now = self._engine.stats(), time.monotonic()
+        if not stats.running or stats.frames != self._moved[0]:
+            self._moved = stats.frames, now
+        elif now - self._moved[1] > STUCK_SECONDS:
+            raise RuntimeError(f"{stats.running} rows are to be spoken, and no frame was drawn for {STUCK_SECONDS:g} s")
+
+
+async def _next(chunks: AsyncGenerator[AudioChunk, None]) -> AudioChunk | None:
+    return await anext(chunks, None)

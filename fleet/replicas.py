@@ -1,0 +1,195 @@
+"""What a fleet knows of its replicas: which there are, how loaded, which of them are not to be trusted for now."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from engine import EngineInfo, EngineStats, Utterance
+from fleet.homes import choose
+from fleet.replica import Item
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 2.0
+"""A replica that takes longer to say how it is gets no new takes until it does."""
+ROUND_SECONDS = 1.0
+"""Between two questions how they are."""
+
+
+UP: set[str] = set()
+"""The names of the replicas that Ray Serve says are up: its router in this process notes them here."""
+
+
+class ReplicaLost(Exception):
+    """A replica is gone, or says nothing any more."""
+
+
+class Stream(Protocol):
+    """A take on its way from a replica. Raises what the engine raises, ReplicaLost, and StopAsyncIteration."""
+
+    def __anext__(self) -> Any: ...
+
+    def __aiter__(self) -> AsyncIterator[Item]: ...
+
+    def cancel(self) -> None:
+        """Have the replica end the take; a stream that is merely dropped speaks on."""
+
+
+class Line(Protocol):
+    """The way to the replicas. Used from one event loop."""
+
+    def names(self) -> Collection[str]:
+        """Of the replicas that are up."""
+
+    def open(self, replica: str, utterance: Utterance) -> Stream: ...
+
+    async def call(self, replica: str, method: str, *arguments: object) -> Any:
+        """What a method of the replica returns. Raises what it raises, ReplicaLost."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Member:
+    """A replica whose engine is like those of the others."""
+
+    info: EngineInfo
+    stats: EngineStats = field(default_factory=lambda: EngineStats(0, 0, 0, 0, 0, 0.0))
+    open: int = 0
+    """Takes and clips of this process that it works at."""
+    others: int = 0
+    """Takes of other processes that it worked at when it was last asked."""
+    is_silent: bool = False
+
+    @property
+    def load(self) -> float:
+        return self.open + self.others
+
+
+class Replicas:
+    """The members of the fleet. Used from one event loop; `names` and `stats` of any thread."""
+
+    def __init__(self, line: Line, info: EngineInfo) -> None:
+        """``info`` is what each one's must be like."""
+        self.line = line
+        self._info = info
+        self._members: dict[str, Member] = {}
+        self._refused: set[str] = set()
+        self._change = asyncio.Event()
+        self._random = random.Random()
+        self.heard_at = time.monotonic()
+        """When a replica last said something of itself."""
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """A copy: those that are up and were asked who they are."""
+        return dict(self._members)
+
+    def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
+        """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none."""
+        up = self.line.names()
+        loads = {name: member.load for name, member in self._members.items() if name in up and not member.is_silent}
+        return choose(voice, loads, avoid, self._random)
+
+    @contextmanager
+    def working(self, name: str) -> Iterator[None]:
+        """Counts a piece of work at a replica while it goes on."""
+        member = self._members[name]
+        member.open += 1
+        try:
+            yield
+        finally:
+            member.open -= 1
+
+    def suspect(self, name: str) -> None:
+        """Give it nothing more until it has answered."""
+        if name in self._members:
+            self._members[name].is_silent = True
+
+    async def changed(self, seconds: float) -> None:
+        """Return when a replica has come or answers again, ``seconds`` later at the latest."""
+        self._change.clear()
+        change = asyncio.create_task(_is_set(self._change))
+        await asyncio.wait({change}, timeout=seconds)
+        change.cancel()
+
+    async def call(self, name: str, method: str, *arguments: object) -> Any:
+        """As Line.call, for what may take long: raises ReplicaLost also once the replica has fallen silent."""
+        calling = asyncio.ensure_future(self.line.call(name, method, *arguments))
+        try:
+            while not (await asyncio.wait({calling}, timeout=ROUND_SECONDS))[0]:
+                if name not in self._members or self._members[name].is_silent:
+                    raise ReplicaLost("it answers nothing any more")
+            return calling.result()
+        finally:
+            calling.cancel()
+
+    async def watch(self) -> None:
+        """Ask them all how they are, again and again."""
+        while True:
+            await self.ask()
+            await asyncio.sleep(ROUND_SECONDS)
+
+    async def ask(self) -> None:
+        """Once: meet those that are new, forget those that are gone."""
+        up = set(self.line.names())
+        for name in self._members.keys() - up:
+            if not self._members[name].open:
+                del self._members[name]
+        self._refused &= up
+        await asyncio.gather(*(self._ask(name) for name in up - self._refused))
+
+    async def _ask(self, name: str) -> None:
+        try:
+            if name not in self._members:
+                await self._meet(name)
+                return
+            member = self._members[name]
+            known = member.open
+            stats = await asyncio.wait_for(self.line.call(name, "stats"), ANSWER_SECONDS)
+        except (ReplicaLost, asyncio.TimeoutError) as error:
+            self.suspect(name)
+            log.info("replica %s does not answer: %s", name, error or "no word within the limit")
+            return
+        self.heard_at = time.monotonic()
+        member.stats = stats
+        member.others = max(0, stats.running + stats.waiting - known)
+        if member.is_silent:
+            member.is_silent = False
+            self._change.set()
+
+    async def _meet(self, name: str) -> None:
+        _, info = await asyncio.wait_for(self.line.call(name, "about"), ANSWER_SECONDS)
+        if difference := unlike(self._info, info):
+            self._refused.add(name)
+            log.error("replica %s gets nothing to do: %s", name, difference)
+            return
+        self._members[name] = Member(info)
+        self._change.set()
+
+
+async def _is_set(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def unlike(one: EngineInfo, other: EngineInfo) -> str | None:
+    """In which way two engines would not speak a take alike, with both named; None when they would."""
+    for what, field_name in (
+        ("checkpoint", "fingerprint"),
+        ("codec", "codec_fingerprint"),
+        ("dtype", "dtype"),
+        ("context", "max_context"),
+    ):
+        mine, theirs = getattr(one, field_name), getattr(other, field_name)
+        if mine != theirs:
+            return (
+                f"its {what} is {theirs} and that of the others {mine}: give all the same MODEL, DTYPE and MAX_CONTEXT"
+            )
+    return None

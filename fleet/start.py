@@ -1,0 +1,267 @@
+"""Starts a fleet on this machine, or joins one on a Ray cluster; whatever is in the way is said in a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine import ConfigError, EngineConfig, EngineStopped
+from fleet.engine import FleetEngine
+from fleet.replicas import Line, ReplicaLost
+
+ROOT = Path(__file__).resolve().parent.parent
+RAY = "2.60.0"
+"""What requirements-fleet.txt installs, and what this is written for."""
+APP = "voice-studio"
+OBJECT_STORE_BYTES = 100 * 2**20
+"""Nothing of ours passes through it; Ray itself wants some."""
+DRAIN_SECONDS = 20.0
+"""How long a replica that is replaced may speak on; takes that are longer are taken up by others."""
+POLL_SECONDS = 0.25
+INIT_TRIES = 3
+"""Ray allows its own start seconds, which a busy machine exceeds now and then."""
+
+ENVIRONMENT = {
+    "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",  # gRPC, and a router in the event loop that asks it
+    "RAY_SERVE_ENABLE_DIRECT_INGRESS": "0",
+    "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(2**29),  # a long clip at 192 kHz
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+"""What Ray reads when it is imported, in every process of the fleet."""
+
+Progress = Callable[[str, float], None]
+
+
+def start_fleet(config: EngineConfig, engines: int | None, address: str | None, progress: Progress) -> FleetEngine:
+    """``engines`` replicas of an engine (None: one for each GPU) on this machine, or on the cluster at ``address``.
+
+    Blocking. Raises ConfigError, EngineStopped; nothing that was not there before is left behind then.
+    """
+    _check_ray()
+    if config.device not in (None, "cpu", "cuda"):
+        raise ConfigError(f"a fleet gives each engine a GPU by itself: set DEVICE to cuda or cpu, not {config.device}")
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path)}
+    os.environ.update(environment)
+    config = replace(config, model=str(Path(config.model).resolve()) if Path(config.model).is_dir() else config.model)
+    at_end = contextlib.ExitStack()
+    with contextlib.ExitStack() as undo:
+        undo.callback(at_end.close)
+        progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
+        if address is None:
+            gpus = torch.cuda.device_count() if config.device != "cpu" else 0
+            count = _count(engines, gpus, config, "this machine")
+            _start_ray(at_end, gpus)
+        else:
+            gpus = _join_ray(at_end, address, environment) if config.device != "cpu" else 0
+            count = _count(engines, gpus, config, "the cluster")
+        if not gpus and config.threads is None:
+            config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * count)))
+        plan = f"{count} × {config} of {_code()}"
+        if address is None or not _is_running(plan):
+            deploy(config, plan, count, bool(gpus), progress)
+        engine = FleetEngine(connect, at_end.close)
+        undo.pop_all()
+    progress("ready", 1.0)
+    return engine
+
+
+def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: Progress) -> None:
+    """Have Ray Serve run these replicas, and wait until they do; those of another plan are replaced one by one.
+
+    Blocking. Raises ConfigError with what the engine said, if it could not start.
+    """
+    from ray import serve
+    from ray.serve.config import RequestRouterConfig
+
+    from fleet.served import application
+
+    app = application(
+        config,
+        plan,
+        name="engine",
+        num_replicas=count,
+        max_ongoing_requests=100_000,  # the engine's line is the only line
+        ray_actor_options={"num_cpus": 0, "num_gpus": int(on_gpu)},
+        health_check_period_s=2.0,
+        health_check_timeout_s=5.0,
+        graceful_shutdown_timeout_s=DRAIN_SECONDS,
+        graceful_shutdown_wait_loop_s=0.2,
+        max_constructor_retry_count=1,
+        request_router_config=RequestRouterConfig(request_router_class="fleet.router.NamedReplica"),
+    )
+    target = serve.RunTarget(target=app, name=APP, route_prefix=None)
+    before = serve.status().applications.get(APP)
+    serve.run_many([target], wait_for_applications_running=False)
+    while True:
+        now = serve.status().applications.get(APP)
+        if now is not None and (before is None or now.last_deployed_time_s != before.last_deployed_time_s):
+            if now.status in ("DEPLOY_FAILED", "UNHEALTHY"):
+                raise ConfigError(_reason(now))
+            if now.status == "RUNNING":
+                return
+            states: Mapping[str, int] = next((each.replica_states for each in now.deployments.values()), {})
+            up = states.get("RUNNING", 0)
+            progress(f"starting engines: {up} of {count} ready", up / count)
+        else:
+            progress(f"starting {count} engines", 0.0)
+        time.sleep(POLL_SECONDS)
+
+
+async def connect() -> Line:
+    """The line to the replicas, for the running event loop; waits until it knows them all."""
+    from ray import serve
+
+    from fleet.line import RayLine
+
+    line = RayLine(serve.get_app_handle(APP))
+    await line.open_up()
+    return line
+
+
+def _check_ray() -> None:
+    """Raises ConfigError unless the very version is installed."""
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigError(
+            "a fleet needs Ray, which is not installed: use `make fleet`, or pip install -r requirements-fleet.txt"
+        )
+    if (found := importlib.metadata.version("ray")) != RAY:
+        raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: pip install -r requirements-fleet.txt")
+
+
+def _count(engines: int | None, gpus: int, config: EngineConfig, where: str) -> int:
+    """How many replicas. Raises ConfigError for more than there are GPUs."""
+    if config.device == "cuda" and not gpus:
+        raise ConfigError(f"DEVICE=cuda, but {where} has no GPU")
+    if gpus and engines is not None and engines > gpus:
+        raise ConfigError(
+            f"ENGINES={engines}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
+            f"set ENGINES={gpus} or less, or DEVICE=cpu"
+        )
+    return engines or max(gpus, 1)
+
+
+def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
+    """A Ray of this process's own, which ends with it. Raises EngineStopped."""
+    os.environ["RAY_AUTH_MODE"] = "token"  # its ports listen on every interface
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    import ray
+    from ray import serve
+
+    if ray.is_initialized():
+        raise EngineStopped("Ray runs in this process already")
+    folder = tempfile.mkdtemp(prefix="fleet-")  # a short path: it holds sockets
+    at_end.callback(shutil.rmtree, folder, ignore_errors=True)
+    at_end.callback(ray.shutdown)
+    for tries_left in reversed(range(INIT_TRIES)):
+        try:
+            ray.init(
+                num_gpus=gpus,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                log_to_driver=False,
+                logging_level="error",
+                _temp_dir=folder,
+            )
+            break
+        except Exception as error:  # a bare one says that a start took too long
+            ray.shutdown()
+            _kill_started(folder)
+            if not tries_left or "timed out" not in str(error):
+                raise EngineStopped(f"Ray could not start: {_first_line(error)}") from error
+    serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
+
+
+def _kill_started(folder: str) -> None:
+    """End what a Ray that failed to start has left running: its processes have its folder in their arguments."""
+    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended by itself
+            if folder.encode() in arguments.read_bytes() and int(arguments.parent.name) != os.getpid():
+                os.kill(int(arguments.parent.name), signal.SIGKILL)
+
+
+def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str, str]) -> int:
+    """Connect to the cluster; how many GPUs it has. Raises ConfigError."""
+    import ray
+    from ray import serve
+
+    at_end.callback(ray.shutdown)
+    try:
+        ray.init(
+            address,
+            runtime_env={"env_vars": environment},
+            log_to_driver=False,
+            logging_level="error",
+        )
+        serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
+    except ConnectionError as error:
+        raise ConfigError(
+            f"RAY_ADDRESS={address}, but no Ray answers there: on this machine, run `ray start --head`, "
+            "or `ray start --address=HEAD:6379` to join one"
+        ) from error
+    except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
+        versions = re.findall(r"(Ray|Python): (\S+)", str(error))
+        if "Version mismatch" in str(error) and len(versions) == 4:
+            (_, ray_there), (_, python_there), (_, ray_here), (_, python_here) = versions
+            raise ConfigError(
+                f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, and this studio Ray "
+                f"{ray_here} on Python {python_here}: start both from environments made alike"
+            ) from error
+        raise ConfigError(f"RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
+    return int(ray.cluster_resources().get("GPU", 0))
+
+
+def _is_running(plan: str) -> bool:
+    """Whether the cluster runs a fleet of this very plan already, which then need not load again."""
+    from ray import serve
+
+    now = serve.status().applications.get(APP)
+    if now is None or now.status != "RUNNING":
+        return False
+
+    async def their_plans() -> set[str]:
+        line = await connect()
+        try:
+            return {(await line.call(name, "about"))[0] for name in line.names()}
+        finally:
+            await line.close()
+
+    try:
+        return asyncio.run(their_plans()) == {plan}
+    except (ReplicaLost, EngineStopped):
+        return False
+
+
+def _code() -> str:
+    """Sixteen hex digits of the code that replicas run: new code is another plan."""
+    digest = hashlib.sha256()
+    for path in sorted(path for package in ("engine", "fleet") for path in (ROOT / package).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _reason(now: Any) -> str:
+    """Why replicas could not start: the engine's own words, from the traceback that Serve tells it in."""
+    told = "\n".join([now.message, *(each.message for each in now.deployments.values())])
+    said = re.findall(r"engine\.errors\.\w+: (.+)", told)
+    return said[-1] if said else f"Ray Serve could not start the engines: {told.strip()}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

