@@ -22,7 +22,7 @@ PARTS = "The first part of the text has ten words, so sixty frames of sound in a
 Steer = Callable[..., tuple[Served, FakeEngine]]
 
 
-def speak(client: httpx.Client, text: str = WORDS, **fields: object) -> httpx.Response:
+def speak(client: httpx.Client, text: str = WORDS, /, **fields: object) -> httpx.Response:
     answer = client.post(SPEECH, json={"input": text, "response_format": "wav", "seed": 7} | fields)
     assert answer.status_code == 200, answer.text
     return answer
