@@ -64,7 +64,7 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
         said = stored_take(f"rec_{unique}", unique, name)
-        recording = recorder(library).open(said, "a checkpoint")
+        recording = recorder(library).open(said, "a model")
         recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
         recording.close(Take(said.id, "finished", name, 1, 1.0), 44_100)  # written while the next operations go on
     elif verb == "untake":

@@ -87,8 +87,7 @@ def test_it_goes_on_in_every_part_at_their_borders_and_again_and_again(
 def test_the_real_engine_goes_on_to_the_last_sample(studio: Served) -> None:
     """A chunk that was cut in its middle is rounded otherwise: by a step of the 16 bits at most."""
     with studio.client() as client:
-        body = {"voice": "anna", "max_new_tokens": 40}
-        whole, cut = speak(client, **body), speak(client, **body | {"max_new_tokens": 17})
+        whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))
         record(client, cut)
         joined = samples(go_on(client, cut, max_new_tokens=40)).astype(int)
         assert joined.shape == (40 * 2048,)
