@@ -1,4 +1,4 @@
-"""Keys and values of known voices, kept for the next take: the least recently used go first, within a budget."""
+"""The prefix cache: keys and values of known voices, kept for the next take; the least recently used go first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.model.kv_cache import KVCache
 from engine.model.prompt import Prompt
 
 
-class Prefixes:
+class PrefixCache:
     """Keys and values of prompts' prefixes, the least recently used given up first when the budget is spent.
 
     A prefix is known by its tokens and codes, so an edited transcript or clip is another one and nothing is

@@ -20,7 +20,7 @@ from engine.model.prompt import PrefillChunk, Prompt
 from engine.model.slots import Slots
 from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.plain_frame import PlainFrame
-from engine.runtime.prefix_cache import Prefixes
+from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
 
 PREFILL_POSITIONS = 512
@@ -45,7 +45,7 @@ class Runner:
         """Whether to launch a frame before the previous one is read (launch-ahead): where launching does not wait."""
         # Graphs fill a batch up with the spare slot.
         self._cache = KVCache(model.config.slow, rows, context, weight.device, weight.dtype, spare=True)
-        self.prefixes = Prefixes(self._cache, prefix_bytes)
+        self.prefixes = PrefixCache(self._cache, prefix_bytes)
         self._slots = Slots(model.config, rows, context, weight.device, weight.dtype)
         self._frame: Callable[[tuple[Row, ...]], Tensor]
         self._read_frame: Callable[[int, int, Tensor], object]

@@ -1,4 +1,4 @@
-"""A timeline concatenated into one file, take by take: WAV with any byte at once, others while they are encoded."""
+"""A timeline as one file, take by take: WAV with any byte at once, others while encoded, audio books (M4B) whole."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from engine import Engine, Reference
 from engine.config import TransformerSizes
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import Prompt
-from engine.runtime.prefix_cache import Prefixes
+from engine.runtime.prefix_cache import PrefixCache
 from tests.engine.speaking import hear, running_engine, seeded, until
 
 SIZES = TransformerSizes(
@@ -34,7 +34,7 @@ def prompt_of(voice: int) -> Prompt:
     return Prompt(np.full(steps, voice), np.zeros((2, steps), np.int64), prefix=voice + 1)
 
 
-def held(prefixes: Prefixes) -> int:
+def held(prefixes: PrefixCache) -> int:
     return sum(keys.nbytes + values.nbytes for keys, values in prefixes._kept.values())
 
 
@@ -46,7 +46,7 @@ def held(prefixes: Prefixes) -> int:
 def test_whatever_is_kept_found_and_given_up_the_count_is_what_is_held(
     room: int, steps: list[tuple[str, int, int]]
 ) -> None:
-    prefixes = Prefixes(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
+    prefixes = PrefixCache(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
     for verb, voice, slot in steps:
         getattr(prefixes, verb)(prompt_of(voice), slot)
         assert prefixes.nbytes == held(prefixes) <= room * POSITION
