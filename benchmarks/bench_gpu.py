@@ -157,7 +157,7 @@ def gpu_name() -> str:
 
 def room_for_weights() -> Path:
     """Where twelve gigabytes may lie for some minutes: in memory if that holds them."""
-    memory = Path("/dev/shm")
+    memory = Path("/dev/shm")  # noqa: S108  (one machine, one user)
     in_memory = memory.is_dir() and shutil.disk_usage(memory).free > FULL_SIZE_BYTES
     return memory if in_memory else Path(tempfile.gettempdir())
 

@@ -17,7 +17,7 @@ from studio.library import Library
 from studio.settings import ROOT, Settings
 
 PACKAGES = ("torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers", "safetensors", "normt2s")
-SECRET = "api_keys"
+SECRET = "api_keys"  # noqa: S105  (a setting's name)
 
 
 def settings_in_force(settings: Settings) -> list[dict[str, object]]:

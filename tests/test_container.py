@@ -52,12 +52,14 @@ def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: P
             shutil.copy(ROOT / source, tmp_path / source)
     (command,) = (json.loads(line) for line in steps("CMD"))
     assert command == ["python", "app.py"]
-    helped = subprocess.run([sys.executable, "app.py", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    helped = subprocess.run(
+        [sys.executable, "app.py", "--help"], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
     assert helped.returncode == 0 and "STUDIO_HOME" in helped.stdout
     made = "import app; from studio.settings import Settings; app.create_app(Settings()); print(app.__file__)"
     program = [sys.executable, "-c", made]
     apart = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
-    done = subprocess.run(program, cwd=tmp_path, env=apart, capture_output=True, text=True)
+    done = subprocess.run(program, cwd=tmp_path, env=apart, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()) == tmp_path / "app.py"
 
@@ -92,5 +94,5 @@ def test_its_health_check_tells_a_studio_that_speaks_from_one_that_does_not(
     command = json.loads(steps("HEALTHCHECK")[0].partition("CMD ")[2])
     with serve(Settings(voices=str(tmp_path)), start, wait=is_well) as studio:
         monkeypatch.setenv("PORT", studio.url.rpartition(":")[2])
-        done = subprocess.run([sys.executable, *command[1:]], capture_output=True, timeout=60)
+        done = subprocess.run([sys.executable, *command[1:]], check=False, capture_output=True, timeout=60)
     assert (done.returncode == 0) is is_well

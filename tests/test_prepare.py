@@ -47,7 +47,7 @@ class Machine:
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "VENV")}
         environment = kept | {"PATH": str(self._bin)} | variables
         command = [str(self.root / "scripts" / "prepare"), purpose]
-        return subprocess.run(command, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
     def add_npm(self, does: str) -> None:
         """One that the tests' packages have brought, and that does this."""

@@ -37,7 +37,7 @@ def find() -> str:
 def _starts(program: str) -> bool:
     """A program may be there without the libraries that it needs, or be a stub that only says how to install it."""
     try:
-        return subprocess.run([program, "--version"], capture_output=True, timeout=60).returncode == 0
+        return subprocess.run([program, "--version"], check=False, capture_output=True, timeout=60).returncode == 0
     except OSError:
         return False
 

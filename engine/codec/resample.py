@@ -37,7 +37,7 @@ def _torchaudio_transforms() -> types.ModuleType:
     Resampling is pure Python; only the extension's loader fails, so its module is replaced by one that says so.
     """
     try:
-        import torchaudio.transforms as transforms
+        from torchaudio import transforms
     except (ImportError, OSError, RuntimeError):
         for name in [name for name in sys.modules if name.split(".")[0] == "torchaudio"]:
             del sys.modules[name]
@@ -49,5 +49,5 @@ def _torchaudio_transforms() -> types.ModuleType:
             _check_cuda_version=lambda: None,
         )
         sys.modules["torchaudio._extension"] = stand_in
-        import torchaudio.transforms as transforms
+        from torchaudio import transforms
     return transforms

@@ -91,7 +91,7 @@ class Performance:
         """
         turns, tail = self._turns()
         rate = self._engine.info.sample_rate
-        for number, (silence, words) in enumerate(turns):
+        for number, (pause, words) in enumerate(turns):
             if number < self._first:
                 self._remember(words, self._heard[number])
                 self._cut |= not self._heard[number].is_whole
@@ -101,7 +101,7 @@ class Performance:
                 yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length", parts=parts)
                 return
             last = number == len(turns) - 1
-            silence = 0.0 if number < len(self._heard) else silence
+            silence = 0.0 if number < len(self._heard) else pause
             before = sum(part.codes.shape[1] for part in self._spoken)
             waited, worked = self._waited, self._worked
             async with aclosing(self._part(words, number)) as chunks:

@@ -133,9 +133,8 @@ class VoiceResolver:
         codec = engine.info.codec_fingerprint
         kept = await to_thread.run_sync(self._kept, voice, codec)
         references = []
-        for position, (sample, codes) in enumerate(zip(voice.samples, kept, strict=True)):
-            if codes is None:
-                codes = await self._encoded(engine, sample, codec)
+        for position, (sample, known) in enumerate(zip(voice.samples, kept, strict=True)):
+            codes = await self._encoded(engine, sample, codec) if known is None else known
             # The engine numbers speakers by position where the words do not say otherwise.
             spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, spoken))

@@ -13,8 +13,8 @@ CONTAINER = (
 )
 
 
-def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str = "") -> bytes:
-    """An EPUB 3 of XHTML pages by file name, in this order; ``prologue`` stands before its package's root."""
+def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str = "", encoding: str = "utf-8") -> bytes:
+    """An EPUB 3 of XHTML pages by file name, in this order; `prologue` stands before its package's root."""
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )
@@ -29,7 +29,7 @@ def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str 
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip")
         archive.writestr("META-INF/container.xml", CONTAINER)
-        archive.writestr("OEBPS/book.opf", package)
+        archive.writestr("OEBPS/book.opf", package.encode(encoding))
         archive.writestr("OEBPS/nav.xhtml", "<html><body><h1>Contents</h1></body></html>")
         for name, page in pages.items():
             archive.writestr(f"OEBPS/{name}", page)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.multiprocessing as multiprocessing
+from torch import multiprocessing
 
 from training.data.phones import LENGTH_SAMPLES, labels
 from training.teacher.kokoro import SAMPLE_RATE as TEACHER_RATE

@@ -131,8 +131,8 @@ def _pieces(sentence: str) -> Iterator[str]:
     if len(sentence) <= MAX_CHARS:
         yield sentence
         return
-    for piece in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
-        piece = piece.strip().replace('"', "")
+    for found in re.split(r";\s+|\s*(?:--+|—)\s*", sentence):
+        piece = found.strip().replace('"', "")
         yield piece[:1].upper() + piece[1:]
 
 

@@ -75,6 +75,6 @@ def test_every_kernel_compiles_for_a_gpu_and_all_are_compiled_before_the_first_i
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
     command = [sys.executable, "-m", "tests.engine.kernels.compiling"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout) > 20

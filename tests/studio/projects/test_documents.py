@@ -11,6 +11,8 @@ from studio.projects.documents import Passage, into_parts, kind_of, read_documen
 from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import epub, page, spoilt
 
+ENTITY = '<!DOCTYPE x [<!ENTITY a "b">]>'
+
 
 def no_voices(name: str) -> str | None:
     return None
@@ -118,7 +120,8 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
         (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),
         (spoilt(epub({"a.xhtml": page("Some words. " * 99)}), "OEBPS/a.xhtml"), "a.xhtml' is damaged"),
         (epub({"a.xhtml": page("hi")})[:-99], "damaged"),
-        (epub({"a.xhtml": page("hi")}, prologue='<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
+        (epub({"a.xhtml": page("hi")}, prologue=ENTITY), "entities"),
+        (epub({"a.xhtml": page("hi")}, prologue=ENTITY, encoding="utf-16"), "entities"),
         (epub({"a.xhtml": page("hi")}, title="<"), "malformed"),
     ],
 )
