@@ -124,7 +124,7 @@ def model_config() -> dict[str, Any]:
     }
 
 
-CARD = ModelCard(normalize=True)
+CARD = ModelCard(True, ("en",), ("whisper", "fast", "slow", "high", "low", "pause"))
 """What the studio has to know of the model."""
 
 

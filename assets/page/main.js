@@ -88,7 +88,11 @@ class Studio {
     this.cast.addEventListener("change", () => (script.note = this.cast.note));
     this.cast.refresh();
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
-    this.health.addEventListener("change", ({ detail }) => (this.reading.isPossible = detail.health.status === "ready"));
+    this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
+    this.health.addEventListener("change", ({ detail }) => {
+      this.reading.isPossible = detail.health.status === "ready";
+      if (detail.health.engine) script.card = detail.health.engine.card;
+    });
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;
       this.cast.read(detail.values.text);

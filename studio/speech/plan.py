@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine import Sampling
+from engine import ModelCard, Sampling
 from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
@@ -69,13 +69,13 @@ class Plan:
         return self.parts[0].speaker is not None
 
 
-def plan_of(request: SpeechRequest, voices: VoiceResolver, normalize: bool = False) -> Plan:
-    """Blocking: milliseconds. ``normalize`` holds where the request does not say.
+def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> Plan:
+    """Blocking: milliseconds. ``card`` is what the model says of itself.
 
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
     own = None if request.has_clip else voices.find(request.voice)
-    turns, cast = _turns(request, normalize), request.cast
+    turns, cast = _turns(request, card), request.cast
     named = _named(turns, cast or {}, voices)
     sampling = _sampling(request, own)
 
@@ -91,16 +91,16 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, normalize: bool = Fal
     return Plan(parts, request.turn_gap, request.max_frames, own, sampling, _read_as(turns))
 
 
-def reading_of(request: SpeechRequest, normalize: bool) -> str | None:
+def reading_of(request: SpeechRequest, card: ModelCard) -> str | None:
     """What would be read in the place of the request's text; None where that is the text. Blocking: milliseconds.
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
-    return _read_as(_turns(request, normalize))
+    return _read_as(_turns(request, card))
 
 
-def _turns(request: SpeechRequest, normalize: bool) -> tuple[Turn, ...]:
-    reads = normalize if request.normalize is None else request.normalize
+def _turns(request: SpeechRequest, card: ModelCard) -> tuple[Turn, ...]:
+    reads = card.normalize if request.normalize is None else request.normalize
     reading = normalised if reads else str
     if request.cast is not None:
         return read_turns(request.text, request.chunk_length, reading)

@@ -119,7 +119,7 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await to_thread.run_sync(plan_of, request, self.voices, engine.info.card.normalize)
+        plan = await to_thread.run_sync(plan_of, request, self.voices, engine.info.card)
         delivery = self._open(request, plan, origin)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
@@ -179,8 +179,8 @@ class SpeechService:
 
     async def reading(self, request: SpeechRequest) -> str:
         """The request's text as it would be read. Raises InvalidRequest, NotReady, Unavailable."""
-        normalize = self.host.engine().info.card.normalize
-        return await to_thread.run_sync(reading_of, request, normalize) or request.text
+        card = self.host.engine().info.card
+        return await to_thread.run_sync(reading_of, request, card) or request.text
 
     def check(self, request: SpeechRequest) -> None:
         """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""

@@ -22,12 +22,16 @@ def test_fields_that_are_not_known_are_left_alone(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path).normalize
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"normalize": "yes"}', '{"normalize": 1}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"normalize": "yes"}', '{"normalize": 1}', '{"tags": "whisper"}', '{"languages": [1]}']
+)
 def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "card.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"card\.json"):
         ModelCard.read(tmp_path)
 
 
-def test_the_bundled_model_wants_numbers_as_words() -> None:
-    assert ModelCard.read(ROOT / "assets/fry").normalize
+def test_the_bundled_model_tells_what_it_speaks_and_obeys() -> None:
+    card = ModelCard.read(ROOT / "assets/fry")
+    assert card.normalize and card.languages == ("en",)
+    assert card.tags is not None and "whisper" in card.tags

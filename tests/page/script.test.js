@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
 import { lint } from "../../assets/page/speak/script-tools.js";
-import { KNOWN, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
+import { KNOWN, offered, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
 
 const graveOf = (text, cutAfter = 0) => lint(text, cutAfter).notes.filter(({ grave }) => grave).map(({ words }) => words);
 
@@ -56,4 +56,32 @@ test("a voice is found by its name however that is written", () => {
   assert.equal(voiceNamed("b", voices), "b");
   assert.equal(voiceNamed("Clara", voices), undefined);
   assert.equal(folded("Old \t Tom"), "old tom");
+});
+
+const CARD = { tags: ["whisper", "fast"], languages: ["en"] };
+const wordsOf = (...given) => lint(...given).notes.map(({ words }) => words);
+
+test("a model that names its tags offers those first, and every other one apart", () => {
+  const { often, groups } = offered(CARD.tags);
+  assert.deepEqual(often, ["whisper", "fast", "pause:1s"]);
+  assert.deepEqual(groups.map(({ isIdle }) => isIdle), [false, true]);
+  assert.ok(groups[1].tags.includes("excited") && !groups[1].tags.includes("pause:1s"));
+  assert.deepEqual(offered(null).often, OFTEN);
+  assert.deepEqual(offered(null).groups.flatMap(({ tags }) => tags), Object.values(TAGS).flat());
+});
+
+test("tags are looked up among those of the model that is loaded", () => {
+  assert.deepEqual(wordsOf("[whisper] a [Fast] b [pause:1s]", 0, CARD), []);
+  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["[excited], [sad]: not tags of this model, which leaves them out."]);
+});
+
+test("a text in another language than the model's is told, where both are known", () => {
+  assert.deepEqual(wordsOf("Hallo", 0, CARD, "de"), ["This model speaks English; this text looks like German."]);
+  assert.deepEqual(wordsOf("Hallo", 0, CARD, "en"), []);
+  assert.deepEqual(wordsOf("Hallo", 0, CARD, null), []);
+  assert.deepEqual(wordsOf("Hallo", 0, undefined, "de"), []);
+});
+
+test("a text without letters is told", () => {
+  assert.deepEqual(graveOf("😀🎉 ***"), ["There are no letters or numbers to say."]);
 });

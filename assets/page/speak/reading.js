@@ -9,7 +9,8 @@ import { readingLine } from "./reading-line.js";
 const STORE = "voice-studio-as-written-1";
 const SETTLED = 500; // ms without a change before the studio is asked
 
-export class Reading {
+/** Fires "told" with {language} when it is known, or not known any more, what language the script seems to be in. */
+export class Reading extends EventTarget {
   #asWritten = false;
   #isPossible = false;
   #timer = 0;
@@ -19,6 +20,7 @@ export class Reading {
 
   /** The part of the page, the script's text field, and the cast that says whether it is a dialogue. */
   constructor(root, area, cast) {
+    super();
     this.root = root;
     this.area = area;
     this.cast = cast;
@@ -69,6 +71,7 @@ export class Reading {
     this.#asked = asked;
     this.#answer = answer;
     this.#show();
+    this.dispatchEvent(new CustomEvent("told", { detail: { language: answer?.language ?? null } }));
   }
 
   #show() {

@@ -1,14 +1,25 @@
 // The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
 
 import { expectedSeconds } from "./request.js";
-import { KNOWN, OFTEN, TAGS } from "./speech-tags.js";
+import { KNOWN, offered } from "./speech-tags.js";
 
 const MOST_CHARACTERS = 16384; // as the API allows in one request
 const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
 const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
 
-/** What there is to say about a script that is cut after some seconds (0: never): {facts, notes}, each note {grave, words}. */
-export function lint(text, cutAfter) {
+/** @type {{ tags: string[] | null, languages: string[] }} */
+const NO_CARD = { tags: null, languages: [] };
+
+/**
+ * What there is to say about a script that is cut after some seconds (0: never): {facts, notes}, each note {grave, words}.
+ * card: what the model says of itself; language: what the script's seems to be, null where nothing tells.
+ *
+ * @param {string} text
+ * @param {number} cutAfter
+ * @param {{ tags: string[] | null, languages: string[] }} card
+ * @param {string | null} language
+ */
+export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
   const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${Math.max(1, Math.round(seconds))} s`] : [];
@@ -22,10 +33,20 @@ export function lint(text, cutAfter) {
   if (/\[[^\]]*$/.test(text)) note("A tag is not closed: add ].", true);
   if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note("There are tags but no words to say.", true);
   if (cutAfter > 0 && seconds > cutAfter) note(`Probably longer than ${cutAfter} s, so it will be cut off; see Sampling.`, true);
-  const own = [...new Set(tags.filter((tag) => !KNOWN.has(tag.toLowerCase()) && !PAUSE.test(tag)))];
-  if (own.length) note(`${own.map((tag) => `[${tag}]`).join(", ")}: not a known tag; listen to check that it works.`);
+  if (text.trim() && !/[\p{L}\p{N}]/u.test(text)) note("There are no letters or numbers to say.", true);
+  if (language && card.languages.length && !card.languages.includes(language)) {
+    note(`This model speaks ${card.languages.map(named).join(", ")}; this text looks like ${named(language)}.`, true);
+  }
+  const bracketed = (which) => which.map((tag) => `[${tag}]`).join(", ");
+  const spoken = [...new Set(tags.filter((tag) => !PAUSE.test(tag)))];
+  const unknown = spoken.filter((tag) => !(card.tags ?? [...KNOWN]).includes(tag.toLowerCase()));
+  if (unknown.length && card.tags) note(`${bracketed(unknown)}: not ${unknown.length > 1 ? "tags" : "a tag"} of this model, which leaves ${unknown.length > 1 ? "them" : "it"} out.`);
+  else if (unknown.length) note(`${bracketed(unknown)}: not a known tag; listen to check that it works.`);
   return { facts, notes };
 }
+
+const LANGUAGES = new Intl.DisplayNames("en", { type: "language" });
+const named = (/** @type {string} */ code) => LANGUAGES.of(code) ?? code;
 
 /** Put a tag before the selection, with the spaces that it needs; the page's other parts hear of it as typing. */
 export function insertTag(area, tag) {
@@ -44,6 +65,10 @@ export function insertTag(area, tag) {
 export class ScriptTools {
   #cutAfter = 0;
   #note = "";
+  #card = NO_CARD;
+  #offered = offered(null);
+  /** @type {string | null} */
+  #language = null;
 
   constructor(area, element) {
     this.area = area;
@@ -56,7 +81,7 @@ export class ScriptTools {
     this.toggle.setAttribute("aria-expanded", "false");
     this.toggle.setAttribute("aria-controls", "tag-panel");
     this.toggle.addEventListener("click", () => this.#open(this.panel.hidden));
-    row.append(...OFTEN.map((tag) => this.#chip(tag)), this.toggle);
+    this.often = row;
     this.search.addEventListener("input", () => this.#list());
     this.search.addEventListener("keydown", (event) => this.#key(event));
     this.panel.addEventListener("keydown", (event) => {
@@ -73,7 +98,22 @@ export class ScriptTools {
       if (!this.panel.contains(target) && target !== this.toggle) this.#open(false);
     });
     area.addEventListener("input", () => this.say());
-    this.#list();
+    this.#offer();
+    this.say();
+  }
+
+  /** What the model says of itself: {tags, languages}. */
+  set card(card) {
+    if (JSON.stringify(card) === JSON.stringify(this.#card)) return;
+    this.#card = card;
+    this.#offered = offered(card.tags);
+    this.#offer();
+    this.say();
+  }
+
+  /** What the script's language seems to be, as a code; null where nothing tells. */
+  set language(code) {
+    this.#language = code;
     this.say();
   }
 
@@ -89,7 +129,7 @@ export class ScriptTools {
   }
 
   say() {
-    const { facts, notes } = lint(this.area.value, this.#cutAfter);
+    const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
     if (this.#note) notes.unshift({ words: this.#note, grave: true });
     const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
     this.line.replaceChildren(
@@ -108,6 +148,11 @@ export class ScriptTools {
     return chip;
   }
 
+  #offer() {
+    this.often.replaceChildren(...this.#offered.often.map((tag) => this.#chip(tag)), this.toggle);
+    this.#list();
+  }
+
   #open(open) {
     if (this.panel.hidden === !open) return;
     this.panel.hidden = !open;
@@ -117,13 +162,14 @@ export class ScriptTools {
 
   #list() {
     const wanted = this.search.value.trim().toLowerCase();
-    const groups = Object.entries(TAGS)
-      .map(([name, tags]) => ({ name, tags: tags.filter((tag) => tag.includes(wanted)) }))
+    const groups = this.#offered.groups
+      .map((group) => ({ ...group, tags: group.tags.filter((tag) => tag.includes(wanted)) }))
       .filter(({ tags }) => tags.length);
-    if (wanted && !KNOWN.has(wanted)) groups.push({ name: "Your own", tags: [wanted.replace(/[[\]]/g, "")] });
+    const isKnown = this.#offered.groups.some(({ tags }) => tags.includes(wanted));
+    if (wanted && !isKnown) groups.push({ name: "Your own", tags: [wanted.replace(/[[\]]/g, "")], isIdle: false });
     this.groups.replaceChildren(
-      ...groups.map(({ name, tags }) => {
-        const group = Object.assign(document.createElement("div"), { className: "tag-group" });
+      ...groups.map(({ name, tags, isIdle }) => {
+        const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });
         const title = Object.assign(document.createElement("h3"), { textContent: name });
         const row = Object.assign(document.createElement("div"), { className: "tag-row" });
         row.append(...tags.map((tag) => this.#chip(tag)));

@@ -22,3 +22,25 @@ export const TAGS = {
 };
 
 export const KNOWN = new Set(Object.values(TAGS).flat());
+
+const PAUSE = "pause:1s"; // the studio's own, for every model
+const OTHERS = "Other models only";
+
+/**
+ * What to offer of a model's tags, null where it does not say: the chips, the groups, and whether a group's tags do nothing.
+ *
+ * @param {string[] | null} own
+ * @returns {{ often: string[], groups: { name: string, tags: string[], isIdle: boolean }[] }}
+ */
+export function offered(own) {
+  if (!own) return { often: OFTEN, groups: Object.entries(TAGS).map(([name, tags]) => ({ name, tags, isIdle: false })) };
+  const tags = [...own, ...(own.includes(PAUSE) ? [] : [PAUSE])];
+  const rest = [...KNOWN].filter((tag) => !tags.includes(tag));
+  return {
+    often: tags.slice(0, 7),
+    groups: [
+      { name: "This model's", tags, isIdle: false },
+      { name: OTHERS, tags: rest, isIdle: true },
+    ],
+  };
+}

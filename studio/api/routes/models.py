@@ -83,11 +83,16 @@ def _last(model: str) -> str:
 
 
 def _model(service: SpeechService, model_id: str) -> dict[str, object]:
+    """What the model says of itself is known once it is loaded."""
+    card = service.host.engine().info.card if service.status.state == "ready" else None
     return {
         "id": model_id,
         "object": "model",
         "created": STARTED,
         "owned_by": "fish-voice-studio",
         "task": "text-to-speech",
+        "languages": list(card.languages) if card else [],
+        "tags": None if card is None or card.tags is None else list(card.tags),
+        "normalize": card.normalize if card else None,
         "voices": [{"name": voice.id, "language": None} for voice in service.voices.listed],
     }

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -26,8 +27,10 @@ from studio.api.schemas.speech import ReadingBody, SpeechBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
 from studio.settings import Settings
+from studio.speech.reading.language import guess_language
 from studio.speech.request import Origin
 from studio.speech.service import Speech, SpeechService
+from studio.speech.text import TAG
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +108,14 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
 
     @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
     async def read_text(request: Request) -> JSONResponse:
-        """How a text would be read: its numbers, dates and abbreviations as words. Nothing is spoken."""
+        """How a text would be read, its numbers, dates and abbreviations as words, and its language, if that is plain.
+
+        Nothing is spoken.
+        """
         body = as_model(in_our_words(await read_json(request)), ReadingBody)
         text = await service.reading(body.speech_request())
-        return JSONResponse({"object": "speech.reading", "text": text, "changed": text != body.input})
+        language = await to_thread.run_sync(guess_language, TAG.sub(" ", body.input))
+        told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
+        return JSONResponse(told)
 
     return routes

@@ -145,3 +145,24 @@ def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: 
         "Meet me at 6 pm.",
         "Meet me at six PM.",
     ]
+
+
+def test_tags_and_languages_are_those_of_the_model(steered: Steer, open_page: Open) -> None:
+    def start(config: EngineConfig) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.info = replace(engine.info, card=ModelCard(languages=("en",), tags=("whisper",)))
+        return engine
+
+    screen = open_page(steered(start)).ready()
+    line = screen.page.locator("#lint")
+    screen.script.fill("")
+    screen.page.get_by_role("button", name="Insert the tag whisper", exact=True).click()
+    screen.script.press_sequentially("[excited] Das ist nicht von mir.")
+    expect(line).to_contain_text("[excited]: not a tag of this model")
+    expect(line).not_to_contain_text("[whisper]")
+    expect(line).to_contain_text("This model speaks English; this text looks like German.")
+    screen.page.get_by_role("button", name="All tags").click()
+    expect(screen.page.get_by_role("heading", name="Other models only")).to_be_visible()
+    screen.page.get_by_label("Find a tag, or write one of your own").press("Escape")
+    screen.script.fill("😀🎉 ***")
+    expect(line).to_contain_text("no letters or numbers")

@@ -137,7 +137,7 @@ def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) 
     served, engine = with_card(steered)
     with served.client() as client:
         told = client.post(READING, json={"input": WRITTEN}).json()
-        assert told == {"object": "speech.reading", "text": READ, "changed": True}
+        assert told == {"object": "speech.reading", "text": READ, "changed": True, "language": "en"}
         told = client.post(READING, json={"input": WRITTEN, "normalize": False}).json()
         assert (told["text"], told["changed"]) == (WRITTEN, False)
         told = client.post(READING, json={"input": "Anna: 5 of us.\nBert: At 5 pm.", "cast": {}}).json()
@@ -168,3 +168,21 @@ def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
         with client.stream("POST", SPEECH, json={"input": "One two.", "response_format": "wav"}):
             assert client.post(READING, json={"input": "5 pm"}).json()["text"] == "Five PM"
         engine.later_frames_gate.set()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("The cat is on the mat.", "en"), ("Das ist nicht von mir.", "de"), ("你好，世界", "zh"), ("Hm.", None)],
+)
+def test_the_language_of_a_text_is_told_where_it_is_plain(steered: Steer, text: str, language: str | None) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert client.post(READING, json={"input": text}).json()["language"] == language
+
+
+def test_the_listing_tells_what_the_model_says_of_itself(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, card=ModelCard(True, ("en",), ("whisper",)))
+    with served.client() as client:
+        model = client.get("/v1/models").json()["data"][0]
+    assert (model["languages"], model["tags"], model["normalize"]) == (["en"], ["whisper"], True)
