@@ -13,7 +13,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
-from tests.studio.test_socket import open_socket, send, sentence
+from tests.studio.speech.test_socket import open_socket, send, sentence
 
 SPEECH, READING = "/v1/audio/speech", "/v1/audio/speech/reading"
 Steer = Callable[..., Steered]
