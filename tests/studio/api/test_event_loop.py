@@ -109,7 +109,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
     clip_of_blanks = {"input": "Hi.", "ref_audio": "data:,", "ref_text": blank}
     junk = {"x": "a" * (MAX_BODY - 100)}
     values = [{str(number): 1} for number in range(66_000)]
-    names = {str(number): 1 for number in range(190_000)}
+    names = {str(number): 1 for number in range(99_000)}
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
     sound = {"audio_sample": ("clip.wav", clip)}
     spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
@@ -125,6 +125,7 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "speech, 16 MiB": ("POST", "/v1/audio/speech", as_json(junk)),
         "speech, a long voice": ("POST", "/v1/audio/speech", as_json({"input": "a", "voice": marks})),
         "speech, a long cast": ("POST", "/v1/audio/speech", as_json({"input": "a: b", "cast": {"a": marks}})),
+        "speech, a cast of many": ("POST", "/v1/audio/speech", as_json({"input": "a: b", "cast": names})),
         "speech, blanks": ("POST", "/v1/audio/speech", as_json({"input": blank})),
         "speech, a blank ref_text": ("POST", "/v1/audio/speech", as_json(clip_of_blanks)),
         "speech, many values": ("POST", "/v1/audio/speech", as_json({"x": values})),

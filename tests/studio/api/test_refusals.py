@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 
@@ -54,6 +55,8 @@ BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
     ),
     "a clip that is no audio": ({"input": "a", "ref_audio": data_url(b"abc"), "ref_text": "b"}, 400, "ref_audio"),
     "an unsupported field": ({"input": "a", "word_timestamps": True}, 400, "word_timestamps"),
+    "a huge cast": ({"input": "a", "cast": {f"N{number}": "anna" for number in range(1001)}}, 400, "cast"),
+    "a huge object": ({"input": "a", "unknown": {str(number): 1 for number in range(1001)}}, 400, "unknown"),
     "an array": ([], 400, None),
     "a string": ("a", 400, None),
 }
@@ -77,6 +80,7 @@ BAD_JSON = {
     "deeply nested": b'{"input": "a", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
     "not UTF-8": b'{"input": "\xff\xfe"}',
     "half a surrogate pair": b'{"input": "a \\ud800 b"}',
+    "half a pair before a huge object": json.dumps({"\ud800": {str(number): 1 for number in range(1001)}}).encode(),
     "a number without end": b'{"input": "a", "seed": ' + b"9" * 5000 + b"}",
     "1e999": b'{"input": "a", "temperature": 1e999}',
 }
