@@ -17,7 +17,7 @@ HEARTBEAT_SECONDS = 0.25
 STUCK_SECONDS = 30.0
 """An engine with rows to speak that draws no frame for so long is ill."""
 
-PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None]
+PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None, int | None]
 """An AudioChunk's fields: a plain tuple crosses processes faster."""
 Item: TypeAlias = str | PackedChunk | None
 """What a take consists of on its way: the replica's name first, then chunks, and None for a heartbeat."""
@@ -30,13 +30,14 @@ def packed(chunk: AudioChunk) -> PackedChunk:
         chunk.codes,
         chunk.first_frame,
         (timing.admitted, timing.first_frame, timing.now),
-        (chunk.finish_reason),
+        chunk.finish_reason,
+        chunk.resumed_at,
     )
 
 
 def unpacked(item: PackedChunk) -> AudioChunk:
-    pcm, codes, first_frame, timing, reason = item
-    return AudioChunk(pcm, codes, first_frame, Timing(*timing), reason)  # type: ignore[arg-type]
+    pcm, codes, first_frame, timing, reason, resumed_at = item
+    return AudioChunk(pcm, codes, first_frame, Timing(*timing), reason, resumed_at)  # type: ignore[arg-type]
 
 
 class Replica:

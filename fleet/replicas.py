@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from engine import EngineInfo, EngineStats, Utterance
+from engine import EngineInfo, EngineStats, EngineStopped, Utterance
 from fleet.homes import choose
 from fleet.replica import Item
 
@@ -154,7 +154,7 @@ class Replicas:
             member = self._members[name]
             known = member.open
             stats = await asyncio.wait_for(self.line.call(name, "stats"), ANSWER_SECONDS)
-        except (ReplicaLost, asyncio.TimeoutError) as error:
+        except (ReplicaLost, EngineStopped, asyncio.TimeoutError) as error:
             self.suspect(name)
             log.info("replica %s does not answer: %s", name, error or "no word within the limit")
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -26,6 +27,11 @@ class Served:
 
     async def about(self, replica: str) -> tuple[str, EngineInfo]:
         return self._plan, self._meant(replica).info
+
+    async def process(self, replica: str) -> int:
+        """Its id on its machine."""
+        self._meant(replica)
+        return os.getpid()
 
     async def stats(self, replica: str) -> EngineStats:
         return self._meant(replica).stats()

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from engine import AudioChunk, EngineFull, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
+from engine import (
+    AudioChunk,
+    EngineFull,
+    EngineInfo,
+    EngineStats,
+    EngineStopped,
+    Reference,
+    Sampling,
+    Timing,
+    Utterance,
+)
+from engine.types import FinishReason
 from fleet.replica import Replica
 from fleet.replicas import ReplicaLost
 
@@ -68,7 +79,8 @@ class CountingEngine:
                 codes = codes_of(seed, first, frames)
                 ended = first + frames == utterance.max_frames
                 pcm = np.repeat(codes[0].astype(np.float32), 4)
-                yield AudioChunk(pcm, codes, first, Timing(0.1, 0.2, 0.3), "length" if ended else None)
+                reason: FinishReason | None = "length" if ended else None
+                yield AudioChunk(pcm, codes, first, Timing(0.1, 0.2, 0.3), reason, start or None)
         finally:
             self.running -= 1
             self.finished += ended
@@ -96,6 +108,8 @@ class FakeLine:
         """dies, stalls, closes, skips or stops (its engine does)."""
         self.deaf: set[str] = set()
         """They answer no question."""
+        self.gone: set[str] = set()
+        """What is asked of them reaches another."""
         self.opened: list[FakeStream] = []
         self.calls: Counter[str] = Counter()
         self.is_closed = False
@@ -111,6 +125,8 @@ class FakeLine:
         self.calls[f"{replica} {method}"] += 1
         if replica in self.deaf:
             await asyncio.Event().wait()
+        if replica in self.gone:
+            raise EngineStopped(f"replica {replica} has gone")
         if replica not in self.up:
             raise ReplicaLost("gone")
         if method == "about":

@@ -121,6 +121,18 @@ async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: 
     assert {stream.replica for stream in line.opened} == {"a", "b"}
 
 
+async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeLine(3)
+    line.up = {"a", "b"}
+    with fleet(line) as (engine, _):
+        line.gone, line.up = {"a"}, {"a", "b", "c"}
+        await until(lambda: "c" in engine.stats().replicas)
+        assert engine.failure is None
+
+
 async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)

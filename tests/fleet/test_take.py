@@ -62,6 +62,7 @@ async def test_another_goes_on_at_the_very_frame(fault: str, after: int) -> None
     assert chunks[-1].finish_reason == "length"
     assert [stream.replica for stream in line.opened] == [home, ({"a", "b"} - {home}).pop()]
     assert [stream.cancels for stream in line.opened] == [1, 1], "each was told to stop, once"
+    assert [chunk.resumed_at for chunk in chunks[after // 2 :]] == [after or None] * (6 - after // 2)
     resumed = line.engines[line.opened[1].replica].utterances[0]
     assert resumed.frames_so_far == after and resumed.max_frames == 12
 

@@ -1,0 +1,166 @@
+"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, under takes that go on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import Engine, EngineConfig, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
+from fleet import start
+from fleet.engine import FleetEngine
+from tests.engine.speaking import hear, running_engine, until
+
+pytestmark = [pytest.mark.ray, pytest.mark.alone]
+
+FRAMES = 100
+CHANGE_SECONDS = 150.0
+"""Within which a replica that was lost is there again, on a machine with other things to do."""
+
+
+def config_of(folder: Path) -> EngineConfig:
+    return EngineConfig(str(folder), device="cpu", max_rows=2, max_waiting=4, threads=1)
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_checkpoint: Path) -> Iterator[Engine]:
+    """One engine, which says what a take is when nothing befalls it."""
+    with running_engine(tiny_checkpoint, max_rows=2, threads=1) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def fleet(tiny_checkpoint: Path) -> Iterator[FleetEngine]:
+    engine = start.start_fleet(config_of(tiny_checkpoint), 2, None, lambda doing, fraction: None)
+    yield engine
+    engine.stop()
+    assert not processes_of("ray"), "all ends with the fleet"
+
+
+def processes_of(word: str) -> list[int]:
+    """Children of this process, and theirs, with a word in their command."""
+    found, parents = [], {os.getpid()}
+    for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+            command = entry.joinpath("cmdline").read_text()
+        except OSError:
+            continue
+        if parent in parents:
+            parents.add(int(entry.name))
+            if word in command:
+                found.append(int(entry.name))
+    return found
+
+
+def take(seed: int, frames: int = FRAMES) -> Utterance:
+    """One that goes on to its last frame, for its words let the random weights find no end before."""
+    return Utterance("Hello there.", (), Sampling(seed=seed), max_frames=frames)
+
+
+async def working_replica(fleet: FleetEngine) -> str:
+    """The name of one that speaks."""
+    await until(lambda: any(each.running for each in fleet.stats().replicas.values()))
+    return next(name for name, each in fleet.stats().replicas.items() if each.running)
+
+
+async def process_of(fleet: FleetEngine, name: str) -> int:
+    return int(await asyncio.wrap_future(fleet._submit(fleet._replicas.line.call(name, "process"))))
+
+
+async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
+    """Wait until two replicas are there and idle."""
+
+    def are_there() -> bool:
+        replicas = fleet._replicas
+        heard = [name for name, member in replicas.members.items() if not member.is_silent]
+        return len(set(heard) & set(replicas.line.names())) == 2 and fleet.stats().running == 0
+
+    await until(are_there, CHANGE_SECONDS)
+    return dict(fleet.stats().replicas)
+
+
+async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
+    mine, theirs = await asyncio.gather(
+        *(asyncio.gather(*(hear(engine, take(seed, 20)) for seed in range(4))) for engine in (alone, fleet))
+    )
+    for one, other in zip(mine, theirs, strict=True):
+        assert np.array_equal(one.codes, other.codes)
+        assert np.array_equal(one.pcm, other.pcm)
+    assert fleet.info.max_rows == 4 and fleet.info.device == "2 × cpu"
+    assert len((await both(fleet)).keys()) == 2
+
+
+async def test_what_engines_refuse_comes_as_it_is_and_long_clips_pass(fleet: FleetEngine) -> None:
+    wrong = Reference(np.zeros((3, 5), np.int16), "words")
+    with pytest.raises(InvalidUtterance, match="codebooks"):
+        await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
+    sound = np.zeros((2, 30 * 48_000), np.float32)  # more than gRPC takes unless told
+    assert (await fleet.encode_reference(sound, 48_000, "words")).frames > 0
+
+
+async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
+    before = sum(each.cancelled for each in (await both(fleet)).values())
+    async with aclosing(fleet.speak(take(1, 100_000 // 100))) as chunks:
+        await anext(chunks)
+    await until(lambda: fleet.stats().running == 0 and fleet.stats().cancelled == before + 1)
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
+    fleet: FleetEngine, alone: Engine, blow: signal.Signals
+) -> None:
+    await both(fleet)
+    whole = await hear(alone, take(7))
+    assert whole.codes.shape[1] == FRAMES
+    chunks, struck_at, longest = [], 0.0, 0.0
+    async with aclosing(fleet.speak(take(7))) as stream:
+        async for chunk in stream:
+            now = time.monotonic()
+            if struck_at and chunk.resumed_at and not longest:
+                longest = now - struck_at
+            chunks.append(chunk)
+            if len(chunks) == 5:
+                victim = await process_of(fleet, await working_replica(fleet))
+                os.kill(victim, blow)
+                struck_at = time.monotonic()
+    try:
+        assert [chunk.first_frame for chunk in chunks] == list(np.cumsum([0, *(chunk.frames for chunk in chunks[:-1])]))
+        codes = np.concatenate([chunk.codes for chunk in chunks], axis=1)
+        assert np.array_equal(codes, whole.codes), "no frame lost, none twice"
+        pcm = np.concatenate([chunk.pcm for chunk in chunks])
+        assert np.abs(pcm - whole.pcm).max() < 1e-5
+        assert chunks[-1].resumed_at, "it was taken up again"
+        print(f"{blow.name}: {longest:.2f} s until it went on")
+        assert longest < 10
+    finally:
+        if blow == signal.SIGSTOP:
+            os.kill(victim, signal.SIGKILL)  # Serve would do so itself, some seconds later
+    assert len(await both(fleet)) >= 2, "another has come in its place"
+
+
+async def test_all_are_replaced_under_takes_and_none_fails(
+    fleet: FleetEngine, alone: Engine, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await both(fleet)
+    monkeypatch.setattr(start, "DRAIN_SECONDS", 1.0)
+    whole = [await hear(alone, take(seed, 60)) for seed in range(3)]
+    updating = asyncio.create_task(
+        asyncio.to_thread(start.deploy, config_of(tiny_checkpoint), "another plan", 2, False, lambda doing, done: None)
+    )
+    rounds = 0
+    while not updating.done() or rounds < 2:
+        takes = await asyncio.gather(*(hear(fleet, take(seed, 60)) for seed in range(3)))
+        assert all(np.array_equal(one.codes, other.codes) for one, other in zip(takes, whole, strict=True))
+        rounds += 1
+    await updating
+    after = await both(fleet)
+    names = {name for name in after if name in fleet._replicas.line.names()}
+    assert not names & before.keys(), "all are new"
