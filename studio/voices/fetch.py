@@ -150,28 +150,22 @@ def _tls() -> ssl.SSLContext:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address, and every one that is written inside it, is one of the open internet's hosts.
+    """Whether an address is one of the open internet's hosts.
 
-    IPv4 addresses in the clothes of ::/8 (mapped, compatible, NAT64) are reserved and never public.
+    IPv4 addresses in the clothes of IPv6 are not: those in ::/8 (mapped, compatible, NAT64) are reserved, and tunnels
+    (6to4, Teredo) are out of use; Python's versions do not agree on them.
     """
-    return all(
-        each.is_global
-        and not each.is_multicast
-        and not each.is_reserved
-        and not each.is_private
-        and not each.is_loopback
-        and not each.is_link_local
-        and not each.is_unspecified
-        for each in (address, *_embedded(address))
+    is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)
+    return (
+        address.is_global
+        and not is_tunnel
+        and not address.is_multicast
+        and not address.is_reserved
+        and not address.is_private
+        and not address.is_loopback
+        and not address.is_link_local
+        and not address.is_unspecified
     )
-
-
-def _embedded(address: Address) -> tuple[Address, ...]:
-    """IPv4 addresses that an IPv6 address leads to: by 6to4 or Teredo."""
-    if not isinstance(address, ipaddress.IPv6Address):
-        return ()
-    found: tuple[Address | None, ...] = (address.sixtofour, *(address.teredo or ()))
-    return tuple(each for each in found if each is not None)
 
 
 def data_bytes(url: str, param: str = "ref_audio") -> bytes:
