@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import importlib.metadata
@@ -23,12 +22,14 @@ import torch
 
 from engine import ConfigError, EngineConfig, EngineStopped
 from fleet.engine import FleetEngine
-from fleet.replicas import Line, ReplicaLost
+from fleet.replicas import Line
 
 ROOT = Path(__file__).resolve().parent.parent
 RAY = "2.60.0"
 """What requirements-fleet.txt installs, and what this is written for."""
 APP = "voice-studio"
+PLAN_KEY = b"voice-studio-plan"
+"""Under which a cluster keeps what its fleet was asked to be."""
 OBJECT_STORE_BYTES = 100 * 2**20
 """Nothing of ours passes through it; Ray itself wants some."""
 DRAIN_SECONDS = 20.0
@@ -69,7 +70,8 @@ def start_fleet(config: EngineConfig, engines: int | None, address: str | None, 
             count = _count(engines, gpus, config, "this machine")
             _start_ray(at_end, gpus)
         else:
-            gpus = _join_ray(at_end, address, environment) if config.device != "cpu" else 0
+            gpus = _join_ray(at_end, address, environment)
+            gpus = gpus if config.device != "cpu" else 0
             count = _count(engines, gpus, config, "the cluster")
         if not gpus and config.threads is None:
             config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * count)))
@@ -88,6 +90,7 @@ def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: 
     Blocking. Raises ConfigError with what the engine said, if it could not start.
     """
     from ray import serve
+    from ray.experimental.internal_kv import _internal_kv_put
     from ray.serve.config import RequestRouterConfig
 
     from fleet.served import application
@@ -115,6 +118,7 @@ def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: 
             if now.status in ("DEPLOY_FAILED", "UNHEALTHY"):
                 raise ConfigError(_reason(now))
             if now.status == "RUNNING":
+                _internal_kv_put(PLAN_KEY, plan.encode(), overwrite=True)
                 return
             states: Mapping[str, int] = next((each.replica_states for each in now.deployments.values()), {})
             up = states.get("RUNNING", 0)
@@ -230,22 +234,10 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
 def _is_running(plan: str) -> bool:
     """Whether the cluster runs a fleet of this very plan already, which then need not load again."""
     from ray import serve
+    from ray.experimental.internal_kv import _internal_kv_get
 
     now = serve.status().applications.get(APP)
-    if now is None or now.status != "RUNNING":
-        return False
-
-    async def their_plans() -> set[str]:
-        line = await connect()
-        try:
-            return {(await line.call(name, "about"))[0] for name in line.names()}
-        finally:
-            await line.close()
-
-    try:
-        return asyncio.run(their_plans()) == {plan}
-    except (ReplicaLost, EngineStopped):
-        return False
+    return now is not None and now.status == "RUNNING" and _internal_kv_get(PLAN_KEY) == plan.encode()
 
 
 def _code() -> str:

@@ -8,13 +8,14 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
 from fleet.homes import voice_of
 from fleet.replica import HEARTBEAT_SECONDS, unpacked
-from fleet.replicas import ReplicaLost, Replicas
+from fleet.replicas import ReplicaLost, Replicas, Stream
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,9 @@ TRIES = 3
 FIRST_SECONDS = 10.0
 """A replica's very first word may take so long: the connection to it may have to be made."""
 STALL_SECONDS = 1.0
-"""After it, a replica that says nothing for so long is given up, …"""
+"""After it, a replica that says nothing for so long is given up …"""
+ALONE_SECONDS = 20.0
+"""… where another can go on; after so long where none can, …"""
 LATE_TIMES = 5.0
 """… or for so many times as long as its last word was late, on machines that are slow altogether."""
 PATIENCE_SECONDS = 60.0
@@ -43,6 +46,7 @@ class FleetTake:
         self._heard: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
         self._frames = utterance.frames_so_far
         self._start = time.perf_counter()
+        self._stall = STALL_SECONDS
         self._first: Timing | None = None  # of the first chunk, once the take has begun
         self._patient_until = time.monotonic() + PATIENCE_SECONDS
 
@@ -106,18 +110,34 @@ class FleetTake:
                 limit = FIRST_SECONDS
                 while True:
                     asked = time.monotonic()
-                    try:
-                        item = await asyncio.wait_for(anext(stream, ...), limit)
-                    except asyncio.TimeoutError:
-                        raise ReplicaLost(f"it said nothing for {limit:.1f} s") from None
+                    item = await self._word(stream, name, limit)
                     if item is ...:
                         return
                     late = time.monotonic() - asked - HEARTBEAT_SECONDS
-                    limit = max(STALL_SECONDS, LATE_TIMES * late)
+                    limit = max(self._stall, LATE_TIMES * late)
                     if isinstance(item, tuple):
                         yield self._placed(unpacked(item), before)
             finally:
                 stream.cancel()
+
+    async def _word(self, stream: Stream, name: str, limit: float) -> Any:
+        """The next item, ... after the last. Raises ReplicaLost after ``limit`` seconds of silence.
+
+        A silent replica is borne with longer while no other could go on: it may merely be busy.
+        """
+        following = asyncio.ensure_future(_next(stream))
+        began = time.monotonic()
+        try:
+            while not (await asyncio.wait({following}, timeout=limit))[0]:
+                silent = time.monotonic() - began
+                if silent >= ALONE_SECONDS or self._replicas.choose(None, {name}) is not None:
+                    self._stall *= 2  # should this have been in vain, the next one is given more time
+                    raise ReplicaLost(f"it said nothing for {silent:.1f} s")
+            return following.result()
+        finally:
+            if not following.done():
+                following.cancel()
+                await asyncio.wait({following})
 
     def _rest(self) -> Utterance:
         """What is still to be spoken."""
@@ -132,3 +152,7 @@ class FleetTake:
         timing = chunk.timing
         first = self._first = self._first or Timing(before + timing.admitted, before + timing.first_frame, 0.0)
         return replace(chunk, timing=Timing(first.admitted, first.first_frame, before + timing.now))
+
+
+async def _next(stream: Stream) -> Any:
+    return await anext(stream, ...)

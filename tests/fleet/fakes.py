@@ -105,7 +105,7 @@ class FakeLine:
         self.replicas = {name: Replica(name, engine) for name, engine in self.engines.items()}
         self.up = set(names)
         self.faults: dict[str, tuple[str, int]] = {}
-        """dies, stalls, closes, skips or stops (its engine does)."""
+        """dies, stalls, pauses, closes or skips."""
         self.deaf: set[str] = set()
         """They answer no question."""
         self.gone: set[str] = set()
@@ -162,6 +162,9 @@ class FakeStream:
             if self._fault == "stalls":
                 self._line.deaf.add(self.replica)
                 await asyncio.Event().wait()
+            if self._fault == "pauses":
+                self._fault = ""
+                await asyncio.sleep(1.5)
             if self._fault == "closes":
                 raise StopAsyncIteration
             if self._fault == "skips":

@@ -112,6 +112,13 @@ async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
     assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
 
 
+async def test_a_lone_replica_that_is_slow_to_answer_is_borne_with() -> None:
+    line = FakeLine(1)
+    line.faults["a"] = ("pauses", 4)
+    assert np.array_equal(codes(await heard(await fleet(line), utterance())), codes_of(5, 0, 10))
+    assert len(line.opened) == 1
+
+
 async def test_a_take_that_no_replica_is_there_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(take, "PATIENCE_SECONDS", 0.0)
     line = FakeLine(1)
