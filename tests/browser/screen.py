@@ -55,13 +55,13 @@ class Screen:
     def card(self) -> Locator:
         return self.page.locator("#card")
 
-    def posts(self) -> list[Any]:
-        """What the page posts from now on, in a list that grows; None for a body that is no JSON."""
-        sent: list[Any] = []
+    def asked_for_speech(self) -> list[dict[str, Any]]:
+        """What the page posts from now on to be spoken, in a list that grows."""
+        sent: list[dict[str, Any]] = []
 
         def note(request: Request) -> None:
-            if request.method == "POST":
-                sent.append(request.post_data_json)
+            if request.url.endswith("/v1/audio/speech"):
+                sent.append(posted(request))
 
         self.page.on("request", note)
         return sent

@@ -52,7 +52,7 @@ def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_pag
     screen.cut_after(2)
     screen.speak.click()
     expect(screen.takes).to_contain_text("Cut off before its end")
-    expect(screen.takes).to_contain_text("raise “Cut after”")
+    expect(screen.takes).to_contain_text("Press Continue to hear the rest")
 
 
 def test_stop_frees_the_row_and_keeps_what_was_heard(served: Served, open_page: Open) -> None:

@@ -37,10 +37,10 @@ def cell(screen: Screen, letter: str) -> Locator:
 
 def speak_all(screen: Screen) -> list[dict[str, Any]]:
     """Speak every candidate to its end; the requests that went out."""
-    sent = screen.posts()
+    sent = screen.asked_for_speech()
     area(screen).get_by_role("button", name="Speak all").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
-    return [body for body in sent if body and "input" in body]
+    return sent
 
 
 def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Served, open_page: Open) -> None:
