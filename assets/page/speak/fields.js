@@ -78,9 +78,9 @@ export class Fields extends EventTarget {
   /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
   async offerVoices(changes = {}) {
     await this.lookForVoices();
-    const voice = changes.voice ?? this.values.voice;
-    const isThere = this.voices.some(({ id }) => id === voice);
-    this.fill({ ...changes, voice: isThere ? voice : this.voices[0]?.id });
+    const voice = changes.voice ?? this.values.voice; // none before the first change: the picker shows the default voice
+    const isGone = voice !== undefined && !this.voices.some(({ id }) => id === voice);
+    this.fill({ ...changes, ...(isGone ? { voice: this.voices[0]?.id } : {}) });
   }
 
   /** Have the next change offer the library's voices as they are now. */

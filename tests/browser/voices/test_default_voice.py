@@ -1,0 +1,26 @@
+"""The voice that a page begins with, where its browser has kept none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+from tests.studio.voices.test_bundled import bundle
+
+Open = Callable[..., Screen]
+
+
+def test_it_is_the_default_one_and_not_the_first_by_name(tmp_path: Path, open_page: Open) -> None:
+    folder = bundle(tmp_path, anna=300, bert=150, carl=120)
+    (folder / "aliases.json").write_text(json.dumps({"default": ["bert"]}))
+    settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
+    with serve(settings, FakeEngine.start, page=True) as served:
+        screen = open_page(served).ready()
+        expect(screen.page.locator("#voice input")).to_have_value("Bert")
