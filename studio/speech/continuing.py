@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import wave
 from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from anyio import to_thread
 
 from engine import EngineInfo
 from studio.errors import CannotContinue, InvalidRequest, StudioError
 from studio.library import Library, StoredTake
 from studio.library.records import SpokenPart
 from studio.speech.performance import Sound, next_sound
+from studio.threads import in_threads
 
 
 def made_by(info: EngineInfo) -> str:
@@ -45,8 +45,8 @@ class BegunTake:
             if first is None:
                 raise CannotContinue("everything in this take's text has been said", "take_id")
             frames, resumed_at = self.frames, self.take.timings.get("resumed_at", self.frames)
-            with closing(_seconds(self.sound)) as pieces:
-                while (pcm := await to_thread.run_sync(next, pieces, None)) is not None:
+            async with aclosing(in_threads(_seconds(self.sound))) as pieces:
+                async for pcm in pieces:
                     yield Sound(pcm, frames, first.waited, first.worked, resumed_at=resumed_at, continues=self.take.id)
                     frames = 0
             yield first

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO
 
-from anyio import CancelScope, to_thread
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from studio.api.http.errors import ApiError
+from studio.threads import in_threads
 
 PIECE = 256 * 1024
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
 ReadBytes = Callable[[int, int], Generator[bytes, None, None]]
 """From the first byte to the one after the last."""
 
@@ -42,30 +39,6 @@ def ranged(
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     headers["Content-Length"] = str(stop - start)
     return StreamingResponse(in_threads(read(start, stop)), status, media_type=media_type, headers=headers)
-
-
-async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
-    """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
-    may be an index to write."""
-    try:
-        while (piece := await _whole_call(next, pieces, None)) is not None:
-            yield piece
-    finally:
-        await _whole_call(pieces.close)
-
-
-async def _whole_call(function: Callable[..., Result], *values: Any) -> Result:
-    """The result of a call in a thread, which is over when this is: whoever is cancelled waits for it all the same.
-
-    A generator that still runs could not be closed.
-    """
-    calling = asyncio.ensure_future(to_thread.run_sync(function, *values))
-    try:
-        return await asyncio.shield(calling)
-    except asyncio.CancelledError:
-        with CancelScope(shield=True):
-            await asyncio.gather(calling, return_exceptions=True)
-        raise
 
 
 def of_path(path: Path) -> ReadBytes:

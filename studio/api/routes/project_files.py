@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
-from studio.api.http.ranges import in_threads, of_file, of_path, ranged
+from studio.api.http.ranges import of_file, of_path, ranged
 from studio.api.schemas.projects import timeline_json
 from studio.errors import InvalidRequest, NotFound
 from studio.projects.documents.subtitles import write_srt
@@ -21,6 +21,7 @@ from studio.projects.render import FORMATS, M4B, ConcatenatedWav, encoded, write
 from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import zipped
+from studio.threads import in_threads
 
 MOST_BOOKS = 2
 """Audio books that are written at once; others wait, and leave the threads to those who want speech."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
-from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, sends
-from studio.api.http.ranges import in_threads, of_path, ranged
+from studio.api.http.ranges import of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
 from studio.library import StoredTake, TakeFilter
 from studio.takes.export import STORED, encoded, file_name, zipped
 from studio.takes.history import History, spare_starred
+from studio.threads import in_threads
 
 MAX_PAGE = 200
 MAX_ZIP = 200
@@ -161,7 +162,7 @@ class TakeRoutes:
         if len(found) > MAX_ZIP:
             raise InvalidRequest(f"more than {MAX_ZIP} takes match; ask for fewer at once", "ids")
         about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
-        pieces = await _begun(zipped(found, format, about))
+        pieces = await _begun(in_threads(zipped(found, format, about)))
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
         return StreamingResponse(pieces, media_type="application/zip", headers=headers)
 
@@ -184,20 +185,22 @@ async def _converted(request: Request, take: StoredTake, path: Path, name: str, 
     headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    pieces = await _begun(encoded(path, take.media_type, name, sample_rate))
+    pieces = await _begun(in_threads(encoded(path, take.media_type, name, sample_rate)))
     headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
     return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
 
 
-async def _begun(pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+async def _begun(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """The same pieces, the first of them made, so that a file that cannot be read is an error and no empty answer."""
-    first = await to_thread.run_sync(next, pieces)
+    first = await anext(pieces)
 
-    def all_of_them() -> Generator[bytes, None, None]:
-        yield first
-        yield from pieces
+    async def all_of_them() -> AsyncGenerator[bytes, None]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
 
-    return in_threads(all_of_them())
+    return all_of_them()
 
 
 def _moment(name: str, text: str | None) -> float | None:

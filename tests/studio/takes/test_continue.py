@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 
 import httpx
@@ -11,9 +13,13 @@ import numpy as np
 import pytest
 
 from studio.library import Library
+from studio.speech import continuing
+from studio.speech.continuing import BegunTake
+from studio.speech.performance import Sound
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.worker import stored_take
 from tests.studio.server import Served
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
@@ -182,3 +188,32 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
         library.takes.purge(everything=True)
     with sqlite3.connect(tmp_path / "home" / "library.db") as db:
         assert db.execute("select count(*) from take_codes").fetchone() == (1,)
+
+
+async def test_who_leaves_while_the_kept_sound_is_read_leaves_no_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step in a thread goes on after its caller was cancelled, and nothing can be closed before it is over."""
+    is_reading, may_end, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(sound: Path) -> Generator[np.ndarray, None, None]:
+        try:
+            is_reading.set()
+            may_end.wait(10)
+            yield np.zeros(1, np.float32)
+        finally:
+            closed.set()
+
+    async def new() -> AsyncGenerator[Sound, None]:
+        yield Sound(np.zeros(1, np.float32), 1, 0.0, 0.0, "stop")
+
+    monkeypatch.setattr(continuing, "_seconds", slow)
+    begun = BegunTake(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
+    leaving = asyncio.ensure_future(anext(begun.followed_by(new())))
+    await asyncio.to_thread(is_reading.wait, 10)
+    leaving.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert closed.is_set()

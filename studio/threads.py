@@ -1,0 +1,36 @@
+"""Generators that block, used from an event loop: each step in a thread, and closed in one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, TypeVar
+
+from anyio import CancelScope, to_thread
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
+    """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
+    may be an index to write."""
+    try:
+        while (piece := await _whole_call(next, pieces, None)) is not None:
+            yield piece
+    finally:
+        await _whole_call(pieces.close)
+
+
+async def _whole_call(function: Callable[..., Result], *values: Any) -> Result:
+    """The result of a call in a thread, which is over when this is: whoever is cancelled waits for it all the same.
+
+    A generator that still runs could not be closed.
+    """
+    calling = asyncio.ensure_future(to_thread.run_sync(function, *values))
+    try:
+        return await asyncio.shield(calling)
+    except asyncio.CancelledError:
+        with CancelScope(shield=True):
+            await asyncio.gather(calling, return_exceptions=True)
+        raise
