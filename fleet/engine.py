@@ -146,7 +146,7 @@ class FleetEngine:
             undo.push_async_callback(line.close)
             names = sorted(line.names())
             try:
-                infos = {name: (await line.call(name, "about"))[1] for name in names}
+                infos = {name: await line.call(name, "info") for name in names}
             except ReplicaLost as error:
                 raise EngineStopped(f"a replica ended during the start: {error}") from error
             if not infos:

@@ -166,7 +166,7 @@ class Replicas:
             self._change.set()
 
     async def _meet(self, name: str) -> None:
-        _, info = await asyncio.wait_for(self.line.call(name, "about"), ANSWER_SECONDS)
+        info = await asyncio.wait_for(self.line.call(name, "info"), ANSWER_SECONDS)
         if difference := unlike(self._info, info):
             self._refused.add(name)
             log.error("replica %s gets nothing to do: %s", name, difference)

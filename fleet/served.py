@@ -19,14 +19,13 @@ class Served:
     async def __init__(self, config: EngineConfig, plan: str) -> None:  # type: ignore[misc]  # Serve awaits it
         """``plan`` says what the whole fleet is to be: another one is another version, and Serve replaces all."""
         self._name = serve.get_replica_context().replica_id.unique_id
-        self._plan = plan
         self._replica = await Replica.start(self._name, config)
 
     async def name(self) -> str:
         return self._name
 
-    async def about(self, replica: str) -> tuple[str, EngineInfo]:
-        return self._plan, self._meant(replica).info
+    async def info(self, replica: str) -> EngineInfo:
+        return self._meant(replica).info
 
     async def process(self, replica: str) -> int:
         """Its id on its machine."""

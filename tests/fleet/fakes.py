@@ -129,8 +129,8 @@ class FakeLine:
             raise EngineStopped(f"replica {replica} has gone")
         if replica not in self.up:
             raise ReplicaLost("gone")
-        if method == "about":
-            return "plan", self.replicas[replica].info
+        if method == "info":
+            return self.replicas[replica].info
         answer = getattr(self.replicas[replica], method)(*arguments)
         return await answer if asyncio.iscoroutine(answer) else answer
 
