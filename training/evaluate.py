@@ -28,7 +28,7 @@ from training.judging.measures import interval, median_pitch, voiced_share
 from training.judging.pictures import draw
 from training.teacher.clips import TEXTS, write_wave
 from training.teacher.synthesise import Synthesiser
-from training.teacher.voices import DEFAULT, HELD_OUT, Speaker
+from training.teacher.voices import DEFAULT, STRANGERS, Speaker
 from training.texts.evaluation import Judged, evaluation_sentences
 from training.texts.reading import Phonemiser
 
@@ -179,19 +179,19 @@ class Evaluation:
         """
         prints = {path.stem: self.speakers.print(read_wave(path)) for path in clips.glob("*.wav")}
         references: dict[str, Reference] = {}
-        for number, voice in enumerate(HELD_OUT):
-            audio = self.source(_held_out(voice), TEXTS[number])
-            references[voice] = await self.engine.encode_reference(audio, self.rate, TEXTS[number])
-            prints[voice] = self.speakers.print(audio)
+        for stranger, text in zip(STRANGERS, TEXTS, strict=False):
+            audio = self.source(stranger, text)
+            references[stranger.name] = await self.engine.encode_reference(audio, self.rate, text)
+            prints[stranger.name] = self.speakers.print(audio)
         tally, hits = Tally(), dict[str, list[bool]](source=[], codec=[], clone=[])
-        for voice, reference in references.items():
+        for stranger in STRANGERS:
             for index, sentence in enumerate(sentences):
-                take = await self._say(sentence.text, reference, seed + index)
+                take = await self._say(sentence.text, references[stranger.name], seed + index)
                 self.judge(tally, take.audio, sentence)
-                source = self.source(_held_out(voice), sentence.words)
+                source = self.source(stranger, sentence.words)
                 sounds = {"source": source, "codec": await self.round_trip(source), "clone": take.audio}
                 for kind, audio in sounds.items():
-                    hits[kind].append(_nearest(self.speakers.print(audio), prints) == voice)
+                    hits[kind].append(_nearest(self.speakers.print(audio), prints) == stranger.name)
         low, high = interval(hits["clone"])
         return tally.figures("held_out") | {
             "held_out_match_source": float(np.mean(hits["source"])),
@@ -220,10 +220,6 @@ class Evaluation:
     async def _say(self, text: str, reference: Reference | None, seed: int) -> Take:
         references = () if reference is None else (reference,)
         return await speak(self.engine, Utterance(text, references, Sampling(seed=seed), LONGEST))
-
-
-def _held_out(voice: str) -> Speaker:
-    return Speaker(voice, ((voice, 1.0),), ((voice, 1.0),), voice.startswith("b"))
 
 
 def _nearest(sound: np.ndarray, prints: dict[str, np.ndarray]) -> str:

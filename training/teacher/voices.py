@@ -74,8 +74,13 @@ def is_british(style: Style) -> bool:
     return max(style, key=lambda part: part[1])[0].startswith("b")
 
 
-SPEAKERS = tuple(Speaker(each.name, each.style, each.style, is_british(each.style)) for each in NAMED)
+def _in_style(name: str, style: Style) -> Speaker:
+    return Speaker(name, style, style, is_british(style))
+
+
+SPEAKERS = tuple(_in_style(each.name, each.style) for each in NAMED)
 DEFAULT = SPEAKERS[0]
+STRANGERS = tuple(_in_style(voice, _one(voice)) for voice in HELD_OUT)
 DEFAULT_SHARE, NAMED_SHARE = 0.2, 0.25
 """Of the sentences; the rest is spoken by mixtures, each of them heard in a few sentences and never again."""
 
