@@ -42,14 +42,13 @@ def guess_language(text: str) -> str | None:
 
     None where nothing tells: too few words, or a language that is not known here.
     """
-    text = text[:LOOKED_AT]
-    letters = Counter(_script(sign) for sign in text if sign.isalpha())
+    letters = _letters(text)
     if not letters:
         return None
     if letters["HIRAGANA"] + letters["KATAKANA"] > letters["CJK"] / 20 and letters["CJK"] > letters["LATIN"]:
         return "ja"
     script = max(letters, key=lambda name: letters[name])
-    return _by_words(text) if script == "LATIN" else _SCRIPTS.get(script)
+    return _by_words(text[:LOOKED_AT]) if script == "LATIN" else _SCRIPTS.get(script)
 
 
 def looks_english(text: str) -> bool:
@@ -59,8 +58,13 @@ def looks_english(text: str) -> bool:
 
 def _is_mostly_foreign(text: str) -> bool:
     """Whether most of its letters are no Latin ones, also of a script that is not known here."""
-    letters = [sign for sign in text[:LOOKED_AT] if sign.isalpha()]
-    return sum(_script(sign) != "LATIN" for sign in letters) * 2 > len(letters)
+    letters = _letters(text)
+    return letters["LATIN"] * 2 < sum(letters.values())
+
+
+def _letters(text: str) -> Counter[str]:
+    """How many of each script."""
+    return Counter(_script(sign) for sign in text[:LOOKED_AT] if sign.isalpha())
 
 
 def _by_words(text: str) -> str | None:
