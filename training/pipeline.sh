@@ -3,7 +3,7 @@
 # the corpus meanwhile, and then one of them learns the autoregressive models. A stage whose result exists is not repeated.
 #   training/pipeline.sh TEACHER.pt VOICES PROMPTS.npz WORK
 # Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training. A run that goes on from WORK/*.pt of an
-# earlier one wants other speakers: SEED.
+# earlier one wants other speakers: SEED. EARLIER is the folder of a run whose codebooks are gone on with.
 set -euo pipefail
 TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
 uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # which MPS does not count anew, as it does numbers
@@ -48,7 +48,8 @@ fi
 (
   if [ ! -e "$WORK/codes.pt" ]; then
     stage "codes"
-    on "$CODEC_GPU" codec.train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" >"$WORK/codes.log" 2>&1
+    on "$CODEC_GPU" codec.train_codes "$WORK/data" "$WORK" --continuous "$CONTINUOUS" --quantised "$QUANTISED" \
+      ${EARLIER:+--earlier "$EARLIER"} >"$WORK/codes.log" 2>&1
   fi
   stage "decoder"
   on "$CODEC_GPU" codec.train_decoder "$WORK/data" "$WORK" --gather 10 --seconds $((END - SECONDS - 60)) >>"$WORK/decoder.log" 2>&1

@@ -2,9 +2,10 @@
 
     python -m training.codec.train_codes DATA OUT --continuous 240 --quantised 240
 
-Writes OUT/ear.pt, the phone recogniser of stage b, and OUT/codes.pt: the codec's tensors with everything that decides
-codes rounded to half precision, so that the exported half-precision file gives the very same codes. Prints the gate's
-figures last.
+Writes OUT/ear.pt and OUT/voiceprint.pt, the phone recogniser and the judge of speakers of stage b, and OUT/codes.pt:
+the codec's tensors with everything that decides codes rounded to half precision, so that the exported half-precision
+file gives the very same codes. Prints the gate's figures last. With --earlier FOLDER it goes on from that folder's
+codes.pt and ear.pt, whose codebooks keep their meaning then, and has no continuous phase.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from training.codec.ear import Ear
 from training.codec.images import through_images
 from training.codec.spectra import log_mel, narrow_mel
 from training.codec.start import prepare_codec, start_codebooks
+from training.codec.voiceprint import DIMENSIONS, Voiceprint, over_time
 from training.data.corpus import SLOTS, Corpus
 from training.data.phones import PHONES, UNKNOWN
 from training.optimise import Clock, Replayed, adamw, clip_each, set_rate
 from training.sizes import CODEC
 
 MEL_BANDS, NARROW_BANDS = 80, 160
+ONLY_JUDGES_SECONDS = 30.0
+"""In which readers and judges learn what an earlier run's codes mean, before the codec moves."""
 DECIDES_CODES = (
     "encoder.", "quantizer.downsample.", "quantizer.pre_module.",
     "quantizer.semantic_quantizer.", "quantizer.quantizer.",
@@ -37,7 +41,10 @@ DECIDES_CODES = (
 
 
 class Readers(nn.Module):
-    """What must be readable: spectra from the upsampled latents, phones from latents and from semantic codes."""
+    """What must be readable: spectra from the upsampled latents, phones from latents and from semantic codes.
+
+    And whose voice it is from the latents of a whole segment.
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -48,6 +55,12 @@ class Readers(nn.Module):
         )  # fmt: skip
         self.phones = nn.Conv1d(dim, SLOTS * len(PHONES), 1)
         self.semantic_phones = nn.Sequential(nn.Conv1d(dim, 256, 1), nn.GELU(), nn.Conv1d(256, SLOTS * len(PHONES), 1))
+        self.voice = nn.Sequential(nn.Conv1d(dim, 256, 3, padding=1), nn.GELU(), nn.Conv1d(256, 256, 1))
+        self.voiceprint = nn.Linear(512, DIMENSIONS)
+
+    def whose(self, latents: Tensor) -> Tensor:
+        """Latents (rows, dim, frames) → the direction (rows, 128) that the voiceprint has."""
+        return F.normalize(self.voiceprint(over_time(self.voice(latents))), dim=-1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,16 +114,13 @@ class Stage:
         self.codec = Codec(CODEC).to(device)
         prepare_codec(self.codec, corpus.segments(8, frames)[0])
         self.readers = Readers(CODEC.latent_dim).to(device)
-        self.ear = Ear().to(device)
+        self.ear, self.voiceprint = Ear().to(device), Voiceprint().to(device)
         self._encode = torch.compile(through_images, dynamic=False) if compiled else through_images
         unused = [*self.codec.decoder.parameters()]
         self.codec.decoder.requires_grad_(False)
         skipped = {id(p) for p in unused}
-        self.parameters = [
-            p
-            for p in (*self.codec.parameters(), *self.readers.parameters(), *self.ear.parameters())
-            if id(p) not in skipped
-        ]
+        self.judges = [p for part in (self.readers, self.ear, self.voiceprint) for p in part.parameters()]
+        self.parameters = [p for p in (*self.codec.parameters(), *self.judges) if id(p) not in skipped]
         self.optimiser = adamw(self.parameters, 1.2e-3, (0.9, 0.98), weight_decay=0.01)
         self.step = 0
 
@@ -122,8 +132,8 @@ class Stage:
         return quantizer.pre_module(quantizer.downsample(encoded.float()))
 
     def losses(self, quantised: bool) -> tuple[Tensor, Tensor]:
-        """One random batch: the loss and [mel, narrow, residual share, phone accuracy z, semantic]."""
-        audio, phones = self.corpus.segments(self.rows, self.frames)
+        """One random batch: the loss and [mel, narrow, residual share, phone accuracy z, semantic, whose, nearest]."""
+        audio, phones, speakers = self.corpus.segments(self.rows, self.frames)
         audio = audio * 10 ** (0.5 * torch.rand(self.rows, 1, 1, device=self.device) - 0.35)
         z = self.latents(noisy(audio))
         heard, accuracy = phone_loss(self.readers.phones(z), phones)
@@ -138,29 +148,35 @@ class Stage:
         with torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda", cache_enabled=False):
             read = self.readers.spectra(self.codec.quantizer.upsample(self.codec.quantizer.post_module(latent)))
             loss = loss + 0.2 * self.ear.loss(audio, phones)
+            told, nearest = self.voiceprint.loss(audio, speakers)
+            with torch.no_grad():
+                print_, _ = self.voiceprint(audio)
+        whose = 1 - (self.readers.whose(latent) * print_).sum(-1).mean()
+        loss = loss + 0.2 * told + 0.5 * whose
         mel, narrow = log_mel(audio), narrow_mel(audio)
         parts = read.float().split([2 * MEL_BANDS, 2 * NARROW_BANDS], 1)
         mel_loss, narrow_loss = (
             (_unfolded(part) - target).abs().mean() for part, target in zip(parts, (mel, narrow), strict=True)
         )
-        figures = torch.stack([mel_loss, narrow_loss, share, accuracy, semantic_accuracy]).detach()
+        figures = torch.stack([mel_loss, narrow_loss, share, accuracy, semantic_accuracy, whose, nearest]).detach()
         return loss + mel_loss + narrow_loss, figures
 
-    def update(self, quantised: bool) -> Tensor:
+    def update(self, quantised: bool, optimiser: torch.optim.Optimizer) -> Tensor:
         """One step of the optimiser on a random batch; returns its figures."""
         loss, figures = self.losses(quantised)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         clip_each(self.parameters)
-        self.optimiser.step()
+        optimiser.step()
         return figures
 
-    def train(self, seconds: float, quantised: bool) -> None:
+    def train(self, seconds: float, quantised: bool, only_judges: bool = False) -> None:
         """Train one phase for its time; prints a line every few seconds."""
         clock, said, first, recent = Clock(seconds), 0.0, self.step, []
-        update = Replayed(lambda: self.update(quantised), self.device)
+        optimiser = adamw(self.judges, 1.2e-3, (0.9, 0.98), weight_decay=0.01) if only_judges else self.optimiser
+        update = Replayed(lambda: self.update(quantised, optimiser), self.device)
         while clock.elapsed < seconds:
-            set_rate(self.optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
+            set_rate(optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
             recent.append(update())
             self.step += 1
             if self.step % 16 == 0:
@@ -172,12 +188,18 @@ class Stage:
                 self.corpus.grow()
         self.corpus.grow()
 
+    def resume(self, folder: Path) -> None:
+        """Take the codec and the ear of an earlier run."""
+        for name, part in (("codes", self.codec), ("ear", self.ear)):
+            state = torch.load(folder / f"{name}.pt", map_location=self.device)
+            part.load_state_dict({k: v.float() for k, v in state.items()})
+
     @torch.no_grad()
     def start_codebooks(self, batches: int) -> None:
         """Fit the codebooks to the latents as they are now."""
         found = [self.corpus.segments(self.rows, self.frames) for _ in range(batches)]
-        z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, _ in found])
-        phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p in found])
+        z = torch.cat([self.latents(audio).transpose(1, 2).flatten(0, 1) for audio, *_ in found])
+        phones = torch.cat([p.flatten(0, 1)[:, SLOTS // 2] for _, p, _ in found])
         shares = start_codebooks(self.codec, z, phones)
         print("left after each codebook", " ".join(f"{s:.3f}" for s in shares), flush=True)
 
@@ -204,7 +226,8 @@ class Stage:
             bits.append(f"{float(-(p * (p + 1e-12).log2()).sum()):.1f}")
         print(
             f"GATE mel {plain[0]:.4f} -> {quantised[0]:.4f} narrow {plain[1]:.4f} -> {quantised[1]:.4f} "
-            f"residual {quantised[2]:.3f} phones {quantised[3]:.3f} semantic {quantised[4]:.3f} bits {' '.join(bits)}",
+            f"residual {quantised[2]:.3f} phones {quantised[3]:.3f} semantic {quantised[4]:.3f} "
+            f"whose {quantised[5]:.3f} nearest {quantised[6]:.3f} bits {' '.join(bits)}",
             flush=True,
         )
 
@@ -229,7 +252,7 @@ def _unfolded(read: Tensor) -> Tensor:
 def report(step: int, elapsed: float, recent: list[Tensor]) -> None:
     """Print the mean of recent figures."""
     mean = torch.stack(recent).mean(0).tolist()
-    names = ("mel", "narrow", "residual", "phones", "semantic")
+    names = ("mel", "narrow", "residual", "phones", "semantic", "whose", "nearest")
     print(f"{step} {elapsed:.0f}s", " ".join(f"{n} {v:.4f}" for n, v in zip(names, mean, strict=True)), flush=True)
 
 
@@ -239,6 +262,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--continuous", type=float, default=240, help="seconds before the codebooks")
     parser.add_argument("--quantised", type=float, default=240, help="seconds with them")
+    parser.add_argument("--earlier", type=Path, help="folder of the run whose codebooks are gone on with")
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--frames", type=int, default=48)
     parser.add_argument("--hours", type=float, default=25.0, help="of the corpus to hold in memory")
@@ -255,13 +279,18 @@ def main() -> None:
     stage = Stage(corpus, arguments.rows, arguments.frames, device, compiled=device.type == "cuda")
     parameters = sum(p.numel() for p in stage.codec.parameters())
     print(f"{corpus.hours:.1f} h, {parameters / 1e6:.2f} M parameters", flush=True)
-    stage.train(arguments.continuous, quantised=False)
-    stage.start_codebooks(30 if device.type == "cuda" else 12)
+    if arguments.earlier:
+        stage.resume(arguments.earlier)
+        stage.train(ONLY_JUDGES_SECONDS, quantised=True, only_judges=True)
+    else:
+        stage.train(arguments.continuous, quantised=False)
+        stage.start_codebooks(30 if device.type == "cuda" else 12)
     stage.train(arguments.quantised, quantised=True)
     stage.freeze()
     stage.gate(10)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    torch.save({k: v.half() for k, v in stage.ear.state_dict().items()}, arguments.out / "ear.pt")
+    for name, part in (("ear", stage.ear), ("voiceprint", stage.voiceprint)):
+        torch.save({k: v.half() for k, v in part.state_dict().items()}, arguments.out / f"{name}.pt")
     state = {k: v.half() for k, v in stage.codec.state_dict().items()}
     torch.save(state, arguments.out / "codes.tmp")
     (arguments.out / "codes.tmp").rename(arguments.out / "codes.pt")

@@ -2,8 +2,8 @@
 
     python -m training.codec.train_decoder DATA WORK --seconds 900
 
-Reads WORK/codes.pt and WORK/ear.pt. Writes WORK/decoder.pt (averaged weights of post_module, upsampling and decoder)
-every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it goes on from them.
+Reads WORK/codes.pt, WORK/ear.pt and WORK/voiceprint.pt. Writes WORK/decoder.pt (averaged weights of post_module,
+upsampling and decoder) every minute; started again with WORK/decoder.pt and WORK/judges.pt there, it goes on from them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from training.codec.ear import Ear
 from training.codec.images import through_images
 from training.codec.spectra import halved, overtones, reconstruction_loss
 from training.codec.start import prepare_decoder
+from training.codec.voiceprint import Voiceprint
 from training.data.corpus import Corpus
 from training.data.encode import encode_corpus
 from training.optimise import Average, Clock, Replayed, adamw, clip_each, set_rate
@@ -30,7 +31,7 @@ from training.sizes import CODEC, WINDOW
 from training.teacher.synthesise import FRAME_SAMPLES
 
 TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.")
-RECONSTRUCTION, HEARD, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 0.3, 1.5, 4.0
+RECONSTRUCTION, HEARD, WHOSE, OVERTONES, FOOLED, FEATURES = 30.0, 2.0, 2.0, 0.3, 1.5, 4.0
 """Weights of the losses; the reconstruction's falls to a third while the judges are at work, which know better."""
 JUDGED_ROWS = 16
 """Of a batch; the others teach by reconstruction alone."""
@@ -67,12 +68,15 @@ class Segments:
 class Stage:
     """The codec's decode side, its judges, and one step of either kind."""
 
-    def __init__(self, codec: Codec, ear: Ear, segments: Segments, device: torch.device) -> None:
-        self.codec, self.ear, self.segments, self.device = codec, ear, segments, device
+    def __init__(
+        self, codec: Codec, ear: Ear, voiceprint: Voiceprint, segments: Segments, device: torch.device
+    ) -> None:
+        self.codec, self.ear, self.voiceprint, self.segments, self.device = codec, ear, voiceprint, segments, device
         self.judges = Discriminators().to(device)
         self.judges.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
         codec.requires_grad_(False)
         ear.requires_grad_(False)
+        voiceprint.requires_grad_(False)
         self.parameters = [p for n, p in codec.named_parameters() if n.startswith(TRAINED)]
         for parameter in self.parameters:
             parameter.requires_grad_(True)
@@ -108,7 +112,7 @@ class Stage:
     def step(self, index: int, judged: bool, fooling: bool) -> Tensor:
         """One update of the decoder, of the judges too when `judged`; they count for the decoder when `fooling`.
 
-        Returns [spectral, heard, fooling, features, judges].
+        Returns [spectral, heard, whose, fooling, features, judges].
         """
         kind = (index % 8 == 7, judged, fooling)
         if kind not in self._steps:
@@ -123,9 +127,10 @@ class Stage:
         low, true = halved(fake), halved(real)
         spectral = reconstruction_loss(low, true)
         with self._half():
-            heard = self.ear.distance(fake, real)
-        loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + OVERTONES * overtones(fake, real)
-        figures = [spectral, heard, *torch.zeros(3, device=self.device)]
+            heard, whose = self.ear.distance(fake, real), self.voiceprint.distance(fake, real)
+        loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + WHOSE * whose
+        loss = loss + OVERTONES * overtones(fake, real)
+        figures = [spectral, heard, whose, *torch.zeros(3, device=self.device)]
         if judged:
             shown = low[:JUDGED_ROWS].detach().requires_grad_(True)
             with self._half():
@@ -139,7 +144,7 @@ class Stage:
                 weight.grad = torch.empty_like(weight).copy_(gradient)  # in its strides, as the fused optimiser wants
             torch.nn.utils.clip_grad_norm_(self.weights, 10.0)
             self.judging.step()
-            figures[2:] = fooled, features, judges
+            figures[3:] = fooled, features, judges
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         clip_each(self.parameters, limit=2.0)
@@ -207,14 +212,14 @@ def main() -> None:
         time.sleep(1)
         corpus.grow()
     (arguments.work / "loaded").write_text("")  # the shards' audio is not needed here any more
-    codec, ear = Codec(CODEC).to(device), Ear().to(device)
-    codec.load_state_dict(_read(arguments.work / "codes.pt", device))
-    ear.load_state_dict(_read(arguments.work / "ear.pt", device))
+    codec, ear, voiceprint = Codec(CODEC).to(device), Ear().to(device), Voiceprint().to(device)
+    for name, part in (("codes", codec), ("ear", ear), ("voiceprint", voiceprint)):
+        part.load_state_dict(_read(arguments.work / f"{name}.pt", device))
     codes = encode_corpus(codec, corpus)
     print(f"{corpus.hours:.1f} h encoded", flush=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    stage = Stage(codec, ear, Segments(corpus, codes, arguments.rows, arguments.frames), device)
+    stage = Stage(codec, ear, voiceprint, Segments(corpus, codes, arguments.rows, arguments.frames), device)
     spectral_share = arguments.spectral
     if stage.resume(arguments.work):
         spectral_share = 0.0
@@ -242,7 +247,7 @@ def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out:
             recent[-1].sum().item()  # do not run ahead of the GPU, or the clock means nothing
         if due:
             named = zip(
-                ("spectral", "heard", "fooling", "features", "judges"),
+                ("spectral", "heard", "whose", "fooling", "features", "judges"),
                 torch.stack(recent).mean(0).tolist(),
                 strict=True,
             )

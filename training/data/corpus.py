@@ -18,8 +18,8 @@ SLOTS = FRAME_SAMPLES // SLOT_SAMPLES
 class Corpus:
     """All shards of a folder that are complete when it is made (or `grow` is called), as far as they fit.
 
-    audio (samples,) int16 and phones (samples / 512,) int8 are on `device`; every utterance
-    starts on a frame boundary.
+    audio (samples,) int16, phones (samples / 512,) int8 and speakers (samples / 2048,) int32, a number for each name,
+    are on `device`; every utterance starts on a frame boundary.
     """
 
     def __init__(
@@ -30,6 +30,8 @@ class Corpus:
         self.folder = folder
         self.audio = torch.zeros(samples, dtype=torch.int16, device=device)
         self.phones = torch.full((samples // SLOT_SAMPLES,), UNKNOWN, dtype=torch.int8, device=device)
+        self.speakers = torch.zeros((samples // FRAME_SAMPLES,), dtype=torch.int32, device=device)
+        self._numbers: dict[str, int] = {}
         self.samples = 0
         self._known = torch.zeros((), dtype=torch.float64, device=device)
         self.frames: list[int] = []
@@ -60,7 +62,11 @@ class Corpus:
         phones = torch.from_numpy(np.load(self.folder / f"phones_{name}.npy"))
         self.phones[self.samples // SLOT_SAMPLES : end // SLOT_SAMPLES] = phones.to(self.phones.device)
         rows = json.loads((self.folder / f"meta_{name}.json").read_text())
-        self.frames += [int(row[1]) for row in rows]
+        frames = [int(row[1]) for row in rows]
+        numbers = np.array([self._numbers.setdefault(row[0], len(self._numbers)) for row in rows], np.int32)
+        first, last = self.samples // FRAME_SAMPLES, end // FRAME_SAMPLES
+        self.speakers[first:last] = torch.from_numpy(np.repeat(numbers, frames)).to(self.speakers.device)
+        self.frames += frames
         self.samples = end
         self._known.fill_(end)
 
@@ -68,10 +74,11 @@ class Corpus:
     def hours(self) -> float:
         return self.samples / SAMPLE_RATE / 3600
 
-    def segments(self, rows: int, frames: int) -> tuple[Tensor, Tensor]:
-        """Random pieces: audio (rows, 1, frames · 2048) in [-1, 1] and phones (rows, frames, 4) int64.
+    def segments(self, rows: int, frames: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Random pieces: audio (rows, 1, frames · 2048) in [-1, 1], phones (rows, frames, 4) int64, speakers (rows,).
 
-        They start on any multiple of 512 samples, so that codes do not depend on one frame phase.
+        They start on any multiple of 512 samples, so that codes do not depend on one frame phase. The speaker is that
+        of the first frame, or -1 where another one has spoken before the last.
         """
         device = self.audio.device
         length = frames * FRAME_SAMPLES
@@ -79,4 +86,5 @@ class Corpus:
         slot = (torch.rand(rows, 1, device=device, dtype=torch.float64) * places).long()
         audio = self.audio[slot * SLOT_SAMPLES + torch.arange(length, device=device)].float() / 32768
         phones = self.phones[slot + torch.arange(frames * SLOTS, device=device)].long()
-        return audio[:, None], phones.view(rows, frames, SLOTS)
+        first, last = (self.speakers[(slot[:, 0] + at) // SLOTS] for at in (0, frames * SLOTS - 1))
+        return audio[:, None], phones.view(rows, frames, SLOTS), torch.where(first == last, first, -1)

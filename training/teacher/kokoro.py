@@ -25,6 +25,8 @@ SAMPLE_RATE = 24000
 LENGTHS = "/encoder/Clip_output_0"
 """The node that says how many units of 600 samples each token takes."""
 _ANGLE = "/decoder/decoder/generator/Greater"
+_PITCH = "/encoder/F0_proj/Conv_output_0"
+"""The melody, in hertz, from which the teacher makes its harmonics."""
 _RATIO = "/decoder/decoder/generator/Div"
 MIXED = {
     "Add", "And", "Concat", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "MatMul", "Mul", "Pow", "Sub", "Where",
@@ -64,8 +66,8 @@ class Kokoro:
         return uses
 
     @torch.inference_mode()
-    def speak(self, tokens: np.ndarray, style: np.ndarray, speed: float = 1.0) -> Spoken:
-        """Say tokens (n,), padding not included, in a style (256,); speed 2 is twice as fast."""
+    def speak(self, tokens: np.ndarray, style: np.ndarray, speed: float = 1.0, pitch: float = 1.0) -> Spoken:
+        """Say tokens (n,), padding not included, in a style (256,); speed 2 is twice as fast, pitch 2 an octave up."""
         values: dict[str, Any] = {
             "tokens": torch.tensor([[0, *tokens.tolist(), 0]]),
             "style": torch.from_numpy(style.astype(np.float32))[None].to(self.device),
@@ -76,6 +78,8 @@ class Kokoro:
             inputs = [(values.get(n) if n in values else self.weights[n]) if n else None for n in node.inputs]
             outputs = self._run(node, inputs)
             values.update(zip(node.outputs, outputs, strict=False))
+            if node.outputs[0] == _PITCH:
+                values[_PITCH] = values[_PITCH] * pitch
             if node.outputs[0] in (LENGTHS, "audio"):
                 kept[node.outputs[0]] = values[node.outputs[0]].reshape(-1).cpu().numpy()
             for name in done:

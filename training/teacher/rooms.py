@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
+
+TONE_OCTAVES = tuple(1.5 * step for step in range(8))
+"""Above 40 Hz: where a tone's decibels stand."""
+
+
+def coloured(audio: np.ndarray, rate: int, decibels: Sequence[float]) -> np.ndarray:
+    """Audio (samples,) float32 with a smooth curve of gains laid over its spectrum."""
+    size = 1 << (len(audio) + rate // 20).bit_length()
+    spectrum = np.fft.rfft(audio, size) * _smooth(np.fft.rfftfreq(size, 1 / rate), decibels)
+    return np.fft.irfft(spectrum, size)[: len(audio)].astype(np.float32)
 
 
 def roughened(audio: np.ndarray, rate: int, rng: random.Random) -> np.ndarray:
@@ -22,10 +33,7 @@ def roughened(audio: np.ndarray, rate: int, rng: random.Random) -> np.ndarray:
 
 def _tone(frequencies: np.ndarray, rng: random.Random) -> np.ndarray:
     """Gains of a poor microphone: a smooth curve within ±8 dB over octaves, and often a narrower band."""
-    octaves = np.log2(np.maximum(frequencies, 40.0) / 40.0)
-    knots = np.arange(0, 11, 1.5)
-    decibels = np.interp(octaves, knots, [rng.uniform(-8, 8) for _ in knots])
-    gains = 10 ** (decibels / 20)
+    gains = _smooth(frequencies, [rng.uniform(-8, 8) for _ in TONE_OCTAVES])
     if rng.random() < 0.5:
         top = rng.uniform(3400, 10000)
         gains = gains / np.sqrt(1 + (frequencies / top) ** 12)
@@ -33,6 +41,11 @@ def _tone(frequencies: np.ndarray, rng: random.Random) -> np.ndarray:
         bottom = rng.uniform(60, 250)
         gains = gains / np.sqrt(1 + (bottom / np.maximum(frequencies, 1.0)) ** 6)
     return gains
+
+
+def _smooth(frequencies: np.ndarray, decibels: Sequence[float]) -> np.ndarray:
+    octaves = np.log2(np.maximum(frequencies, 40.0) / 40.0)
+    return 10 ** (np.interp(octaves, TONE_OCTAVES, decibels) / 20)
 
 
 def _echo(rate: int, rng: random.Random, generator: np.random.Generator) -> np.ndarray:

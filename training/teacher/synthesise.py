@@ -27,7 +27,7 @@ from torch import multiprocessing
 from training.data.phones import LENGTH_SAMPLES, labels
 from training.teacher.kokoro import SAMPLE_RATE as TEACHER_RATE
 from training.teacher.kokoro import Kokoro
-from training.teacher.rooms import roughened
+from training.teacher.rooms import coloured, roughened
 from training.teacher.voices import (
     DEFAULT,
     DEFAULT_SHARE,
@@ -96,7 +96,7 @@ class Synthesiser:
             [self._style(speaker.timbre, len(tokens))[:128], self._style(prosody, len(tokens))[128:]]
         )
         rate = speaker.rate * manner.rate
-        spoken = self._teacher.speak(tokens, style, 1 / (manner.duration * rate))
+        spoken = self._teacher.speak(tokens, style, 1 / (manner.duration * rate), speaker.pitch)
         played = round(TEACHER_RATE * rate / 100) * 100
         cut = speech_bounds(spoken.audio, played)
         if cut is None:
@@ -104,6 +104,8 @@ class Synthesiser:
         raw = spoken.audio[cut[0] : cut[1]]
         if manner.whispered:
             raw = whispered(raw, TEACHER_RATE)
+        if speaker.tone:
+            raw = coloured(raw, TEACHER_RATE, speaker.tone)
         audio = resampled(raw * (LEVEL / (np.sqrt(np.mean(raw**2)) + 1e-9)), played)
         if not MIN_SECONDS <= len(audio) / SAMPLE_RATE <= MAX_SECONDS:
             return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from training.teacher.rooms import TONE_OCTAVES
+
 TEACHER_VOICES = (
     "af_alloy", "af_aoede", "af_bella", "af_heart", "af_jessica", "af_kore", "af_nicole", "af_nova", "af_river",
     "af_sarah", "af_sky", "am_adam", "am_echo", "am_eric", "am_fenrir", "am_liam", "am_michael", "am_onyx", "am_puck",
@@ -35,6 +37,10 @@ class Speaker:
     british: bool
     rate: float = 1.0
     """Playback rate: pitch and formants move by it, the tempo is kept."""
+    pitch: float = 1.0
+    """Factor on the melody alone, beside `rate`."""
+    tone: tuple[float, ...] = ()
+    """Decibels at the knots of `rooms.TONE_OCTAVES`, or none: what a head and a chest add to a sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +92,27 @@ DEFAULT_SHARE, NAMED_SHARE = 0.2, 0.25
 
 
 def mixture(name: str, rng: random.Random) -> Speaker:
-    """A new speaker: the sound of two to four voices, the manner of one or two English ones, some shifted in pitch."""
+    """A new speaker: the sound of two to four voices, the manner of one or two English ones.
+
+    A mixture lies between voices, and a stranger need not: half of them are pushed out from the middle, and most are
+    moved in formants, in pitch, in tone, each by itself.
+    """
     english = [voice for voice in TEACHER_VOICES if voice not in HELD_OUT]
     sounds = rng.sample([*english, *english, *TIMBRES], rng.randint(2, 4))
     manners = rng.sample(english, rng.randint(1, 2))
     timbre, prosody = _weighted(sounds, rng), _weighted(manners, rng)
-    rate = 2 ** (rng.uniform(-2.5, 2.5) / 12) if rng.random() < 0.5 else 1.0
-    return Speaker(name, timbre, prosody, is_british(prosody), rate)
+    if rng.random() < 0.5:
+        timbre = _exaggerated(timbre, rng.uniform(0.1, 1.0), english)
+    rate = 2 ** (rng.uniform(-3, 3) / 12) if rng.random() < 0.6 else 1.0
+    pitch = 2 ** (rng.uniform(-3, 3) / 12) if rng.random() < 0.5 else 1.0
+    tone = tuple(rng.uniform(-4, 4) for _ in TONE_OCTAVES) if rng.random() < 0.5 else ()
+    return Speaker(name, timbre, prosody, is_british(prosody), rate, pitch, tone)
+
+
+def _exaggerated(style: Style, share: float, voices: list[str]) -> Style:
+    """A style moved away from the mean of all voices by this share of its distance."""
+    mean = tuple((voice, -share / len(voices)) for voice in voices)
+    return tuple((voice, (1 + share) * weight) for voice, weight in style) + mean
 
 
 def _weighted(voices: list[str], rng: random.Random) -> Style:
