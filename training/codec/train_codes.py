@@ -172,9 +172,11 @@ class Stage:
 
     def train(self, seconds: float, quantised: bool, only_judges: bool = False) -> None:
         """Train one phase for its time; prints a line every few seconds."""
-        clock, said, first, recent = Clock(seconds), 0.0, self.step, []
         optimiser = adamw(self.judges, 1.2e-3, (0.9, 0.98), weight_decay=0.01) if only_judges else self.optimiser
         update = Replayed(lambda: self.update(quantised, optimiser), self.device)
+        set_rate(optimiser, 0.0)
+        update()  # compiling takes a minute, which is nobody's time to learn
+        clock, said, first, recent = Clock(seconds), 0.0, self.step, []
         while clock.elapsed < seconds:
             set_rate(optimiser, clock.rate(self.step - first, 100) * (0.6 if quantised else 1.0))
             recent.append(update())
