@@ -14,7 +14,7 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
 from studio.errors import InvalidPack, InvalidRequest
@@ -31,10 +31,9 @@ from studio.library.checks import (
 from studio.library.voices.names import clean_name
 from studio.unzip import InvalidArchive, opened, read_entry
 from studio.voices.intake import take_in
+from studio.voices.manifest import FORMAT, Manifest, ToldConsent, ToldEntry, read_manifest
 
-FORMAT = "fishvoice/1"
 MEDIA_TYPE = "application/vnd.fishvoice+zip"
-MAX_MANIFEST = 256 * 1024
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
 """Bytes of a pack, and of everything in it together: what a voice may have at most, so that every voice of a library
 can be exported and comes back. A clip and a consent's recording have MAX_BYTES at most."""
@@ -109,11 +108,9 @@ def read_pack(data: bytes) -> Pack:
     if len(data) > MAX_PACK:
         raise InvalidPack(f"the pack has {len(data)} bytes; at most {MAX_PACK} are allowed", "file")
     entries = _entries(data)
-    manifest = _manifest(entries.pop("manifest.json", b""))
+    manifest = read_manifest(entries.pop("manifest.json", b""))
     try:
         return _pack(manifest, entries)
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InvalidPack(f"the pack's manifest is incomplete or wrong: {error}", "file") from error
     except InvalidPack:
         raise
     except InvalidRequest as error:
@@ -192,74 +189,50 @@ def _entries(data: bytes) -> dict[str, bytes]:
         raise InvalidPack(f"this file is not a readable voice pack: {error}", "file") from error
 
 
-def _manifest(text: bytes) -> dict[str, Any]:
-    if not text or len(text) > MAX_MANIFEST:
-        raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
-    try:
-        manifest = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise InvalidPack("the pack's manifest.json is not valid JSON", "file") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
-    return manifest
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _pack(manifest: dict[str, Any], entries: dict[str, bytes]) -> Pack:
+def _pack(manifest: Manifest, entries: dict[str, bytes]) -> Pack:
     claimed: set[str] = set()
     samples = []
-    for told in manifest["samples"]:
-        data = _claim(told["clip"], entries, claimed, MAX_BYTES)
-        cut = Cut(*told["cut"])
-        samples.append(take_in(data, told["text"], cut).sample(told["text"], int(told["speaker"])))
-        for codes in told.get("codes", ()):
-            _claim(codes["file"], entries, claimed, MAX_CODES)
+    for told in manifest.samples:
+        data = _claim(told.clip, entries, claimed, MAX_BYTES)
+        samples.append(take_in(data, told.text, Cut(*told.cut)).sample(told.text, told.speaker))
+        for codes in told.codes:
+            _claim(codes.file, entries, claimed, MAX_CODES)
     check_samples(samples)
-    consent = _read_consent(manifest["consent"], entries, claimed)
+    consent = _consent(manifest.consent, entries, claimed)
     if claimed != set(entries):
         raise InvalidPack("the pack has entries that its manifest does not name", "file")
     draft = VoiceDraft(
-        name=clean_name(manifest["name"]),
-        description=clean_text("description", manifest["description"], MAX_DESCRIPTION),
-        tags=clean_tags(manifest["tags"]),
-        language=clean_language(manifest["language"]),
-        licence=clean_text("licence", manifest["licence"], MAX_DESCRIPTION),
+        name=clean_name(manifest.name),
+        description=clean_text("description", manifest.description, MAX_DESCRIPTION),
+        tags=clean_tags(manifest.tags),
+        language=clean_language(manifest.language),
+        licence=clean_text("licence", manifest.licence, MAX_DESCRIPTION),
         consent=consent,
-        defaults=clean_defaults(manifest["defaults"]),
-        created=_time(manifest["created"]),
+        defaults=clean_defaults(manifest.defaults),
+        created=manifest.created,
     )
     return Pack(draft, tuple(samples))
 
 
-def _read_consent(told: dict[str, Any] | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
+def _consent(told: ToldConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:
     if told is None:
         return None
-    recording = None if told["recording"] is None else _claim(told["recording"], entries, claimed, MAX_BYTES)
+    recording = None if told.recording is None else _claim(told.recording, entries, claimed, MAX_BYTES)
     return NewConsent(
-        name=clean_text("name", told["name"], 200),
-        language=clean_language(told["language"]),
-        statement=clean_text("statement", told["statement"], MAX_DESCRIPTION),
+        name=clean_text("name", told.name, 200),
+        language=clean_language(told.language),
+        statement=clean_text("statement", told.statement, MAX_DESCRIPTION),
         recording=recording,
         media_type="" if recording is None else MEDIA_TYPES[container_of(recording)],
-        created=_time(told["created"]),
+        created=told.created,
     )
 
 
-def _time(told: Any) -> float:
-    if not 0 < float(told) < 1e11:
-        raise ValueError("a time is not valid")
-    return float(told)
-
-
-def _claim(told: dict[str, Any], entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
-    name = told["name"]
-    if name not in entries or name in claimed:
-        raise InvalidPack(f"the pack's entry {str(name)[:80]!r} is missing, or named twice", "file")
-    data = entries[name]
-    if len(data) > limit or len(data) != told["size"] or hashlib.sha256(data).hexdigest() != told["sha256"]:
-        raise InvalidPack(f"the pack's entry {name[:80]!r} is too large or not what the manifest says", "file")
-    claimed.add(name)
+def _claim(told: ToldEntry, entries: dict[str, bytes], claimed: set[str], limit: int) -> bytes:
+    if told.name not in entries or told.name in claimed:
+        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is missing, or named twice", "file")
+    data = entries[told.name]
+    if len(data) > limit or len(data) != told.size or hashlib.sha256(data).hexdigest() != told.sha256:
+        raise InvalidPack(f"the pack's entry {told.name[:80]!r} is too large or not what the manifest says", "file")
+    claimed.add(told.name)
     return data

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
+import itertools
 import json
+import operator
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +165,30 @@ def test_a_bad_pack_is_refused_and_leaves_nothing(library: Library, other: Libra
         import_pack(other, bad)
     assert other.voices.count() == 0 and other.consents.page() == []
     assert list(other.files.everything()) == [] and other.audit.verify() == 0
+
+
+def fields_of(told: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The way to every field of a manifest, those inside of others too."""
+    inner = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    return [found for key, value in inner for found in [(*path, key), *fields_of(value, (*path, key))]]
+
+
+def test_a_field_of_the_wrong_kind_is_named_in_plain_words(library: Library) -> None:
+    make(library)
+    entries = entries_of(export_voice(library, "eve"))
+    ways = fields_of(json.loads(entries["manifest.json"]))
+    assert {("samples", 0, "clip", "sha256"), ("samples", 0, "cut", 3), ("consent", "created")} <= set(ways)
+    wrongs: tuple[Any, ...] = ({}, [{}], True)
+    for (*outer, field), wrong in itertools.product(ways, wrongs):
+        manifest = json.loads(entries["manifest.json"])
+        functools.reduce(operator.getitem, outer, manifest)[field] = wrong
+        try:
+            read_pack(zipped(entries | {"manifest.json": json.dumps(manifest).encode()}))
+        except InvalidPack as error:
+            named = [key for key in (*outer, field) if isinstance(key, str)][-1]
+            assert named in str(error) and "object" not in str(error), (outer, field, wrong, str(error))
+        else:
+            assert (field, wrong) == ("defaults", {}), (outer, field, wrong)
 
 
 @pytest.mark.parametrize("name", ["../../clip.wav", "/etc/clip.wav", "C:\\clip.wav"])

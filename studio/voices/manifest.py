@@ -1,0 +1,93 @@
+"""What stands in a voice pack's manifest.json, read from anybody: every field of its type, or the field's name told."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+
+from studio.errors import InvalidPack
+
+FORMAT = "fishvoice/1"
+MAX_MANIFEST = 256 * 1024
+"""Bytes."""
+
+Time = Annotated[float, Field(gt=0, lt=1e11, description="Seconds since 1970.")]
+
+
+class _Told(BaseModel):
+    """Fields that are not known are left alone, as a later version may have them."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class ToldEntry(_Told):
+    """A file of the pack."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+class ToldCodes(_Told):
+    """Of packs of earlier versions; they are counted and not used."""
+
+    file: ToldEntry
+
+
+class ToldSample(_Told):
+    """A clip, its words, and how it is cut: start, end, gain in decibels, channel."""
+
+    clip: ToldEntry
+    text: str
+    speaker: int
+    cut: Annotated[tuple[float, float | None, float, int | None], Strict(False)]
+    codes: list[ToldCodes] = []
+
+
+class ToldConsent(_Told):
+    """Who agreed to the use of the voice, in which words, perhaps recorded."""
+
+    name: str
+    language: str
+    statement: str
+    created: Time
+    recording: ToldEntry | None
+
+
+class Manifest(_Told):
+    """A voice as a pack tells of it; nothing but types is checked here."""
+
+    format: Literal["fishvoice/1"]
+    name: str
+    description: str
+    tags: list[str]
+    language: str
+    licence: str
+    defaults: dict[str, Any]
+    created: Time
+    samples: list[ToldSample]
+    consent: ToldConsent | None
+
+
+def read_manifest(text: bytes) -> Manifest:
+    """Raises InvalidPack, which names the first field that is missing or wrong."""
+    if not text or len(text) > MAX_MANIFEST:
+        raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
+    try:
+        told = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise InvalidPack("the pack's manifest.json is not valid JSON", "file") from error
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
+    try:
+        return Manifest.model_validate(told)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(step) for step in first["loc"])[:80]
+        raise InvalidPack(f"the pack's manifest is wrong at {field}: {first['msg']}", "file") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
