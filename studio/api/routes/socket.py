@@ -64,7 +64,7 @@ class _Session:
         self._id = new_request_id()
         self._caller = websocket.scope["state"]["caller"]
         self._options = as_model(DEFAULTS, SpeechOptions)
-        self._configured = self._done = False
+        self._configurable, self._done = True, False
         self._written = Sentences()
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
         self._waiting = 0  # characters in them
@@ -124,19 +124,21 @@ class _Session:
         return parse_object(message["text"].encode("utf-8", "surrogatepass"))
 
     async def _configure(self, message: dict[str, Any]) -> None:
-        if self._configured or self._spoken or self._written.held:
+        if not self._configurable:
             raise InvalidRequest("session.config may be sent only once, before any text", "type")
+        self._configurable = False
         options = as_model(DEFAULTS | in_our_words(message), SpeechOptions)
         options = await with_model_as_voice(self._service, options)
         # Refuses what makes no sense before there is text.
         await to_thread.run_sync(self._service.check, options.request_for("a"))
-        self._options, self._configured = options, True
+        self._options = options
 
     def _add(self, text: object) -> None:
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
         if len(self._written.held) + len(text) + self._waiting > MAX_INPUT:
             raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
+        self._configurable = False
         for sentence in self._written.add(text):
             self._put(sentence)
 

@@ -147,6 +147,20 @@ def test_a_bad_message_is_told_and_ends_the_session(steered: Steer, message: str
     assert not engine.utterances
 
 
+@pytest.mark.parametrize("before", [["session.config"], ["input.text"], ["input.text", "input.cancel"]])
+def test_settings_are_refused_after_others_and_after_text(steered: Steer, before: list[str]) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    with open_socket(served) as socket:
+        for kind in before:
+            send(socket, kind, **({"text": "Hello. "} if kind == "input.text" else {}))
+        send(socket, "session.config", speed=2)
+        while json.loads(told := socket.recv(10))["type"] != "error":
+            continue
+        assert "before any text" in str(told)
+    engine.first_frame_gate.set()
+
+
 def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
