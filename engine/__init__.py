@@ -16,7 +16,7 @@ from engine.errors import (
 from engine.inline import DirectEngine
 from engine.protocol import SpeechEngine
 from engine.runtime.heap import release_free_memory
-from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Sampling, Timing, Utterance
+from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
 
 __all__ = [
     "AudioChunk",
@@ -30,6 +30,7 @@ __all__ = [
     "EngineInfo",
     "EngineStats",
     "EngineStopped",
+    "Gpu",
     "InvalidReference",
     "InvalidUtterance",
     "ModelCard",

@@ -21,6 +21,9 @@ class ModelCard:
     tags: tuple[str, ...] | None = None
     """Those in [brackets] that it obeys, in lower case; all others do nothing. None: it does not say."""
 
+    demo: bool = False
+    """Whether it is there to try the studio with: small, its voices synthetic, and a clone only comes near."""
+
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
         """Of folder/card.json; fields that are not known are left alone.
@@ -36,11 +39,16 @@ class ModelCard:
             raise CheckpointError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(tree, dict):
             raise CheckpointError(f"{path} must be a JSON object")
-        normalize = tree.get("normalize", False)
-        if not isinstance(normalize, bool):
-            raise CheckpointError(f"{path}: normalize must be true or false, not {normalize!r}")
         tags = _strings(path, tree, "tags") if tree.get("tags") is not None else None
-        return cls(normalize, _strings(path, tree, "languages"), tags)
+        languages = _strings(path, tree, "languages")
+        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"))
+
+
+def _flag(path: Path, tree: dict[str, object], name: str) -> bool:
+    found = tree.get(name, False)
+    if not isinstance(found, bool):
+        raise CheckpointError(f"{path}: {name} must be true or false, not {found!r}")
+    return found
 
 
 def _strings(path: Path, tree: dict[str, object], name: str) -> tuple[str, ...]:

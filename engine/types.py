@@ -131,6 +131,15 @@ class AudioChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU as its driver names it."""
+
+    name: str
+    memory_bytes: int
+    """All that it has, whoever uses it."""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineInfo:
     """What the loaded checkpoint and device are; constant while the engine lives."""
 
@@ -158,6 +167,8 @@ class EngineInfo:
     """Whether the KV-cache attention kernel is used, and if not, why."""
     card: ModelCard = field(default_factory=ModelCard)
     """What the checkpoint says of itself."""
+    gpu: Gpu | None = None
+    """The device's, or the machine's first where the engine is on its CPU; None: it has none that torch can use."""
 
     @property
     def frame_rate(self) -> float:

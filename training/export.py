@@ -124,7 +124,7 @@ def model_config() -> dict[str, Any]:
     }
 
 
-CARD = ModelCard(True, ("en",), ("whisper", "fast", "slow", "high", "low", "pause"))
+CARD = ModelCard(True, ("en",), ("whisper", "fast", "slow", "high", "low", "pause"), demo=True)
 """What the studio has to know of the model."""
 
 

@@ -12,6 +12,7 @@ import { rendered } from "./shell/rendered.js";
 import { Fields } from "./speak/fields.js";
 import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
+import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
@@ -34,10 +35,10 @@ class Studio {
   player = new Player();
   fields = new Fields();
   preferences = new Preferences();
+  health = new EngineHealth();
 
   // Made as Gradio draws what they stand on.
   /** @type {NowPlaying} */ nowPlaying;
-  /** @type {EngineHealth} */ health;
   /** @type {ErrorCard} */ errorCard;
   /** @type {CodeDialog} */ code;
   /** @type {TakeList} */ list;
@@ -51,14 +52,16 @@ class Studio {
   /** @type {Compare} */ compare;
 
   constructor() {
+    markDemo(this.health);
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     this.started = this.#start();
   }
 
   async #start() {
+    this.health.showIn(await rendered("#pill"));
+    explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(await rendered("#dock")), this.preferences);
-    this.health = new EngineHealth(await rendered("#pill"));
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
     this.code = new CodeDialog(await rendered("#code"));
@@ -89,9 +92,9 @@ class Studio {
     this.cast.refresh();
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
-    this.health.addEventListener("change", ({ detail }) => {
-      this.reading.isPossible = detail.health.status === "ready";
-      if (detail.health.engine) script.card = detail.health.engine.card;
+    this.health.watch(({ status, engine }) => {
+      this.reading.isPossible = status === "ready";
+      if (engine) script.card = engine.card;
     });
     this.fields.addEventListener("change", ({ detail }) => {
       script.cutAfter = detail.values.cutAfter;

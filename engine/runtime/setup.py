@@ -19,7 +19,7 @@ from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStream
 from engine.runtime.loop import Loop
 from engine.runtime.memory_plan import GIB, plan_memory
 from engine.runtime.runner import Runner
-from engine.types import EngineInfo
+from engine.types import EngineInfo, Gpu
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far it is, 0 to 1, while the engine starts."""
@@ -74,6 +74,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
         card=card,
+        gpu=_gpu(device),
     )
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
     runner = Runner(checkpoint.model, rows, context, config.prefix_bytes, repeats=config.reproducible)
@@ -148,6 +149,13 @@ def _budget(config: EngineConfig, device: torch.device) -> int | None:
     if config.memory_bytes is None and device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return config.memory_bytes
+
+
+def _gpu(device: torch.device) -> Gpu | None:
+    if not torch.cuda.is_available():
+        return None
+    found = torch.cuda.get_device_properties(device if device.type == "cuda" else 0)
+    return Gpu(found.name, found.total_memory)
 
 
 def _set_up_torch(device: torch.device, threads: int | None) -> None:

@@ -31,6 +31,7 @@ AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api"
 
 STYLE_SHEETS = (
     "main",
+    "shell/demo",
     "speak/cast",
     "speak/reading",
     "takes/take-list",
@@ -147,6 +148,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
             _html(_part(f"{area}/{area}"))
         _html(_part("player/player-bar"))
         _html(_part("api/code-dialog"))
+        _html(_part("shell/get-s2-pro"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)

@@ -14,12 +14,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_checkpoint_without_a_card_asks_for_nothing(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path) == ModelCard()
-    assert not ModelCard().normalize
+    assert not ModelCard().normalize and not ModelCard().demo
 
 
 def test_fields_that_are_not_known_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(json.dumps({"normalize": True, "colour": "blue"}))
     assert ModelCard.read(tmp_path).normalize
+
+
+def test_a_demo_says_so_itself(tmp_path: Path) -> None:
+    (tmp_path / "card.json").write_text(json.dumps({"demo": True}))
+    assert ModelCard.read(tmp_path) == ModelCard(demo=True)
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, None, {}])
+def test_a_flag_that_is_none_names_its_field_and_what_it_may_be(tmp_path: Path, wrong: object) -> None:
+    (tmp_path / "card.json").write_text(json.dumps({"demo": wrong}))
+    with pytest.raises(CheckpointError, match=r"card\.json: demo must be true or false, not "):
+        ModelCard.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -33,5 +45,5 @@ def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) ->
 
 def test_the_bundled_model_tells_what_it_speaks_and_obeys() -> None:
     card = ModelCard.read(ROOT / "assets/fry")
-    assert card.normalize and card.languages == ("en",)
+    assert card.normalize and card.demo and card.languages == ("en",)
     assert card.tags is not None and "whisper" in card.tags

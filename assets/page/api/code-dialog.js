@@ -1,5 +1,7 @@
 // The dialog that shows a request as a program and copies it.
 
+import { copyText } from "../lib/copy.js";
+import { closeByPressBeside } from "../lib/dialog.js";
 import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
@@ -16,8 +18,8 @@ export class CodeDialog {
     this.tabs = Object.keys(SNIPPETS).map((kind) => this.#tab(kind));
     this.part("tabs").append(...this.tabs);
     this.part("tabs").addEventListener("keydown", (event) => this.#arrow(event));
-    this.part("copy").addEventListener("click", () => this.#copy());
-    element.addEventListener("click", ({ target }) => target === element && element.close());
+    this.part("copy").addEventListener("click", () => copyText(this.part("text"), this.part("copy")));
+    closeByPressBeside(element);
   }
 
   /** Show what a request would be in a program; note is one more sentence, or nothing; kind: the tab, else the last one. */
@@ -56,16 +58,5 @@ export class CodeDialog {
     if (!next) return;
     this.#show(next.textContent);
     next.focus();
-  }
-
-  async #copy() {
-    try {
-      await navigator.clipboard.writeText(this.part("text").textContent);
-      this.part("copy").textContent = "Copied";
-    } catch (problem) {
-      if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
-      getSelection()?.selectAllChildren(this.part("text")); // without https a page may not copy: leave it selected
-      this.part("copy").textContent = "Press Ctrl C";
-    }
   }
 }

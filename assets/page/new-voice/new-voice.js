@@ -45,7 +45,7 @@ export class NewVoice extends EventTarget {
     draft.addEventListener("change", () => this.#mark());
     window.addEventListener("beforeunload", (event) => this.#isUnsaved && event.preventDefault());
     this.steps.capture.recording.addEventListener("begun", () => this.#mark());
-    health.addEventListener("change", ({ detail }) => (this.steps.words.recogniser = detail.health.transcriber ?? null));
+    health.watch(({ transcriber }) => (this.steps.words.recogniser = transcriber ?? null));
     this.#mark();
   }
 

@@ -27,7 +27,7 @@ function facts({ engine, status }, { model, versions, storage }) {
   const speaks = engine
     ? [
         ["Model", `${model}, ${(engine.parameters / 1e6).toFixed(0)} million parameters`],
-        ["Device", `${engine.device}, ${engine.dtype}, ${engine.frame_path}`],
+        ["Device", `${engine.device}${engine.gpu ? ` (${engine.gpu.name})` : ""}, ${engine.dtype}, ${engine.frame_path}`],
         ["At a time", `${engine.max_rows} requests of ${engine.max_context} positions; ${engine.max_waiting} more may wait`],
         ...(engine.memory ? [["Memory", engine.memory]] : []),
       ]

@@ -14,22 +14,37 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
     failed: `Not running: ${error ?? "see the terminal"}`,
     unreachable: "The studio does not answer",
   };
-  return words[status] ?? "Connecting …";
+  return words[status];
 }
 
-/** Fires "change" with {health} after every look. */
-export class EngineHealth extends EventTarget {
+/** Asks from the moment it is made, so that the answer may be there before the page is drawn. */
+export class EngineHealth {
+  /** @type {any} */
   #last = { status: "connecting" };
+  #watchers = new Set();
   #waiting = new Set();
   #timer = 0;
 
   isWatched = false; // somebody waits for the engine: look often
 
-  constructor(pill) {
-    super();
-    this.pill = pill;
-    this.words = pill.querySelector("[data-part=words]");
+  constructor() {
     this.look();
+  }
+
+  /** Tell someone what the last look gave, if there was one, and what every later one gives. */
+  watch(watcher) {
+    this.#watchers.add(watcher);
+    if (this.#last.status !== "connecting") watcher(this.#last);
+  }
+
+  /** Say it in the header. */
+  showIn(pill) {
+    const shown = pill.querySelector("[data-part=words]");
+    this.watch((now) => {
+      pill.dataset.status = now.status;
+      const words = wordsFor(now);
+      if (shown.textContent !== words) shown.textContent = words;
+    });
   }
 
   get isStarting() {
@@ -46,14 +61,11 @@ export class EngineHealth extends EventTarget {
     clearTimeout(this.#timer);
     const now = await health();
     this.#last = now;
-    this.pill.dataset.status = now.status;
-    const words = wordsFor(now);
-    if (this.words.textContent !== words) this.words.textContent = words;
     if (!this.isStarting) {
       for (const go of this.#waiting) go();
       this.#waiting.clear();
     }
-    this.dispatchEvent(new CustomEvent("change", { detail: { health: now } }));
+    for (const watcher of this.#watchers) watcher(now);
     clearTimeout(this.#timer);
     const isBusy = this.isWatched || this.isStarting || now.load?.running;
     this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);

@@ -10,6 +10,7 @@ export class Speaking {
   #making = null; // the AbortController of what is being made
   /** @type {number | null} */
   #pressedAt = null;
+  #clones = new Set(); // clips, and voices made of some, that were heard
 
   /** Parts of the page, and request(fields), which gives the API's body. */
   constructor({ fields, ownClip, health, nowPlaying, list, errorCard, request }) {
@@ -20,7 +21,7 @@ export class Speaking {
     this.list = list;
     this.errorCard = errorCard;
     this.request = request;
-    this.health.addEventListener("change", ({ detail }) => this.#showLine(detail.health.load));
+    this.health.watch(({ load }) => this.#showLine(load));
   }
 
   get isUnderWay() {
@@ -45,9 +46,19 @@ export class Speaking {
         request: isKept ? { ...request, seed: request.seed + i } : request,
         voiceName: request.cast ? "Dialogue" : voiceName,
         settings: { ...fields },
+        isFirstOfClone: i === 0 && !request.cast && this.#isNewClone(fields),
       }));
     };
     return this.#speakAll(fields, plan, this.#pressedAt ?? undefined);
+  }
+
+  /** Whether nothing was spoken yet, since the page was opened, in this voice, and it is a clone. */
+  #isNewClone({ source, voice, clip }) {
+    if (source !== "clip" && this.fields.voices.find(({ id }) => id === voice)?.bundled !== false) return false;
+    const clone = source === "clip" ? clip?.path : voice;
+    const isNew = !this.#clones.has(clone);
+    this.#clones.add(clone);
+    return isNew;
   }
 
   /** Make a take of the server anew, as it was; it is whole. */

@@ -160,6 +160,7 @@ export class TakeList extends EventTarget {
     const words = element("div", { className: "take-words" }, [
       element("p", { className: "take-text", textContent: take.request.input }),
       element("p", { className: "take-facts" }, this.#facts(take)),
+      ...(take.isFirstOfClone ? [ofClone()] : []),
     ]);
     const play = element("button", { type: "button", className: "take-play", onclick: () => this.#tell("play", take) }, [icon(PLAY)]);
     play.disabled = !take.hasSound;
@@ -197,4 +198,11 @@ export class TakeList extends EventTarget {
       labelled(bin, `Delete take ${take.number}`),
     ]);
   }
+}
+
+/** What is to be said of a clone's first take, where the model only comes near. */
+function ofClone() {
+  const more = element("button", { type: "button", className: "demo-more", textContent: "Get S2 Pro" });
+  more.dataset.opens = "get-s2-pro";
+  return element("p", { className: "take-clone demo-only" }, ["A clone by the demo model: it only comes near the voice. ", more]);
 }

@@ -49,13 +49,14 @@ function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
  * there until the take is closed, then file is a WAV blob.
  */
 export class Take {
-  constructor({ number, request, voiceName, settings, continues = null }) {
+  constructor({ number, request, voiceName, settings, continues = null, isFirstOfClone = false }) {
     this.number = number;
     this.request = request;
     this.voiceName = voiceName;
     this.settings = settings;
     this.isStarred = false;
     this.isBlind = false;
+    this.isFirstOfClone = isFirstOfClone;
     this.isLearned = false;
     this.sampleRate = 0;
     this.samples = 0;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,13 +28,15 @@ TWO_SECONDS_24K = round(43 * 2048 * 24_000 / 44_100)
 
 @pytest.fixture(scope="module")
 def zerogpu(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    model = shutil.copytree(tiny_checkpoint, tmp_path_factory.mktemp("model") / "demo")
+    (model / "card.json").write_text(json.dumps({"demo": True}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     told = {
         "PROFILE": "zero",
         "PORT": str(port),
-        "MODEL": str(tiny_checkpoint),
+        "MODEL": str(model),
         "VOICES": str(voices_folder),
         "STUDIO_HOME": str(tmp_path_factory.mktemp("home")),
         "THREADS": "1",
@@ -81,6 +85,7 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
     seed = screen.figure("Seed")
     assert int(seed) >= 0
     expect(screen.takes.get_by_role("button", name="MP3")).to_have_count(0)
+    expect(screen.page.locator("#demo-line")).to_contain_text("You hear a small demo model")
     for hidden in ("Queue", "API"):
         expect(screen.page.locator("#areas").get_by_role("tab", name=hidden)).to_have_count(0)
 

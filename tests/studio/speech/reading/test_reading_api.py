@@ -182,7 +182,8 @@ def test_the_language_of_a_text_is_told_where_it_is_plain(steered: Steer, text: 
 
 def test_the_listing_tells_what_the_model_says_of_itself(steered: Steer) -> None:
     served, engine = steered()
-    engine.info = replace(engine.info, card=ModelCard(True, ("en",), ("whisper",)))
+    engine.info = replace(engine.info, card=ModelCard(True, ("en",), ("whisper",), demo=True))
     with served.client() as client:
         model = client.get("/v1/models").json()["data"][0]
     assert (model["languages"], model["tags"], model["normalize"]) == (["en"], ["whisper"], True)
+    assert model["demo"] is True

@@ -1,0 +1,33 @@
+// While a demo model is loaded the page says so: what is meant for that is shown, and the dialog tells how to get S2 Pro.
+
+import { isZeroGpu } from "../client/host.js";
+import { copyText } from "../lib/copy.js";
+import { closeByPressBeside } from "../lib/dialog.js";
+import { partsOf } from "../lib/elements.js";
+import { demoLine, gpuWords, modelWords } from "./demo-words.js";
+
+/** What has the class demo-only is seen while the model says that it is a demo; what the last look cannot say stays. */
+export function markDemo(health) {
+  health.watch(({ engine }) => {
+    if (engine) document.body.toggleAttribute("data-demo", engine.card.demo);
+  });
+}
+
+/** The line under the header, and the dialog that every button with data-opens="get-s2-pro" opens. */
+export function explainDemo(line, dialog, health) {
+  const part = partsOf(dialog);
+  const words = partsOf(line)("words");
+  health.watch(({ engine }) => {
+    if (!engine) return;
+    words.textContent = demoLine(engine.card.languages);
+    part("now").textContent = modelWords(engine.model, engine.parameters);
+    part("machine").textContent = gpuWords(engine.gpu, isZeroGpu);
+  });
+  part("copy").addEventListener("click", () => copyText(part("command"), part("copy")));
+  closeByPressBeside(dialog);
+  document.addEventListener("click", ({ target }) => {
+    if (!(target instanceof Element) || !target.closest("[data-opens=get-s2-pro]")) return;
+    part("copy").textContent = "Copy";
+    dialog.showModal();
+  });
+}

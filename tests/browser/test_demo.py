@@ -1,0 +1,130 @@
+"""A demo model says so on the page, and how to get S2 Pro; with any other model nothing of that is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from engine import EngineConfig, Gpu, ModelCard
+from tests.browser.screen import Screen
+from tests.browser.test_looks import PHONE, serious_violations
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+from tests.studio.sounds import tone, wav
+
+Open = Callable[..., Screen]
+Steer = Callable[..., Served]
+DEMO = ModelCard(languages=("en",), demo=True)
+CLONE = "A clone by the demo model: it only comes near the voice."
+
+
+def with_card(card: ModelCard, gpu: Gpu | None = None) -> Callable[[EngineConfig], FakeEngine]:
+    def start(config: EngineConfig) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.info = replace(engine.info, card=card, gpu=gpu)
+        return engine
+
+    return start
+
+
+def more(screen: Screen) -> Locator:
+    return screen.page.get_by_role("button", name="Get S2 Pro")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_demo_says_what_it_is_and_how_to_get_more(
+    steered: Steer, open_page: Open, look: dict[str, object], scheme: str
+) -> None:
+    studio = steered(with_card(DEMO, Gpu("A card", 24 * 2**30)))
+    screen = open_page(studio, **look, color_scheme=scheme).ready()
+    line = screen.page.locator("#demo-line")
+    expect(line).to_contain_text(
+        "You hear a small demo model: English only, synthetic voices, and clones only come near."
+    )
+    assert serious_violations(screen) == []
+    dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
+    for opener in (more(screen), screen.page.get_by_role("button", name="Demo model")):
+        opener.press("Enter")
+        expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+        expect(dialog).to_contain_text("MODEL=fishaudio/s2-pro make run")
+        expect(dialog).to_contain_text("A card, 24 GiB: enough.")
+        expect(dialog.get_by_role("link", name="Fish Audio Research License")).to_be_visible()
+        assert serious_violations(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        screen.page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(opener).to_be_focused()
+
+
+def test_the_whole_pill_opens_the_dialog_and_a_press_beside_closes_it(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered(with_card(DEMO)), permissions=["clipboard-read", "clipboard-write"]).ready()
+    screen.page.locator("#pill").click(position={"x": 12, "y": 12})
+    dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
+    expect(dialog).to_contain_text("No GPU that the studio can use.")
+    dialog.get_by_role("button", name="Copy").click()
+    expect(dialog.get_by_role("button", name="Copied")).to_be_visible()
+    assert screen.page.evaluate("navigator.clipboard.readText()") == "MODEL=fishaudio/s2-pro make run"
+    screen.page.mouse.click(5, 5)
+    expect(dialog).to_be_hidden()
+
+
+def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
+    steered: Steer, open_page: Open, tmp_path: Path
+) -> None:
+    studio = steered(with_card(DEMO))
+    with studio.client() as client:
+        told = {"name": "Cleo", "ref_text": "A steady tone."}
+        client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
+    screen = open_page(studio).ready()
+    screen.page.get_by_role("tab", name="New voice").click()
+    expect(screen.page.get_by_role("tabpanel", name="New voice")).to_contain_text("only comes near a voice")
+    screen.page.get_by_role("tab", name="Studio").click()
+
+    def speak(count: int) -> Locator:
+        screen.speak.click()
+        screen.until_over()
+        expect(screen.takes).to_have_count(count)
+        return screen.takes.first
+
+    expect(speak(1)).not_to_contain_text(CLONE)
+    screen.page.evaluate(
+        "window.studio.fields.fill({ voice: window.studio.fields.voices.find(({ name }) => name === 'Cleo').id })"
+    )
+    expect(screen.page.locator("#voice input")).to_have_value("Cleo")
+    expect(speak(2)).to_contain_text(CLONE)
+    expect(speak(3)).not_to_contain_text(CLONE)
+    (tmp_path / "me.wav").write_bytes(wav(tone(6)))
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    screen.page.locator("#clip").get_by_label("Upload file").click()
+    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.page.get_by_label("What is said in the clip").fill("A steady tone.")
+    first = speak(4)
+    expect(first).to_contain_text(CLONE)
+    expect(speak(5)).not_to_contain_text(CLONE)
+    assert serious_violations(screen) == []
+    screen.takes.nth(1).get_by_role("button", name="Get S2 Pro").click()
+    expect(screen.page.get_by_role("dialog", name="Get S2 Pro")).to_be_visible()
+
+
+def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Open) -> None:
+    studio = steered(with_card(ModelCard()))
+    with studio.client() as client:
+        told = {"name": "Cleo", "ref_text": "A steady tone."}
+        client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
+    screen = open_page(studio).ready()
+    screen.page.evaluate(
+        "window.studio.fields.fill({ voice: window.studio.fields.voices.find(({ name }) => name === 'Cleo').id })"
+    )
+    expect(screen.page.locator("#voice input")).to_have_value("Cleo")
+    screen.speak.click()
+    screen.until_over()
+    expect(screen.takes.first).to_contain_text("Cleo")
+    for tab in ("Studio", "New voice"):
+        screen.page.get_by_role("tab", name=tab).click()
+        expect(more(screen)).to_have_count(0)
+    expect(screen.page.get_by_role("button", name="Demo model")).to_have_count(0)

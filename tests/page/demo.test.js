@@ -1,0 +1,27 @@
+// What the page says of a demo model, and of the machine for S2 Pro.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { demoLine, gpuWords, modelWords } from "../../assets/page/shell/demo-words.js";
+
+const GIB = 2 ** 30;
+const gpu = (/** @type {number} */ gib) => ({ name: "A card", memory_bytes: gib * GIB });
+
+test("the line names the languages that the model says it speaks, and none where it does not say", () => {
+  assert.equal(demoLine(["en"]), "You hear a small demo model: English only, synthetic voices, and clones only come near.");
+  assert.match(demoLine(["en", "de"]), /: English and German only, /);
+  assert.match(demoLine([]), /model: synthetic voices/);
+});
+
+test("the model is told with its size", () => {
+  assert.match(modelWords("fry", 24_600_000), /^fry is a demo of 25 million parameters/);
+});
+
+test("a GPU is told with its memory, and whether that is enough", () => {
+  assert.equal(gpuWords(gpu(23.6)), "A card, 24 GiB: enough.");
+  assert.equal(gpuWords(gpu(15.6)), "A card, 16 GiB: enough with MAX_ROWS=4.");
+  assert.equal(gpuWords(gpu(8)), "A card, 8 GiB: too little.");
+  assert.equal(gpuWords(gpu(70), true), "A card, 70 GiB, lent for each take: enough.");
+  assert.match(gpuWords(null), /^No GPU that the studio can use/);
+});
