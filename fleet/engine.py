@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
-from fleet.replicas import ANSWER_SECONDS, Line, ReplicaLost, Replicas, unlike
+from fleet.replicas import ANSWER_SECONDS, PATIENCE_SECONDS, Line, ReplicaLost, Replicas, unlike
 from fleet.take import TRIES, FleetTake
 
 log = logging.getLogger(__name__)
@@ -129,16 +129,20 @@ class FleetEngine:
 
     async def _encode(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         avoid: set[str] = set()
-        for _ in range(TRIES):
-            if (name := self._replicas.choose(None, avoid)) is None:
-                break
+        until = time.monotonic() + PATIENCE_SECONDS
+        failed = 0
+        while True:
+            name = await self._replicas.wait_for_one(None, avoid, until)
             try:
                 with self._replicas.working(name):
                     return await self._replicas.call(name, "encode_reference", pcm, sample_rate, text)
             except (ReplicaLost, EngineStopped) as error:
                 log.warning("replica %s failed to encode a clip: %s", name, error)
+                failed += 1
+                if failed == TRIES:
+                    raise EngineStopped(f"{TRIES} replicas failed to encode the clip, the last: {error}") from error
                 avoid.add(name)
-        raise EngineStopped("no replica is there that could encode the clip")
+                self._replicas.suspect(name)
 
     async def _meet(self, connect: Connect) -> tuple[Replicas, dict[str, EngineInfo]]:
         async with AsyncExitStack() as undo:
@@ -166,6 +170,7 @@ class FleetEngine:
             task.cancel()
         if takes:
             await asyncio.wait(takes, timeout=CLOSE_SECONDS)
+        self._replicas.forget_questions()
         await self._replicas.line.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Any:

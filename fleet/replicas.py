@@ -18,9 +18,13 @@ from fleet.replica import Item
 log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 2.0
-"""A replica that takes longer to say how it is gets no new takes until it does."""
+"""A replica that is asked how it is and says nothing for longer gets no new takes until it does."""
 ROUND_SECONDS = 1.0
 """Between two questions how they are."""
+QUESTION_SECONDS = 20.0
+"""A late answer still counts: on a busy machine all may be late. After so long the question is asked anew."""
+PATIENCE_SECONDS = 60.0
+"""How long work waits for a replica to be there."""
 
 
 UP: set[str] = set()
@@ -67,6 +71,7 @@ class Member:
     others: int = 0
     """Takes of other processes that it worked at when it was last asked."""
     is_silent: bool = False
+    heard_at: float = 0.0
 
     @property
     def load(self) -> float:
@@ -82,6 +87,7 @@ class Replicas:
         self._info = info
         self._members: dict[str, Member] = {}
         self._refused: set[str] = set()
+        self._questions: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
         self.heard_at = time.monotonic()
@@ -109,16 +115,34 @@ class Replicas:
             member.open -= 1
 
     def suspect(self, name: str) -> None:
-        """Give it nothing more until it has answered."""
+        """Give it nothing more until it has said something."""
         if name in self._members:
             self._members[name].is_silent = True
 
-    async def changed(self, seconds: float) -> None:
-        """Return when a replica has come or answers again, ``seconds`` later at the latest."""
-        self._change.clear()
-        change = asyncio.create_task(_is_set(self._change))
-        await asyncio.wait({change}, timeout=seconds)
-        change.cancel()
+    def heard(self, name: str) -> None:
+        """It said something, of itself or of a take: it lives."""
+        self.heard_at = time.monotonic()
+        if member := self._members.get(name):
+            member.heard_at = self.heard_at
+            if member.is_silent:
+                member.is_silent = False
+                self._change.set()
+
+    async def wait_for_one(self, voice: bytes | None, avoid: set[str], until: float) -> str:
+        """As `choose`, but until that time of the monotonic clock it waits for one to come.
+
+        ``avoid`` is forgotten when nothing else is left: one that fell silent and has answered since will do. Raises
+        EngineStopped when none comes.
+        """
+        while (name := self.choose(voice, avoid)) is None:
+            if time.monotonic() > until:
+                raise EngineStopped(f"no replica was there for {PATIENCE_SECONDS:g} s")
+            avoid.clear()
+            self._change.clear()
+            change = asyncio.create_task(_is_set(self._change))
+            await asyncio.wait({change}, timeout=ROUND_SECONDS)
+            change.cancel()
+        return name
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
         """As Line.call, for what may take long: raises ReplicaLost also once the replica has fallen silent."""
@@ -138,13 +162,27 @@ class Replicas:
             await asyncio.sleep(ROUND_SECONDS)
 
     async def ask(self) -> None:
-        """Once: meet those that are new, forget those that are gone."""
+        """Once: meet those that are new, forget those that are gone. Who takes too long may answer later."""
         up = set(self.line.names())
         for name in self._members.keys() - up:
             if not self._members[name].open:
                 del self._members[name]
         self._refused &= up
-        await asyncio.gather(*(self._ask(name) for name in up - self._refused))
+        for name in up - self._refused - self._questions.keys():
+            self._questions[name] = asyncio.create_task(self._ask(name))
+        if self._questions:
+            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS)
+        for name, question in list(self._questions.items()):
+            if question.done():
+                del self._questions[name]
+                question.result()
+            elif (member := self._members.get(name)) and time.monotonic() - member.heard_at > ANSWER_SECONDS:
+                self.suspect(name)
+
+    def forget_questions(self) -> None:
+        """End those that nobody has answered."""
+        for question in self._questions.values():
+            question.cancel()
 
     async def _ask(self, name: str) -> None:
         try:
@@ -153,25 +191,22 @@ class Replicas:
                 return
             member = self._members[name]
             known = member.open
-            stats = await asyncio.wait_for(self.line.call(name, "stats"), ANSWER_SECONDS)
+            stats = await asyncio.wait_for(self.line.call(name, "stats"), QUESTION_SECONDS)
         except (ReplicaLost, EngineStopped, asyncio.TimeoutError) as error:
             self.suspect(name)
             log.info("replica %s does not answer: %s", name, error or "no word within the limit")
             return
-        self.heard_at = time.monotonic()
+        self.heard(name)
         member.stats = stats
         member.others = max(0, stats.running + stats.waiting - known)
-        if member.is_silent:
-            member.is_silent = False
-            self._change.set()
 
     async def _meet(self, name: str) -> None:
-        info = await asyncio.wait_for(self.line.call(name, "info"), ANSWER_SECONDS)
+        info = await asyncio.wait_for(self.line.call(name, "info"), QUESTION_SECONDS)
         if difference := unlike(self._info, info):
             self._refused.add(name)
             log.error("replica %s gets nothing to do: %s", name, difference)
             return
-        self._members[name] = Member(info)
+        self._members[name] = Member(info, heard_at=time.monotonic())
         self._change.set()
 
 

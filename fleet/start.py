@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -67,12 +68,12 @@ def start_fleet(config: EngineConfig, engines: int | None, address: str | None, 
         progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
         if address is None:
             gpus = torch.cuda.device_count() if config.device != "cpu" else 0
-            count = _count(engines, gpus, config, "this machine")
+            count = _count(engines, gpus, len(os.sched_getaffinity(0)), config, "this machine")
             _start_ray(at_end, gpus)
         else:
-            gpus = _join_ray(at_end, address, environment)
+            gpus, cores = _join_ray(at_end, address, environment)
             gpus = gpus if config.device != "cpu" else 0
-            count = _count(engines, gpus, config, "the cluster")
+            count = _count(engines, gpus, cores, config, "the cluster")
         if not gpus and config.threads is None:
             config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * count)))
         plan = f"{count} × {config} of {_code()}"
@@ -110,11 +111,10 @@ def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: 
         request_router_config=RequestRouterConfig(request_router_class="fleet.router.NamedReplica"),
     )
     target = serve.RunTarget(target=app, name=APP, route_prefix=None)
-    before = serve.status().applications.get(APP)
-    serve.run_many([target], wait_for_applications_running=False)
+    serve.run_many([target], wait_for_applications_running=False)  # its status is DEPLOYING from here on
     while True:
         now = serve.status().applications.get(APP)
-        if now is not None and (before is None or now.last_deployed_time_s != before.last_deployed_time_s):
+        if now is not None:
             if now.status in ("DEPLOY_FAILED", "UNHEALTHY"):
                 raise ConfigError(_reason(now))
             if now.status == "RUNNING":
@@ -149,14 +149,19 @@ def _check_ray() -> None:
         raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: pip install -r requirements-fleet.txt")
 
 
-def _count(engines: int | None, gpus: int, config: EngineConfig, where: str) -> int:
-    """How many replicas. Raises ConfigError for more than there are GPUs."""
+def _count(engines: int | None, gpus: int, cores: int, config: EngineConfig, where: str) -> int:
+    """How many replicas. Raises ConfigError for more than there are GPUs, or without one cores, for them."""
     if config.device == "cuda" and not gpus:
         raise ConfigError(f"DEVICE=cuda, but {where} has no GPU")
     if gpus and engines is not None and engines > gpus:
         raise ConfigError(
             f"ENGINES={engines}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
             f"set ENGINES={gpus} or less, or DEVICE=cpu"
+        )
+    if not gpus and engines is not None and engines > cores:
+        raise ConfigError(
+            f"ENGINES={engines}, but {where} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and each "
+            f"engine needs a core at least: set ENGINES={cores} or less"
         )
     return engines or max(gpus, 1)
 
@@ -170,8 +175,7 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
 
     if ray.is_initialized():
         raise EngineStopped("Ray runs in this process already")
-    folder = tempfile.mkdtemp(prefix="fleet-")  # a short path: it holds sockets
-    at_end.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder = _own_folder(at_end)
     at_end.callback(ray.shutdown)
     for tries_left in reversed(range(INIT_TRIES)):
         try:
@@ -192,6 +196,20 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
     serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
 
 
+def _own_folder(at_end: contextlib.ExitStack) -> str:
+    """For Ray's logs and sockets, so a short path; those of studios that were killed go."""
+    for owner in Path(tempfile.gettempdir()).glob("fleet-*/owner"):
+        with contextlib.suppress(OSError), owner.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
+            shutil.rmtree(owner.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="fleet-"))
+    at_end.callback(shutil.rmtree, folder, ignore_errors=True)
+    file = at_end.enter_context(folder.joinpath("new").open("w"))
+    fcntl.flock(file, fcntl.LOCK_EX)
+    folder.joinpath("new").rename(folder / "owner")  # nobody sees it without its lock
+    return str(folder)
+
+
 def _kill_started(folder: str) -> None:
     """End what a Ray that failed to start has left running: its processes have its folder in their arguments."""
     for arguments in Path("/proc").glob("[0-9]*/cmdline"):
@@ -200,8 +218,8 @@ def _kill_started(folder: str) -> None:
                 os.kill(int(arguments.parent.name), signal.SIGKILL)
 
 
-def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str, str]) -> int:
-    """Connect to the cluster; how many GPUs it has. Raises ConfigError."""
+def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str, str]) -> tuple[int, int]:
+    """Connect to the cluster; how many GPUs and cores it has. Raises ConfigError."""
     import ray
     from ray import serve
 
@@ -228,7 +246,8 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
                 f"{ray_here} on Python {python_here}: start both from environments made alike"
             ) from error
         raise ConfigError(f"RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
-    return int(ray.cluster_resources().get("GPU", 0))
+    there = ray.cluster_resources()
+    return int(there.get("GPU", 0)), int(there.get("CPU", 0))
 
 
 def _is_running(plan: str) -> bool:

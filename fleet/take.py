@@ -15,12 +15,12 @@ import numpy as np
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
 from fleet.homes import voice_of
 from fleet.replica import HEARTBEAT_SECONDS, unpacked
-from fleet.replicas import ReplicaLost, Replicas, Stream
+from fleet.replicas import PATIENCE_SECONDS, ReplicaLost, Replicas, Stream
 
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Replicas that a take is given to, one after another, before it fails."""
+"""Replicas that a take is given to, one after another and without a frame from any of them, before it fails."""
 FIRST_SECONDS = 10.0
 """A replica's very first word may take so long: the connection to it may have to be made."""
 STALL_SECONDS = 1.0
@@ -29,8 +29,6 @@ ALONE_SECONDS = 20.0
 """… where another can go on; after so long where none can, …"""
 LATE_TIMES = 5.0
 """… or for so many times as long as its last word was late, on machines that are slow altogether."""
-PATIENCE_SECONDS = 60.0
-"""How long a take waits for a replica to be there, and one that has begun for a place in full lines."""
 PLACE_SECONDS = 0.25
 """How often it looks for a place."""
 
@@ -46,7 +44,7 @@ class FleetTake:
         self._heard: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
         self._frames = utterance.frames_so_far
         self._start = time.perf_counter()
-        self._stall = STALL_SECONDS
+        self._patience = 1.0  # times the limits of silence
         self._first: Timing | None = None  # of the first chunk, once the take has begun
         self._patient_until = time.monotonic() + PATIENCE_SECONDS
 
@@ -54,10 +52,11 @@ class FleetTake:
         """The take as one engine would give it. Raises as Engine.speak."""
         failed = full = 0
         while True:
-            name = await self._replica()
+            name = await self._replicas.wait_for_one(self._voice, self._avoid, self._patient_until)
             try:
                 async with aclosing(self._from(name)) as chunks:
                     async for chunk in chunks:
+                        failed = 0  # replicas that go one after another, as in an update, may be many
                         yield chunk
                         if chunk.finish_reason:
                             return
@@ -75,15 +74,6 @@ class FleetTake:
                 self._avoid.add(name)
                 self._replicas.suspect(name)
                 self._patient_until = time.monotonic() + PATIENCE_SECONDS
-
-    async def _replica(self) -> str:
-        """A replica for what is still to be spoken. Raises EngineStopped when none comes."""
-        while (name := self._replicas.choose(self._voice, self._avoid)) is None:
-            if time.monotonic() > self._patient_until:
-                raise EngineStopped(f"no replica was there for {PATIENCE_SECONDS:g} s")
-            self._avoid.clear()  # one that fell silent and has answered since will do
-            await self._replicas.changed(1.0)
-        return name
 
     def _has_another(self, name: str) -> bool:
         return self._replicas.choose(None, self._avoid | {name}) is not None
@@ -107,14 +97,15 @@ class FleetTake:
         with self._replicas.working(name):
             stream = self._replicas.line.open(name, self._rest())
             try:
-                limit = FIRST_SECONDS
+                limit = FIRST_SECONDS * self._patience
                 while True:
                     asked = time.monotonic()
                     item = await self._word(stream, name, limit)
                     if item is ...:
                         return
+                    self._replicas.heard(name)
                     late = time.monotonic() - asked - HEARTBEAT_SECONDS
-                    limit = max(self._stall, LATE_TIMES * late)
+                    limit = max(STALL_SECONDS * self._patience, LATE_TIMES * late)
                     if isinstance(item, tuple):
                         yield self._placed(unpacked(item), before)
             finally:
@@ -131,7 +122,7 @@ class FleetTake:
             while not (await asyncio.wait({following}, timeout=limit))[0]:
                 silent = time.monotonic() - began
                 if silent >= ALONE_SECONDS or self._replicas.choose(None, {name}) is not None:
-                    self._stall *= 2  # should this have been in vain, the next one is given more time
+                    self._patience *= 2  # should this have been in vain, the next one is given more time
                     raise ReplicaLost(f"it said nothing for {silent:.1f} s")
             return following.result()
         finally:

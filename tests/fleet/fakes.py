@@ -108,6 +108,8 @@ class FakeLine:
         """dies, stalls, pauses, closes or skips."""
         self.deaf: set[str] = set()
         """They answer no question."""
+        self.late_seconds = 0.0
+        """Every answer takes so long."""
         self.gone: set[str] = set()
         """What is asked of them reaches another."""
         self.opened: list[FakeStream] = []
@@ -125,6 +127,7 @@ class FakeLine:
         self.calls[f"{replica} {method}"] += 1
         if replica in self.deaf:
             await asyncio.Event().wait()
+        await asyncio.sleep(self.late_seconds)
         if replica in self.gone:
             raise EngineStopped(f"replica {replica} has gone")
         if replica not in self.up:

@@ -136,6 +136,7 @@ async def test_a_question_that_reaches_another_than_was_meant_does_not_end_the_w
 async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.1)
     monkeypatch.setattr(fleet_engine, "ABSENT_SECONDS", 0.3)
     monkeypatch.setattr(fleet_engine, "ANSWER_SECONDS", 0.0)
     line = FakeLine()
@@ -146,6 +147,18 @@ async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatc
         assert "no replica of the fleet answers" in (engine.failure or "")
         line.deaf = {"a"}
         await until(lambda: engine.failure is None)
+
+
+async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeLine()
+    line.up = {"a"}
+    with fleet(line) as (engine, _):
+        line.up = set()
+        encoding = asyncio.create_task(engine.encode_reference(np.zeros(6, np.float32), 44_100, "words"))
+        await until(lambda: not engine.stats().replicas)
+        line.up = {"b"}
+        assert (await encoding).frames == 6
 
 
 async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The whole with Ray: two replicas on this machine, one killed, one frozen, under takes that go on."""
+"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, under takes that go on."""
 
 from __future__ import annotations
 
@@ -38,10 +38,16 @@ def alone(tiny_checkpoint: Path) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def fleet(tiny_checkpoint: Path) -> Iterator[FleetEngine]:
-    engine = start.start_fleet(config_of(tiny_checkpoint), 2, None, lambda doing, fraction: None)
-    yield engine
-    engine.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
+        engine = start.start_fleet(config_of(tiny_checkpoint), 2, None, silent)
+        yield engine
+        engine.stop()
     assert not processes_of("ray"), "all ends with the fleet"
+
+
+def silent(doing: str, fraction: float) -> None:
+    """Who hears of no progress."""
 
 
 def processes_of(word: str) -> list[int]:
@@ -144,3 +150,25 @@ async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
         if blow == signal.SIGSTOP:
             os.kill(victim, signal.SIGKILL)  # Serve would do so itself, some seconds later
     assert len(await both(fleet)) >= 2, "another has come in its place"
+
+
+async def test_an_update_under_takes_fails_none_of_them(
+    fleet: FleetEngine, alone: Engine, tiny_checkpoint: Path
+) -> None:
+    before = await both(fleet)
+    short, long = await asyncio.gather(hear(alone, take(3, 40)), hear(alone, take(7, 600)))
+    lasting = asyncio.create_task(hear(fleet, take(7, 600)))
+    await until(lambda: fleet.stats().running > 0)
+    update = asyncio.to_thread(start.deploy, config_of(tiny_checkpoint), "another plan", 2, False, silent)
+    updating = asyncio.create_task(update)
+    rounds = 0
+    while not (updating.done() and lasting.done()):
+        rounds += 1
+        spoken = await asyncio.gather(*(hear(fleet, take(3, 40)) for _ in range(2)))
+        assert all(np.array_equal(each.codes, short.codes) for each in spoken), f"round {rounds}"
+    await updating
+    moved = [chunk.resumed_at for chunk in (await lasting).chunks if chunk.resumed_at]
+    assert np.array_equal((await lasting).codes, long.codes)
+    print(f"{rounds} rounds of takes during the update; the long one moved at frames {sorted(set(moved))}")
+    after = await both(fleet)
+    assert not {name for name in after if name in fleet._replicas.line.names()} & before.keys(), "all are new"

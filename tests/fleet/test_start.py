@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,6 +55,30 @@ def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
     gpus(2)
     with pytest.raises(ConfigError, match=r"ENGINES=3, but this machine has 2 GPUs, .* set ENGINES=2 or less, or DEV"):
         starting(3)
+
+
+def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable[[int], None]) -> None:
+    gpus(0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    with pytest.raises(
+        ConfigError, match=r"ENGINES=3, but this machine has 2 cores and no GPU .* set ENGINES=2 or less"
+    ):
+        starting(3)
+
+
+def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with contextlib.ExitStack() as living:
+        kept = start._own_folder(living)
+        killed = tmp_path / "fleet-killed"
+        killed.mkdir()
+        (killed / "owner").touch()
+        with contextlib.ExitStack() as next_one:
+            mine = start._own_folder(next_one)
+            assert {str(path) for path in tmp_path.iterdir()} == {kept, mine}
+    assert not list(tmp_path.iterdir()), "each is gone with its studio"
 
 
 def test_a_gpu_where_there_is_none(gpus: Callable[[int], None]) -> None:

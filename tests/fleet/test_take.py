@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
+from fleet import replicas as fleet_replicas
 from fleet import take
 from fleet.homes import homes, voice_of
 from fleet.replicas import Replicas
 from fleet.take import FleetTake
+from tests.engine.speaking import until
 from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance
 
 
@@ -93,11 +95,49 @@ async def test_one_that_fell_silent_gets_nothing_until_it_answers() -> None:
 
 async def test_three_tries_and_no_more() -> None:
     line = FakeLine(4)
-    line.faults = dict.fromkeys(line.engines, ("closes", 2))
+    line.faults = dict.fromkeys(line.engines, ("closes", 0))
     with pytest.raises(EngineStopped, match="3 replicas failed one after another, the last: its stream ended"):
         await heard(await fleet(line), utterance())
     assert len({stream.replica for stream in line.opened}) == 3
     assert [stream.cancels for stream in line.opened] == [1, 1, 1]
+
+
+async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on() -> None:
+    line = FakeLine(6)
+    line.faults = dict.fromkeys("abcde", ("dies", 2))
+    line.up = {"a"}
+    replicas = await fleet(line)
+    hearing = asyncio.create_task(heard(replicas, utterance(frames=12)))
+    for name in "bcdef":  # each comes once the one before has gone, as in an update
+        await until(lambda: not line.up)
+        line.up = {name}
+        await replicas.ask()
+    chunks = await hearing
+    assert np.array_equal(codes(chunks), codes_of(5, 0, 12))
+    assert [chunk.resumed_at for chunk in chunks] == [None, 2, 4, 6, 8, 10]
+
+
+async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.02)
+    line = FakeLine(1)
+    replicas = await fleet(line)
+    line.late_seconds = 0.1
+    await asyncio.sleep(0.03)  # the last word was heard longer ago than an answer may take
+    await replicas.ask()
+    assert replicas.choose(None) is None
+    await until(lambda: replicas.choose(None) == "a")
+    replicas.forget_questions()
+
+
+async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
+    line = FakeLine(1)
+    replicas = await fleet(line)
+    async with aclosing(FleetTake(replicas, utterance()).chunks()) as chunks:
+        await anext(chunks)
+        replicas.suspect("a")
+        assert replicas.choose(None) is None
+        await anext(chunks)
+        assert replicas.choose(None) == "a"
 
 
 async def test_a_lone_replica_takes_it_up_again_once_it_answers() -> None:
