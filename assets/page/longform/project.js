@@ -75,6 +75,7 @@ export class Project extends EventTarget {
     on("delete", "click", () => this.#delete());
     on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
     on("project-voice", "change", ({ target }) => changeProject(this.id, { voice: target.value }));
+    on("normalize", "change", ({ target }) => changeProject(this.id, { normalize: JSON.parse(target.value) }));
     on("gap", "change", ({ target }) => changeProject(this.id, { pause: Number(target.value) }));
     on("chapter-gap", "change", ({ target }) => changeProject(this.id, { chapter_pause: Number(target.value) }));
     on("earlier", "click", () => this.#turnTo(this.#page - 1));
@@ -109,6 +110,7 @@ export class Project extends EventTarget {
     };
     fill("title", title);
     fill("project-voice", settings.voice ?? "");
+    fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);
     const words = [`${parts.done} of ${parts.total} parts spoken`];

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import FilePayload, Locator, Route, expect
 
+from engine import EngineConfig, ModelCard
 from studio.settings import Settings
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
@@ -92,6 +94,34 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     assert serious_violations(screen) == []
+
+
+def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Open) -> None:
+    engines: list[FakeEngine] = []
+
+    def start(config: EngineConfig) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.info = replace(engine.info, card=ModelCard(normalize=True))
+        engines.append(engine)
+        return engine
+
+    screen = open_page(steered(start)).ready()
+    area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(table("text\nMeet me at 5 pm.\n"))
+    reading = area.get_by_label("Numbers and dates")
+    expect(reading).to_have_value("null")
+    area.get_by_role("button", name="Speak all parts").click()
+    row = area.locator("tbody tr")
+    expect(row).to_contain_text("Done")
+    for choice, state in (("As written", "Changed"), ("Automatic", "Done"), ("As written", "Changed")):
+        reading.select_option(choice)
+        expect(row).to_contain_text(state)
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(reading).to_have_value("false")
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(row).to_contain_text("Done")
+    assert [utterance.text for utterance in engines[0].utterances] == ["Meet me at five PM.", "Meet me at 5 pm."]
 
 
 def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:
