@@ -15,6 +15,12 @@ from tests.tiny import write_checkpoint
 
 torch.set_num_threads(1)
 
+BEGIN_FIRST = (
+    {"test_journey.py", "test_looks.py", "test_longform.py"}  # of the browser's
+    | {"test_frame.py", "test_fused_decoder.py", "test_soak.py", "test_command.py"}
+)
+"""Files that take longest of those which would come late: at the end, one worker would wait for another's."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what drives a browser by its folder, and leave out what needs a GPU, Ray, a teacher where there is none."""
@@ -26,6 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = [item for item in items if any(missing[name] and item.get_closest_marker(name) for name in missing)]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
+    items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
     gc.freeze()  # what is imported by now stays, and need not be looked through again and again
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -34,3 +35,20 @@ def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("graphs", "codec_streams"):
         name = f"engine.runtime.{module}.capture_sizes"
         monkeypatch.setattr(name, lambda work, inputs, progress: {size: Eager(work) for size in inputs})
+
+
+@pytest.fixture
+def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products for few rows on a CPU by few programs, of many columns each: Triton's interpreter takes as long for any.
+
+    For tests of what products are part of; those of the kernels keep the tiles that a GPU has.
+    """
+    if torch.cuda.is_available():
+        return
+    for name, wide in (("gemv", {"block_n": 64}), ("packed12", {"quads": 16})):
+        module: Any = sys.modules[f"engine.kernels.{name}"]
+
+        def tiles(*shape: Any, chosen: Callable[..., Any] = module._tiles, wide: dict[str, int] = wide) -> Any:
+            return replace(chosen(*shape), **wide)
+
+        monkeypatch.setattr(module, "_tiles", tiles)

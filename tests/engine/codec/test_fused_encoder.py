@@ -14,7 +14,7 @@ from engine.codec import Codec
 from engine.errors import EngineStopped
 from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder
 from tests.engine.codec.small_codec import random_codec, transformer
-from tests.engine.kernels.test_kernels import DEVICE
+from tests.engine.kernels.interpreter import DEVICE
 
 fused = pytest.importorskip("engine.codec.fused.encoder")
 

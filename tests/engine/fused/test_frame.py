@@ -16,10 +16,11 @@ from engine.model.prompt import build_prompt
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling, Utterance
-from tests.engine.kernels.test_kernels import DEVICE
+from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 fused = pytest.importorskip("engine.fused.frame")
+pytestmark = pytest.mark.usefixtures("wide_tiles")
 
 TEXTS = (
     ("Hello there.", Sampling(seed=5)),
@@ -66,7 +67,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
     turns: tuple[slice, ...],
 ) -> None:
     sizes = TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1)
-    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3, semantic_codebook_size=60))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_float8(checkpoint.model, weights)
     plain, mine = drawn(
@@ -77,9 +78,9 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
 
 @torch.inference_mode()
 def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
-    heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
+    heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 128, "fast_intermediate_size": 128}
     sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
-    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=4))
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
     plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, packed12=True)

@@ -30,6 +30,9 @@ from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from tests.engine.codec.small_codec import random_codec, transformer
 
+COMPANY: dict[Precision, tuple[int, ...]] = {"float32": (1, 8), "tf32": (8,), "bfloat16": (1,)}
+"""Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. The
+last two precisions' kernels are the same ones but for the type of a number, and have either."""
 SHARED = 232448
 """Bytes of shared memory that a program may have on an H200."""
 
@@ -79,10 +82,11 @@ def main() -> None:
     module: Any = sys.modules["engine.kernels.codec.conv"]
     module._tiles = tiles_of_a_gpu
     compile_frames()
-    for precision in get_args(Precision):
+    assert set(COMPANY) == set(get_args(Precision))
+    for precision, sizes in COMPANY.items():
         decoder = FusedDecoder(random_codec(transformer()), 8, precision)
         with torch.inference_mode(), compiling():
-            for size in (1, 8):
+            for size in sizes:
                 decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
     FusedEncoder(random_codec(transformer()), 2).prepare()
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))

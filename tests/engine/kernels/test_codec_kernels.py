@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from tests.engine.kernels.test_kernels import DEVICE, close, kernels, random
+from tests.engine.kernels.interpreter import DEVICE
+from tests.engine.kernels.test_kernels import close, kernels, random
 
 conv = pytest.importorskip("engine.kernels.codec.conv")
 products = pytest.importorskip("engine.codec.fused.products")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
 from torch import Tensor
 
 from engine.model.layers import rope_angles
+from tests.engine.kernels.interpreter import DEVICE
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported
 kernels = pytest.importorskip("engine.kernels")
 
 DTYPES = [torch.float32] + ([torch.bfloat16] if DEVICE == "cuda" else [])  # interpreted bfloat16 dots are not real

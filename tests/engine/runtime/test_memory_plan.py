@@ -16,7 +16,7 @@ from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.runtime.memory_plan import GIB, MemoryPlan, plan_memory
 from engine.runtime.runner import Runner
-from tests.engine.kernels.test_kernels import DEVICE
+from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyModel, write_checkpoint
 
 fused = pytest.importorskip("engine.fused.frame")

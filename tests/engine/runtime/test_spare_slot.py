@@ -16,7 +16,8 @@ from engine.runtime import graphs
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling
-from tests.engine.kernels.test_kernels import DEVICE, close
+from tests.engine.kernels.interpreter import DEVICE
+from tests.engine.kernels.test_kernels import close
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 pytest.importorskip("engine.fused.frame")
@@ -31,7 +32,7 @@ def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("kernel_attention", [True, False])
-@pytest.mark.usefixtures("filled_up")
+@pytest.mark.usefixtures("filled_up", "wide_tiles")
 def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_filled_up(
     tmp_path: Path, kernel_attention: bool
 ) -> None:
