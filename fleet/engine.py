@@ -98,7 +98,7 @@ class FleetEngine:
         if self._watch.done():
             return f"the fleet's watch has ended: {self._watch.exception()}"
         if time.monotonic() - self._replicas.heard_at > ABSENT_SECONDS + ANSWER_SECONDS:
-            return "no replica of the fleet answers; those that died are started anew, if Ray still runs"
+            return "no replica of the fleet answers; if none comes back, Ray has ended: start it and the studio again"
         return None
 
     def stop(self) -> None:

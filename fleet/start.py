@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import importlib.metadata
@@ -14,7 +15,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,8 @@ ENVIRONMENT = {
     "RAY_SERVE_ENABLE_DIRECT_INGRESS": "0",
     "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(2**29),  # a long clip at 192 kHz
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",  # it is 15 else, and on a busy machine engines would hardly get to start
+    "RAY_gcs_rpc_server_reconnect_timeout_s": str(2**30),  # else a process ends itself when the head has gone
 }
 """What Ray reads when it is imported, in every process of the fleet."""
 
@@ -176,17 +180,21 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
     if ray.is_initialized():
         raise EngineStopped("Ray runs in this process already")
     folder = _own_folder(at_end)
+    # Linux kills Ray's processes when the thread that started them ends: it has to last as long as they.
+    thread = at_end.enter_context(ThreadPoolExecutor(1, "ray"))
     at_end.callback(ray.shutdown)
     for tries_left in reversed(range(INIT_TRIES)):
         try:
-            ray.init(
-                num_gpus=gpus,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE_BYTES,
-                log_to_driver=False,
-                logging_level="error",
-                _temp_dir=folder,
-            )
+            with _own_sigterm():
+                thread.submit(
+                    ray.init,
+                    num_gpus=gpus,
+                    include_dashboard=False,
+                    object_store_memory=OBJECT_STORE_BYTES,
+                    log_to_driver=False,
+                    logging_level="error",
+                    _temp_dir=folder,
+                ).result()
             break
         except Exception as error:  # a bare one says that a start took too long
             ray.shutdown()
@@ -194,6 +202,21 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
             if not tries_left or "timed out" not in str(error):
                 raise EngineStopped(f"Ray could not start: {_first_line(error)}") from error
     serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
+
+
+@contextlib.contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray's C++ takes SIGTERM to itself and aborts the process at one; ours, which ends in order, is put back.
+
+    In C as well, for Python's own call is only for the main thread.
+    """
+    libc = ctypes.CDLL(None)
+    ours = ctypes.create_string_buffer(512)  # more than a struct sigaction has on any system
+    libc.sigaction(signal.SIGTERM, None, ours)
+    try:
+        yield
+    finally:
+        libc.sigaction(signal.SIGTERM, ours, None)
 
 
 def _own_folder(at_end: contextlib.ExitStack) -> str:
@@ -225,12 +248,8 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
 
     at_end.callback(ray.shutdown)
     try:
-        ray.init(
-            address,
-            runtime_env={"env_vars": environment},
-            log_to_driver=False,
-            logging_level="error",
-        )
+        with _own_sigterm():
+            ray.init(address, runtime_env={"env_vars": environment}, log_to_driver=False, logging_level="error")
         serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
     except ConnectionError as error:
         raise ConfigError(

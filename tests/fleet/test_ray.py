@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def alone(tiny_checkpoint: Path) -> Iterator[Engine]:
 def fleet(tiny_checkpoint: Path) -> Iterator[FleetEngine]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
-        engine = start.start_fleet(config_of(tiny_checkpoint), 2, None, silent)
+        with ThreadPoolExecutor(1) as thread:  # which ends: the fleet outlives it
+            engine = thread.submit(start.start_fleet, config_of(tiny_checkpoint), 2, None, silent).result()
         yield engine
         engine.stop()
     assert not processes_of("ray"), "all ends with the fleet"
