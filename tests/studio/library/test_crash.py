@@ -13,11 +13,16 @@ import pytest
 from studio.library import Library
 from studio.settings import ROOT
 
+WORKER = """
+import runpy, sys
+sys.modules["pandas"] = None  # sqlite_utils would import it, for half of a worker's start
+runpy.run_module("tests.studio.library.worker", run_name="__main__")
+"""
+
 
 def start(home: Path, seed: int, count: int, names: int) -> subprocess.Popen[str]:
     arguments = [str(home), str(seed), str(count), str(names)]
-    command = [sys.executable, "-m", "tests.studio.library.worker", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", WORKER, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def check(home: Path) -> Library:
