@@ -138,9 +138,8 @@ def test_a_studio_without_keys_on_loopback_answers_to_its_own_names_alone(with_p
         page = client.get("/", headers={"Accept": "text/html"})
         assert page.status_code == 403 and "ALLOWED_HOSTS" in page.text
         assert client.get("/gradio_api/info").status_code == 403
-    with pytest.raises(InvalidStatus) as refused:
-        way = socket.create_connection(("127.0.0.1", int(with_page.url.rpartition(":")[2])))
-        url = f"ws://{host}/v1/audio/speech/stream"
+    url, port = f"ws://{host}/v1/audio/speech/stream", int(with_page.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as way, pytest.raises(InvalidStatus) as refused:
         connect(url, sock=way, proxy=None, origin=Origin(f"http://{host}"))
     assert refused.value.response.status_code == 403
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import wave
 import zipfile
 from collections.abc import Callable
@@ -90,7 +91,7 @@ def test_other_formats_have_the_same_sound(spoken: tuple[Served, Json]) -> None:
 
 def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
-    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    timeline = json.loads(fetch(served, project, "timeline"))
     book = fetch(served, project, "audio?format=m4b")
     with av.open(io.BytesIO(book)) as file:
         chapters = file.chapters()
@@ -113,7 +114,7 @@ def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
 
 def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
-    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    timeline = json.loads(fetch(served, project, "timeline"))
     starts = np.cumsum([0, 6 * FRAME + RATE, 12 * FRAME + RATE // 4, 6 * FRAME + 2 * RATE]) / RATE
     ends = starts + np.array([6, 12, 6, 6]) * FRAME / RATE
     assert [part["start_s"] for part in timeline["parts"]] == pytest.approx(starts, abs=1e-9)
@@ -166,7 +167,7 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
     )
     project = made(served, input=srt, kind="srt", start=True)
     until(served, project, "done")
-    timeline = served.client().get(f"{PROJECTS}/{project['id']}/timeline").json()
+    timeline = json.loads(fetch(served, project, "timeline"))
     starts = [1.0, (RATE + 6 * FRAME) / RATE, 4.0]
     assert [part["start_s"] for part in timeline["parts"]] == pytest.approx(starts, abs=1e-9)
     whole = samples(fetch(served, project, "audio"))

@@ -6,7 +6,7 @@ import contextlib
 import io
 import sqlite3
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,9 @@ def served(steered: Steer) -> Served:
 
 
 @pytest.fixture
-def client(served: Served) -> httpx.Client:
-    return served.client()
+def client(served: Served) -> Iterator[httpx.Client]:
+    with served.client() as client:
+        yield client
 
 
 def clip(data: bytes | None = None, name: str = "me.wav", kind: str = "audio/x-wav") -> Upload:
