@@ -48,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("node")
     (folder / "package.json").write_text('{"type": "module"}')
     subprocess.run(
-        [NPM, "install", "--no-audit", "--no-fund", "--loglevel=error", f"openai@{VERSION}"],
+        [NPM, "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", f"openai@{VERSION}"],
         cwd=folder,
         check=True,
         timeout=300,
