@@ -14,6 +14,7 @@ import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
+import { stayForDrops } from "./shell/drops.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
@@ -53,6 +54,7 @@ class Studio {
 
   constructor() {
     markDemo(this.health);
+    stayForDrops();
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     this.started = this.#start();

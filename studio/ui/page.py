@@ -196,12 +196,12 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
     _html(words.PRESETS)
+    speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
     _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
     with gr.Column(elem_id="sampling"):
         temperature = _slider(words.TEMPERATURE, 0.0, 1.5, 0.8, 0.05)
         top_p = _slider(words.TOP_P, 0.05, 1.0, 0.9, 0.05)
         top_k = _slider(words.TOP_K, 1, 200, 30, 1)
-        speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
         label, info = words.CUT_AFTER
         cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
         label, info = words.SEED

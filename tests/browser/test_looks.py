@@ -72,6 +72,37 @@ def test_an_area_is_an_address_and_the_way_back(served: Served, open_page: Open)
     expect(screen.page.get_by_role("tabpanel", name="Voices")).to_be_visible()
 
 
+def test_every_area_has_a_title_of_its_own(served: Served, open_page: Open) -> None:
+    screen = open_page(served)
+    expect(screen.page).to_have_title("Voice Studio")
+    screen.page.get_by_role("tab", name="Long form").click()
+    expect(screen.page).to_have_title("Long form · Voice Studio")
+    screen.page.go_back()
+    expect(screen.page).to_have_title("Voice Studio")
+
+
+def test_a_file_dropped_beside_a_zone_does_not_open(served: Served, open_page: Open) -> None:
+    screen = open_page(served)
+    drag = """([place, holds]) => ["dragover", "drop"].map((type) => {
+        const dataTransfer = new DataTransfer();
+        if (holds === "file") dataTransfer.items.add(new File(["x"], "a.txt"));
+        else dataTransfer.setData("text/plain", "x");
+        const event = new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer });
+        document.querySelector(place).dispatchEvent(event);
+        return event.defaultPrevented;
+    })"""
+    for place in ("#masthead", "#script textarea"):
+        assert screen.page.evaluate(drag, [place, "file"]) == [True, True]
+        assert screen.page.evaluate(drag, [place, "words"]) == [False, False]
+    assert screen.page.evaluate(drag, ["#area-new-voice input[type=file]", "file"]) == [True, True]
+
+
+def test_a_script_is_written_in_its_own_direction(served: Served, open_page: Open) -> None:
+    screen = open_page(served)
+    screen.script.fill("مرحبا بالعالم.")
+    assert screen.script.evaluate("(field) => getComputedStyle(field).direction") == "rtl"
+
+
 def test_dark_follows_the_system(served: Served, open_page: Open) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     light = open_page(served, color_scheme="light").ready().page.evaluate(paper)

@@ -23,7 +23,7 @@ export class HistoryRow {
     this.does = does;
     const { record } = take;
     const words = element("div", { className: "take-words" }, [
-      element("p", { className: "take-text", textContent: record.excerpt }),
+      element("p", { className: "take-text", dir: "auto", textContent: record.excerpt }),
       element("p", { className: "take-facts" }, this.#facts()),
     ]);
     const play = this.#button([icon(PLAY)], "play", "take-play");

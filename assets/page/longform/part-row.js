@@ -18,7 +18,7 @@ export class PartRow extends EventTarget {
     this.box = element("input", { type: "checkbox" });
     this.state = element("span", { className: "long-word" });
     this.chapter = element("strong");
-    this.text = element("textarea", { rows: 2, spellcheck: false, onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 2, spellcheck: false, dir: "auto", onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });

@@ -117,7 +117,7 @@ export class Project extends EventTarget {
     if (seconds) words.push(duration(seconds));
     if (state === "running") words.push(eta === null ? "speaking" : `about ${duration(eta)} left`);
     if (state === "paused") words.push("paused");
-    for (const [name, what] of [["failed", "failed"], ["stale", "changed since"]]) if (parts[name]) words.push(`${parts[name]} ${what}`);
+    for (const [name, what] of [["failed", "failed"], ["stale", "changed"]]) if (parts[name]) words.push(`${parts[name]} ${what}`);
     const told = words.join(" · ");
     if (this.part("state").textContent !== told) this.part("state").textContent = told;
     this.part("progress").value = parts.done / parts.total;

@@ -135,7 +135,7 @@ export class NowPlaying extends EventTarget {
     const words = {
       playing: take.file ? `Playing ${take.name}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",
-      over: take.ending === "length" ? take.endingWords : `${take.name}: ${take.endingWords.toLowerCase()}`,
+      over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
     };
     this.say(state, words[state]);
   }

@@ -11,7 +11,7 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
   const words = {
     starting: `Warming up ${Math.round((progress ?? 0) * 100)} %${doing ? ` · ${doing}` : ""}`,
     ready: `Ready · ${engine?.model} on ${engine?.device}${busy}`,
-    failed: `Not running: ${error ?? "see the terminal"}`,
+    failed: `Not running: ${error ?? "no reason is known"}`,
     unreachable: "The studio does not answer",
   };
   return words[status];

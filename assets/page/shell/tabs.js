@@ -2,6 +2,7 @@
 
 import { isZeroGpu } from "../client/host.js";
 
+const NAME = "Voice Studio";
 const FIRST = "studio";
 const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that such a host does not do
 
@@ -44,7 +45,9 @@ export class Tabs extends EventTarget {
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
       panelOf(tab).toggleAttribute("data-shown", chosen);
-      if (chosen) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (!chosen) continue;
+      tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      document.title = area === FIRST ? NAME : `${tab.textContent} · ${NAME}`;
     }
     if (location.hash.slice(1) !== area) history.pushState(null, "", `#${area}`);
     this.dispatchEvent(new CustomEvent("show", { detail: { area } }));

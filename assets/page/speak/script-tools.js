@@ -1,5 +1,6 @@
 // The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
 
+import { duration } from "../lib/time.js";
 import { expectedSeconds } from "./request.js";
 import { KNOWN, offered } from "./speech-tags.js";
 
@@ -22,7 +23,7 @@ const NO_CARD = { tags: null, languages: [] };
 export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
-  const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${Math.max(1, Math.round(seconds))} s`] : [];
+  const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${duration(seconds)}`] : [];
   const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
   if (tags.length) facts.push(`${tags.length} tag${tags.length === 1 ? "" : "s"}`);
   const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
@@ -72,6 +73,7 @@ export class ScriptTools {
 
   constructor(area, element) {
     this.area = area;
+    area.dir = "auto"; // Gradio's fields know left to right alone
     this.panel = element.querySelector("#tag-panel");
     this.line = element.querySelector("#lint");
     this.search = element.querySelector("[data-part=search]");

@@ -151,14 +151,16 @@ export class TakeList extends EventTarget {
   #facts(take) {
     const facts = [`Take ${take.number}`, take.voiceName, clock(take.seconds), `seed ${take.seed}`];
     if (take.rtf !== null) facts.push(`RTF ${take.rtf.toFixed(2)}`);
+    const told = facts.map((words) => element("span", { textContent: words }));
+    if (!take.endingWords) return told;
     const ending = element("span", { textContent: take.endingWords });
     ending.dataset.ending = take.ending;
-    return [...facts.map((words) => element("span", { textContent: words })), ending];
+    return [...told, ending];
   }
 
   #row(take) {
     const words = element("div", { className: "take-words" }, [
-      element("p", { className: "take-text", textContent: take.request.input }),
+      element("p", { className: "take-text", dir: "auto", textContent: take.request.input }),
       element("p", { className: "take-facts" }, this.#facts(take)),
       ...(take.isFirstOfClone ? [ofClone()] : []),
     ]);

@@ -7,8 +7,8 @@ import { readWav, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 
 const USUAL_PART = 300; // chunk_length when nothing is said
 
+/** Of takes that did not end by themselves, of which there is nothing to say. */
 const ENDINGS = {
-  stop: "Finished by itself",
   length: "Cut off before its end. To hear the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
   stopped: "Stopped by you",
   failed: "Failed",

@@ -75,8 +75,9 @@ export class Inspector extends EventTarget {
     }
   }
 
-  #say(words) {
+  #say(words, isBad = true) {
     this.part("inspector-said").textContent = words;
+    this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
   async #load(id) {
@@ -114,7 +115,7 @@ export class Inspector extends EventTarget {
   async #introduce(button) {
     if (button.dataset.playing) return this.player.stop();
     const { slug, language } = this.#voice;
-    this.#say("Loading …");
+    this.#say("Loading …", false);
     const file = await introduce(slug, language, null);
     this.#say("");
     URL.revokeObjectURL(this.#introduction);
