@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.sync_api import Locator, Page, Request, expect
@@ -11,6 +12,9 @@ from tests.studio.server import Served
 PATIENCE_MS = 60_000
 """How long a step may take before it counts as failed; nothing is asserted of speed here."""
 expect.set_options(timeout=PATIENCE_MS)
+
+TWO_SECONDS = re.compile(r"0:(0[2-9]|[1-5]\d)")
+"""A recording's time, two seconds or more: a busy browser may show one second and then four."""
 
 
 def posted(request: Request) -> dict[str, Any]:

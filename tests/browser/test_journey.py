@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
@@ -45,7 +45,7 @@ def record_a_voice(screen: Screen, name: str) -> None:
         steps.get_by_role("button", name=button, exact=True).click()
 
     press("Record")
-    expect(steps.locator(".recording-time").first).to_contain_text("0:02")
+    expect(steps.locator(".recording-time").first).to_contain_text(TWO_SECONDS)
     press("Stop recording")
     press("Next")
     expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")

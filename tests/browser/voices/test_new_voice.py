@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Dialog, Locator, expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -104,7 +104,7 @@ def test_a_recording_is_lossless_and_unprocessed(studio: Served, open_page: Open
     screen = open_page(studio, permissions=["microphone"]).ready()
     new_voice(screen)
     press(screen, "Record")
-    expect(area(screen).locator(".recording-time").first).to_contain_text("0:02")
+    expect(area(screen).locator(".recording-time").first).to_contain_text(TWO_SECONDS)
     press(screen, "Stop recording")
     told = screen.page.evaluate(
         """async () => {
