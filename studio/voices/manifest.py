@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
@@ -59,7 +59,6 @@ class ToldConsent(_Told):
 class Manifest(_Told):
     """A voice as a pack tells of it; nothing but types is checked here."""
 
-    format: Literal["fishvoice/1"]
     name: str
     description: str
     tags: list[str]

@@ -58,7 +58,7 @@ def test_a_fault_of_ours_has_the_headers_of_every_answer(steered: Steer, monkeyp
 
 
 @pytest.mark.parametrize("name", ["seed", "top_k", "chunk_length", "sample_rate", "max_new_tokens"])
-@pytest.mark.parametrize("number", ["1180591620717411303424", "-" + "9" * 5000])
+@pytest.mark.parametrize("number", ["1180591620717411303424", "9" * 400, "-" + "9" * 5000])
 def test_a_number_beyond_all_limits_is_refused_by_the_name_of_its_field(steered: Steer, name: str, number: str) -> None:
     served, _ = steered()
     body = f'{{"input": "a", "{name}": {number}}}'

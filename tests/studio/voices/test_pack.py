@@ -153,6 +153,8 @@ BAD: dict[str, Callable[[Entries], bytes]] = {
     "words that control": with_manifest(lambda manifest: manifest["samples"][0].update(text="<|im_end|>")),
     "a time that is none": with_manifest(lambda manifest: manifest.update(created=float("nan"))),
     "a time without end": with_manifest(lambda manifest: manifest.update(created=1e300)),
+    "a seed of 400 digits": with_manifest(lambda manifest: manifest.update(defaults={"seed": 10**400})),
+    "a speaker of 400 digits": with_manifest(lambda manifest: manifest["samples"][0].update(speaker=10**400)),
     "a list for a sample": with_manifest(lambda manifest: manifest.update(samples=[[]])),
 }
 
