@@ -9,33 +9,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training.codec.spectra import log_mel
+from training.codec.listener import SpectrumListener, apart
 from training.data.phones import PHONES, UNKNOWN
 
-BANDS, WIDTH, LAYERS = 80, 256, 6
+WIDTH, LAYERS = 256, 6
 
 
-class Ear(nn.Module):
+class Ear(SpectrumListener):
     """Audio (rows, 1, samples) → phone logits (rows, phones, samples / 512) and the features of every layer."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv1d(BANDS, WIDTH, 5, padding=2)
-        self.layers = nn.ModuleList(
-            nn.Conv1d(WIDTH, WIDTH, 5, stride=2 if layer == 0 else 1, padding=2) for layer in range(LAYERS)
-        )
-        self.norms = nn.ModuleList(nn.GroupNorm(1, WIDTH) for _ in range(LAYERS))
+        super().__init__(WIDTH, LAYERS)
         self.phones = nn.Conv1d(WIDTH, len(PHONES), 1)
 
     def forward(self, audio: Tensor) -> tuple[Tensor, list[Tensor]]:
-        with torch.autocast(audio.device.type, enabled=False):
-            spectrum = log_mel(audio.float(), bands=BANDS)
-        x, features = F.gelu(self.first(spectrum)), []
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            y = F.gelu(norm(layer(x)))
-            x = y if y.shape != x.shape else x + y
-            features.append(x)
-        return self.phones(x), features
+        features = self.features(audio)
+        return self.phones(features[-1]), features
 
     def loss(self, audio: Tensor, phones: Tensor) -> Tensor:
         """Cross-entropy against phones (rows, frames, 4)."""
@@ -45,7 +34,5 @@ class Ear(nn.Module):
     def distance(self, ours: Tensor, theirs: Tensor) -> Tensor:
         """How differently two signals are heard: relative distance of the features, averaged over the upper layers."""
         with torch.no_grad():
-            _, real = self(theirs)
-        _, fake = self(ours)
-        pairs = list(zip(fake, real, strict=True))[1::2]
-        return torch.stack([(f - r).abs().mean() / (r.abs().mean() + 1e-4) for f, r in pairs]).mean()
+            real = self.features(theirs)
+        return apart(self.features(ours), real)

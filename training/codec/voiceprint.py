@@ -10,33 +10,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from training.codec.spectra import log_mel
+from training.codec.listener import SpectrumListener, apart
 
-BANDS, WIDTH, LAYERS, DIMENSIONS = 80, 192, 5, 128
+WIDTH, LAYERS, DIMENSIONS = 192, 5, 128
 TEMPERATURE = 0.1
 
 
-class Voiceprint(nn.Module):
+class Voiceprint(SpectrumListener):
     """Audio (rows, 1, samples) → a direction (rows, 128) of length one, and the features of every layer."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv1d(BANDS, WIDTH, 5, padding=2)
-        self.layers = nn.ModuleList(
-            nn.Conv1d(WIDTH, WIDTH, 5, stride=2 if layer == 0 else 1, padding=2) for layer in range(LAYERS)
-        )
-        self.norms = nn.ModuleList(nn.GroupNorm(1, WIDTH) for _ in range(LAYERS))
+        super().__init__(WIDTH, LAYERS)
         self.pooled = nn.Linear(2 * WIDTH, DIMENSIONS)
 
     def forward(self, audio: Tensor) -> tuple[Tensor, list[Tensor]]:
-        with torch.autocast(audio.device.type, enabled=False):
-            spectrum = log_mel(audio.float(), bands=BANDS)
-        x, features = F.gelu(self.first(spectrum)), []
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            y = F.gelu(norm(layer(x)))
-            x = y if y.shape != x.shape else x + y
-            features.append(x)
-        return F.normalize(self.pooled(over_time(x)).float(), dim=-1), features
+        features = self.features(audio)
+        return F.normalize(self.pooled(over_time(features[-1])).float(), dim=-1), features
 
     def loss(self, audio: Tensor, speakers: Tensor) -> tuple[Tensor, Tensor]:
         """How badly the halves of segments are told from those of others, and the share whose nearest is its own.
@@ -61,9 +50,7 @@ class Voiceprint(nn.Module):
         with torch.no_grad():
             real, real_features = self(theirs)
         fake, fake_features = self(ours)
-        pairs = list(zip(fake_features, real_features, strict=True))[1::2]
-        apart = torch.stack([(f - r).abs().mean() / (r.abs().mean() + 1e-4) for f, r in pairs]).mean()
-        return 2 * (1 - (fake * real).sum(-1)).mean() + 0.5 * apart
+        return 2 * (1 - (fake * real).sum(-1)).mean() + 0.5 * apart(fake_features, real_features)
 
 
 def over_time(x: Tensor) -> Tensor:
