@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from engine import EngineConfig, Gpu, ModelCard
+from engine import Gpu, ModelCard
 from tests.browser.screen import Screen
 from tests.browser.test_looks import PHONE, serious_violations
-from tests.studio.fake_engine import FakeEngine
+from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -20,15 +19,6 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 DEMO = ModelCard(languages=("en",), demo=True)
 CLONE = "A clone by the demo model: it only comes near the voice."
-
-
-def with_card(card: ModelCard, gpu: Gpu | None = None) -> Callable[[EngineConfig], FakeEngine]:
-    def start(config: EngineConfig) -> FakeEngine:
-        engine = FakeEngine(config)
-        engine.info = replace(engine.info, card=card, gpu=gpu)
-        return engine
-
-    return start
 
 
 def more(screen: Screen) -> Locator:

@@ -9,6 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,9 @@ from engine import (
     EngineInfo,
     EngineStats,
     EngineStopped,
+    Gpu,
     InvalidReference,
+    ModelCard,
     Reference,
     Timing,
     Utterance,
@@ -148,6 +151,17 @@ class FakeEngine:
         while not true():
             self._check()
             await asyncio.sleep(0.002)
+
+
+def with_card(card: ModelCard, gpu: Gpu | None = None) -> Callable[[EngineConfig], FakeEngine]:
+    """Starts engines whose model says this of itself, on a machine with this GPU."""
+
+    def start(config: EngineConfig) -> FakeEngine:
+        engine = FakeEngine(config)
+        engine.info = replace(engine.info, card=card, gpu=gpu)
+        return engine
+
+    return start
 
 
 def _faulty(pcm: np.ndarray, fault: str, frame: int) -> np.ndarray:

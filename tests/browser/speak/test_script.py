@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from playwright.sync_api import expect
 
-from engine import EngineConfig, ModelCard
+from engine import ModelCard
 from tests.browser.screen import Screen, posted
-from tests.studio.fake_engine import FakeEngine
+from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -116,15 +115,9 @@ def test_a_second_visitor_sees_nothing_of_the_firsts_draft(served: Served, open_
 
 
 def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: Steer, open_page: Open) -> None:
-    engines: list[FakeEngine] = []
-
-    def start(config: EngineConfig) -> FakeEngine:
-        engine = FakeEngine(config)
-        engine.info = replace(engine.info, card=ModelCard(normalize=True))
-        engines.append(engine)
-        return engine
-
-    screen = open_page(steered(start)).ready()
+    studio = steered(with_card(ModelCard(normalize=True)))
+    engine = studio.app.state.studio.speech.host.engine()
+    screen = open_page(studio).ready()
     line = screen.page.locator("#reading")
     screen.script.fill("Meet me at 5 pm.")
     expect(line).to_contain_text("Will be read as: Meet me at five PM.")
@@ -141,19 +134,14 @@ def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: 
     expect(line).to_be_hidden()
     screen.speak.click()
     screen.until_over()
-    assert [utterance.text for utterance in engines[0].utterances if "Meet" in utterance.text] == [
+    assert [utterance.text for utterance in engine.utterances if "Meet" in utterance.text] == [
         "Meet me at 6 pm.",
         "Meet me at six PM.",
     ]
 
 
 def test_tags_and_languages_are_those_of_the_model(steered: Steer, open_page: Open) -> None:
-    def start(config: EngineConfig) -> FakeEngine:
-        engine = FakeEngine(config)
-        engine.info = replace(engine.info, card=ModelCard(languages=("en",), tags=("whisper",)))
-        return engine
-
-    screen = open_page(steered(start)).ready()
+    screen = open_page(steered(with_card(ModelCard(languages=("en",), tags=("whisper",))))).ready()
     line = screen.page.locator("#lint")
     screen.script.fill("")
     screen.page.get_by_role("button", name="Insert the tag whisper", exact=True).click()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import FilePayload, Locator, Route, expect
 
-from engine import EngineConfig, ModelCard
+from engine import ModelCard
 from studio.settings import Settings
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
-from tests.studio.fake_engine import FakeEngine
+from tests.studio.fake_engine import FakeEngine, with_card
 from tests.studio.server import Served, serve
 
 Open = Callable[..., Screen]
@@ -97,15 +96,9 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
 
 
 def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Open) -> None:
-    engines: list[FakeEngine] = []
-
-    def start(config: EngineConfig) -> FakeEngine:
-        engine = FakeEngine(config)
-        engine.info = replace(engine.info, card=ModelCard(normalize=True))
-        engines.append(engine)
-        return engine
-
-    screen = open_page(steered(start)).ready()
+    studio = steered(with_card(ModelCard(normalize=True)))
+    engine = studio.app.state.studio.speech.host.engine()
+    screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text\nMeet me at 5 pm.\n"))
     reading = area.get_by_label("Numbers and dates")
@@ -121,7 +114,7 @@ def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Ope
     expect(reading).to_have_value("false")
     area.get_by_role("button", name="Speak all parts").click()
     expect(row).to_contain_text("Done")
-    assert [utterance.text for utterance in engines[0].utterances] == ["Meet me at five PM.", "Meet me at 5 pm."]
+    assert [utterance.text for utterance in engine.utterances] == ["Meet me at five PM.", "Meet me at 5 pm."]
 
 
 def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:
