@@ -39,7 +39,8 @@ export class Speaking {
   /** Speak what the fields say: one take, or several at once with a seed each. */
   speak(fields, count) {
     const voiceName = fields.source === "clip" ? "Your clip" : /** @type {HTMLInputElement | null} */ (document.querySelector("#voice input"))?.value || fields.voice;
-    const plan = async () => {
+    const plan = async (signal) => {
+      await this.#clipOf(fields, signal);
       const request = await this.request(fields);
       const isKept = request.seed !== undefined; // the first one's; the others' follow it
       return Array.from({ length: count }, (_, i) => ({
@@ -49,7 +50,7 @@ export class Speaking {
         isFirstOfClone: i === 0 && !request.cast && this.#isNewClone(fields),
       }));
     };
-    return this.#speakAll(fields, plan, this.#pressedAt ?? undefined);
+    return this.#speakAll(plan, this.#pressedAt ?? undefined);
   }
 
   /** Whether nothing was spoken yet, since the page was opened, in this voice, and it is a clone. */
@@ -63,12 +64,12 @@ export class Speaking {
 
   /** Make a take of the server anew, as it was; it is whole. */
   again({ repeat, voiceName, settings }) {
-    return this.#speakAll(settings, async () => [{ request: repeat, voiceName, settings }]);
+    return this.#speakAll(async () => [{ request: repeat, voiceName, settings }]);
   }
 
   /** Go on with a take that a limit cut; it is whole. */
   rest(take) {
-    return this.#speakAll(take.settings, async () => [take.continued]);
+    return this.#speakAll(async () => [take.continued]);
   }
 
   /** Leave what is being made: the server frees its places, what was received stays playable. */
@@ -80,12 +81,11 @@ export class Speaking {
     this.#rest();
   }
 
-  /** Make what `plan()` wants, at once; the first take is heard, all are kept. */
-  async #speakAll(fields, plan, pressedAt = performance.now()) {
+  /** Make what `plan(signal)` wants, at once; the first take is heard, all are kept. */
+  async #speakAll(plan, pressedAt = performance.now()) {
     const control = this.#begin();
     try {
-      await this.#clipOf(fields, control.signal);
-      const wanted = await plan();
+      const wanted = await plan(control.signal);
       if (this.health.isStarting) {
         this.nowPlaying.say("waiting", "The engine is warming up; your script will be spoken as soon as it is ready.");
         await this.health.started(control.signal);
@@ -118,11 +118,12 @@ export class Speaking {
     this.health.look();
   }
 
-  /** A clip of one's own that is on its way is waited for. */
+  /** A clip of one's own that is on its way is waited for, and the fields are read again: what Gradio tells of them lags behind the keys. */
   async #clipOf(fields, signal) {
     if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
     this.nowPlaying.say("waiting", "Your clip is being uploaded; your script will be spoken as soon as it has arrived.");
-    fields.clip = await this.ownClip.arrived(signal);
+    const clip = await this.ownClip.arrived(signal);
+    Object.assign(fields, this.fields.values, { source: "clip", clip });
   }
 
   async #make(take, signal) {

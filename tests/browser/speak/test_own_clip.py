@@ -79,7 +79,6 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
     screen.page.route(re.compile(r"/gradio_api/upload\?"), lambda route: held.append(route))
     screen.cut_after(2)
     own_clip(screen)
-    screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
     screen.speak.click()
@@ -88,10 +87,12 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
     expect(screen.status).to_have_text("Stopped")
     screen.speak.click()
     expect(screen.status).to_contain_text("Your clip is being uploaded")
+    screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         held[0].continue_()
-    sent = base64.b64decode(posted(request.value)["ref_audio"].partition(",")[2])
-    assert sent == (tmp_path / "me.wav").read_bytes()
+    sent = posted(request.value)
+    assert base64.b64decode(sent["ref_audio"].partition(",")[2]) == (tmp_path / "me.wav").read_bytes()
+    assert sent["ref_text"] == "A lower tone."  # written while the clip was on its way
     screen.until_over()
 
 
