@@ -1,4 +1,4 @@
-"""A real Chromium on the real app: served once a file, one fresh browser context a test."""
+"""A real Chromium, one a run, on the real app: served once a file, a fresh visitor a test."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def served(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.
         yield studio
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def port() -> int:
     """A free one, for one studio after the other: to the browser it is one studio, whose scripts it has compiled."""
     with socket.socket() as probe:
@@ -108,7 +108,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A Chromium; its microphone hears three seconds of a 440 Hz tone, again and again."""
     try:
@@ -151,7 +151,7 @@ class Visits:
         self.context.set_offline(False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def visits(chromium: Browser) -> Visits:
     return Visits(chromium)
 

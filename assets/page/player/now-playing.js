@@ -67,6 +67,7 @@ export class NowPlaying extends EventTarget {
     const expected = take.file ? 0 : expectedSeconds(take.request.input);
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected, position: 0 });
     this.showFigures(take);
+    this.say("waiting"); // the one before may have been heard to its end, and this one was not
     this.dispatchEvent(new CustomEvent("show", { detail: { take } }));
   }
 

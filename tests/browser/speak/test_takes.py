@@ -97,6 +97,7 @@ def test_a_deleted_take_can_be_brought_back_to_its_place(served: Served, open_pa
     expect(screen.takes).to_have_count(4)
     assert sorted(numbers(screen)) == sorted(before)
     screen.page.get_by_role("button", name=f"Play take {before[1]}").click()
+    screen.page.wait_for_function("(number) => window.studio.current.number === number", arg=before[1])
     screen.until_over()
     assert screen.heard()["rendered"] == TWO_SECONDS
 
