@@ -1,0 +1,1 @@
+"""Figures of a fleet: what many engines give together."""

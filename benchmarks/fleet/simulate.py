@@ -1,0 +1,259 @@
+"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--out FILE]
+
+The fleet's own code (fleet/replicas.py, take.py, homes.py) over engines that only keep the time that an H200 was
+measured to take (benchmarks/results/h200.json), on a clock that jumps. Left out are the network, Ray and the ingress.
+`cpu_us_a_chunk` is what this process spent for each chunk, its engines' share included: how much one process's
+bookkeeping can carry follows from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fleet.replicas
+import fleet.take
+from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
+from engine import EngineFull, EngineInfo, Reference, Utterance
+from fleet.replicas import Replicas
+from fleet.take import FleetTake
+
+RESULTS = Path(__file__).parents[1] / "results"
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+VOICES = 100
+SECONDS = (4.0, 16.0)
+"""Shortest and longest take."""
+OFFERED = 0.75
+"""Of what the replicas can do at most, in the look at first audio."""
+IN_HAND = 1.0
+"""Seconds of sound that a listener lets come in before playing, in the look at killed replicas."""
+BACK = 30.0
+"""Seconds until a killed replica is there again, loaded."""
+SETTLE = 15.0
+"""Seconds before the look begins."""
+CLIP_SECONDS = 0.015
+"""To read a voice's clip of ten seconds, 215 positions; an estimate. PREFIX_CACHE_MB=512 keeps 17 of these."""
+
+
+def pace_of(measured: dict[str, Any]) -> Pace:
+    """What `benchmarks.gpu` wrote down of a GPU, as an engine's pace."""
+    frames = measured["engine"]["frames"]
+    times = sorted(
+        (int(key.removeprefix("frame_ms_b")), ms / 1000) for key, ms in frames.items() if key[:8] == "frame_ms"
+    )
+    with_codec = 64 * FRAME_SECONDS / measured["xrt_b64_with_codec"]
+    codec = (with_codec - dict(times)[64]) / 64
+    one, codec_alone = dict(times)[1], measured["engine"]["codec"]["chunk1_ms_float32"] / 1000
+    hit = measured["engine"]["stream_1_float32"]["first_audio_ms"] / 1000 - one - codec_alone
+    return Pace(tuple(times), codec, hit, hit + CLIP_SECONDS, voices=17, rows=64, waiting=64)
+
+
+@dataclass
+class Heard:
+    """What listeners noted."""
+
+    first: list[float] = field(default_factory=list)
+    """Seconds until each one's first sound."""
+    seconds: float = 0.0
+    """Of sound."""
+    chunks: int = 0
+    lost: int = 0
+    refused: int = 0
+    silences: list[float] = field(default_factory=list)
+    """The longest of each one who had IN_HAND before playing, seconds."""
+
+
+class Crowd:
+    """Listeners with voices of Zipf's law: the second most popular is asked for half as often as the first."""
+
+    def __init__(self, replicas: Replicas, seed: int) -> None:
+        self.replicas, self.heard = replicas, Heard()
+        self._random = random.Random(seed)
+        self._voices = [(Reference(np.full((10, 2), i, np.int16), "voice"),) for i in range(VOICES)]
+        self._weights = [1 / (i + 1) for i in range(VOICES)]
+
+    async def listen(self) -> None:
+        """One take, from its press to its end."""
+        loop, heard = asyncio.get_running_loop(), self.heard
+        frames = round(self._random.uniform(*SECONDS) / FRAME_SECONDS)
+        voice = self._random.choices(self._voices, self._weights)[0]
+        begun = loop.time()
+        got, plays_from, silence = 0.0, None, 0.0
+        try:
+            async with aclosing(
+                FleetTake(self.replicas, Utterance("text", voice, max_frames=frames)).chunks()
+            ) as chunks:
+                async for chunk in chunks:
+                    now = loop.time()
+                    if not got:
+                        heard.first.append(now - begun)
+                    if plays_from is not None and now > plays_from + got:
+                        silence = max(silence, now - plays_from - got)
+                        plays_from = now - got
+                    got += chunk.frames * FRAME_SECONDS
+                    if plays_from is None and got >= IN_HAND:
+                        plays_from = now
+                    heard.chunks += 1
+                    heard.seconds += chunk.frames * FRAME_SECONDS
+        except EngineFull:
+            heard.refused += 1
+            return
+        except fleet.replicas.EngineStopped:
+            heard.lost += 1
+            return
+        heard.silences.append(silence)
+
+    async def again_and_again(self) -> None:
+        while True:
+            await self.listen()
+
+    async def at_random(self, rate: float) -> None:
+        """Takes that begin as a Poisson process of so many a second."""
+        takes: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                await asyncio.sleep(self._random.expovariate(rate))
+                takes.add(take := asyncio.create_task(self.listen()))
+                take.add_done_callback(takes.discard)
+        finally:
+            await _end(list(takes))
+
+
+@contextmanager
+def fleet_on(loop: JumpingLoop) -> Iterator[None]:
+    """Has the fleet's code read that loop's clock."""
+    modules: tuple[Any, ...] = (fleet.replicas, fleet.take)
+    for module in modules:
+        module.time = loop
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.time = time
+
+
+INFO = EngineInfo("timed", "none", "none", 44100, 2048, 10, 4096, 64, 64, "codec", 0)
+
+
+async def saturated(replicas: int, pace: Pace, seconds: float) -> dict[str, float]:
+    """As many listeners as rows, each with take after take: × real time, and what the prefix caches make of it."""
+    async with _fleet(replicas, pace) as (line, crowd):
+        tasks = [asyncio.create_task(crowd.again_and_again()) for _ in range(replicas * pace.rows)]
+        await asyncio.sleep(SETTLE)  # until they are no longer in step
+        before, chunks, cpu = crowd.heard.seconds, crowd.heard.chunks, time.process_time()
+        hits, misses = _prefixes(line)
+        takes = {engine.name: engine.takes for engine in line.all}
+        await asyncio.sleep(seconds)
+        cpu = (time.process_time() - cpu) / (crowd.heard.chunks - chunks)
+        spread = [engine.takes - takes[engine.name] for engine in line.all]
+        hits, misses = _prefixes(line)[0] - hits, _prefixes(line)[1] - misses
+        await _end(tasks)
+    return {
+        "xrt": (crowd.heard.seconds - before) / seconds,
+        "prefix_hit_share": hits / (hits + misses),
+        "most_over_mean_takes": max(spread) / (sum(spread) / replicas),
+        "cpu_us_a_chunk": cpu * 1e6,
+    }
+
+
+async def offered(replicas: int, pace: Pace, xrt: float, seconds: float) -> dict[str, float]:
+    """Listeners who come at random, OFFERED of what the replicas can do: how long each waits for sound."""
+    async with _fleet(replicas, pace) as (_, crowd):
+        rate = OFFERED * xrt / (sum(SECONDS) / 2)
+        task = asyncio.create_task(crowd.at_random(rate))
+        await asyncio.sleep(SETTLE + seconds)
+        await _end([task])
+    first = np.array(crowd.heard.first[round(SETTLE * rate) :]) * 1000
+    return {
+        "rate": rate,
+        "first_ms_p50": float(np.percentile(first, 50)),
+        "first_ms_p95": float(np.percentile(first, 95)),
+        "refused": crowd.heard.refused,
+    }
+
+
+async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str, float]:
+    """The same with a replica killed each minute, back after BACK seconds: takes lost, and silence that was heard."""
+    async with _fleet(replicas, pace) as (line, crowd):
+        task = asyncio.create_task(crowd.at_random(0.5 * OFFERED * xrt / (sum(SECONDS) / 2)))
+        await asyncio.sleep(SETTLE)
+        for i in range(kills):
+            name = f"replica-{i % replicas}"
+            line.kill(name)
+            await asyncio.sleep(BACK)
+            line.bring_back(name)
+            await asyncio.sleep(60 - BACK)
+        await _end([task])
+    return {"kill_lost": crowd.heard.lost, "kill_silence_s": max(crowd.heard.silences)}
+
+
+@asynccontextmanager
+async def _fleet(replicas: int, pace: Pace) -> AsyncIterator[tuple[TimedLine, Crowd]]:
+    line = TimedLine(replicas, pace, INFO)
+    known = Replicas(line, INFO)
+    await known.ask()
+    watch = asyncio.create_task(known.watch())
+    yield line, Crowd(known, seed=replicas)
+    await _end([watch])
+    await line.close()
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _prefixes(line: TimedLine) -> tuple[int, int]:
+    return sum(engine.hits for engine in line.all), sum(engine.misses for engine in line.all)
+
+
+def run(work: Coroutine[Any, Any, dict[str, float]]) -> dict[str, float]:
+    loop = JumpingLoop()
+    try:
+        with fleet_on(loop):
+            return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, kills: int = 2) -> list[dict[str, Any]]:
+    """A row for each number of replicas."""
+    rows = []
+    for replicas in sizes:
+        row: dict[str, Any] = {"replicas": replicas} | run(saturated(replicas, pace, seconds))
+        row |= run(offered(replicas, pace, row["xrt"], seconds))
+        if replicas > 1:
+            row |= run(killed(replicas, pace, row["xrt"], kills))
+        rows.append(row)
+        row["share"] = row["xrt"] / (replicas * rows[0]["xrt"] / rows[0]["replicas"])
+        print(json.dumps(row), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", type=Path, default=RESULTS / "h200.json", help="what benchmarks.gpu wrote")
+    parser.add_argument("--out", type=Path, default=RESULTS / "fleet_simulated.json")
+    told = parser.parse_args()
+    logging.disable(logging.WARNING)  # of each replica that is killed on purpose
+    pace = pace_of(json.loads(told.gpu.read_text()))
+    rows = simulate(pace)
+    pace_told = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
+    pace_told |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
+    told.out.write_text(json.dumps({"pace": pace_told, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
