@@ -28,6 +28,7 @@ import { ScriptTools } from "./speak/script-tools.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";
+import { PlayButtons } from "./player/play-buttons.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceTabs } from "./voices/voice-tabs.js";
@@ -40,6 +41,7 @@ class Studio {
 
   // Made as Gradio draws what they stand on.
   /** @type {NowPlaying} */ nowPlaying;
+  /** @type {PlayButtons} */ playButtons;
   /** @type {ErrorCard} */ errorCard;
   /** @type {CodeDialog} */ code;
   /** @type {TakeList} */ list;
@@ -64,6 +66,7 @@ class Studio {
     this.health.showIn(await rendered("#pill"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(await rendered("#dock")), this.preferences);
+    this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
     this.code = new CodeDialog(await rendered("#code"));
@@ -87,7 +90,7 @@ class Studio {
     offerPresets(await rendered("#presets"), this.fields);
     const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
-    if (!isZeroGpu) offerPreview(preview, this.fields);
+    if (!isZeroGpu) offerPreview(preview, this);
     const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.addEventListener("change", () => (script.note = this.cast.note));
@@ -108,8 +111,8 @@ class Studio {
 
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
   async #openAreas() {
-    const { tabs, fields, health } = this;
-    const { newVoice, voices, ownClip } = await openVoiceTabs({ fields, health, tabs, rendered });
+    const { tabs, fields } = this;
+    const { newVoice, voices, ownClip } = await openVoiceTabs(this, rendered);
     voices.addEventListener("changed", () => this.cast.refresh());
     newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
@@ -119,8 +122,7 @@ class Studio {
     }
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
-    const longform = new LongForm(await rendered("#area-longform"));
-    longform.addEventListener("heard", () => this.nowPlaying.pause());
+    const longform = new LongForm(await rendered("#area-longform"), this.nowPlaying);
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);

@@ -150,4 +150,4 @@ def test_every_control_of_the_player_can_be_reached_by_keyboard(served: Served, 
         control.focus()
         expect(control).to_be_focused()
         names.append(control.get_attribute("aria-label"))
-    assert names == ["Play", "Position in the take", "Volume", "Save this take as WAV"]
+    assert names == ["Play", "Position", "Volume", "Save as WAV"]

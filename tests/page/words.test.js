@@ -6,7 +6,7 @@ import test from "node:test";
 import { refusalOf } from "../../assets/page/client/refusal.js";
 import { tally } from "../../assets/page/compare/votes.js";
 import { clock, duration } from "../../assets/page/lib/time.js";
-import { partAt } from "../../assets/page/longform/timeline.js";
+import { inARow } from "../../assets/page/longform/timeline.js";
 import { verdict } from "../../assets/page/new-voice/recorder.js";
 import { gradeOf } from "../../assets/page/voices/advice.js";
 import { READINGS, sampleSentence } from "../../assets/page/voices/reading-texts.js";
@@ -16,10 +16,10 @@ test("a clock and a length", () => {
   assert.deepEqual([0.2, 59.6, 61, 3600, 7325].map(duration), ["1 s", "1 min 0 s", "1 min 1 s", "1 h 0 min", "2 h 2 min"]);
 });
 
-test("the part that is heard", () => {
-  const parts = [0.5, 2, 4].map((start, i) => ({ start_s: start, position: i, part: `p${i}` }));
-  const heard = [0, 0.5, 1.9, 2, 99].map((seconds) => partAt({ parts }, seconds)?.part);
-  assert.deepEqual(heard, [undefined, "p0", "p0", "p1", "p2"]);
+test("parts in a row have the silence after them", () => {
+  const parts = [[0, 1.5], [2, 3], [3, 4]].map(([start, end], i) => ({ start_s: start, end_s: end, position: i, part: `p${i}`, take: `t${i}` }));
+  assert.deepEqual(inARow(parts).map(({ part, pause }) => [part, pause]), [["p0", 0.5], ["p1", 0], ["p2", 0]]);
+  assert.deepEqual(inARow([]), []);
 });
 
 test("a recording's level and a clip's grade", () => {

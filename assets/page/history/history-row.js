@@ -55,18 +55,19 @@ export class HistoryRow {
     const voice = record.voice_revision ? `${record.voice}@${record.voice_revision}` : record.voice;
     const facts = [when(record.created), voice];
     if (record.seconds) facts.push(clock(record.seconds));
-    if (record.first_audio_ms !== null) facts.push(`first sound ${Math.round(record.first_audio_ms)} ms`);
-    if (record.rtf !== null) facts.push(`RTF ${record.rtf.toFixed(2)}`);
-    facts.push(`seed ${record.seed}`);
+    const figures = [`seed ${record.seed}`];
+    if (record.rtf !== null) figures.unshift(`RTF ${record.rtf.toFixed(2)}`);
+    if (record.first_audio_ms !== null) figures.unshift(`first sound ${Math.round(record.first_audio_ms)} ms`);
     const { state, error, finish_reason: reason } = record;
     const ending = state === "cancelled" ? "Stopped" : state === "failed" ? `Failed: ${error}` : reason === "length" ? "Cut off before its end" : "";
     if (ending) facts.push(ending);
     if (!this.take.hasSound && state === "finished") facts.push("Its sound is missing");
-    return facts.map((textContent) => {
+    const told = facts.map((textContent) => {
       const fact = element("span", { textContent });
       if (textContent === ending) fact.dataset.ending = state === "finished" ? reason : state;
       return fact;
     });
+    return [...told, ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
   }
 
   #actions() {

@@ -22,8 +22,7 @@ export function stateWord(state, words) {
   return word;
 }
 
-/** Fires "heard" when sound of a project begins to play. */
-export class LongForm extends EventTarget {
+export class LongForm {
   #isOpen = false;
   #timer = 0;
   /** @type {Project | null} */
@@ -32,9 +31,10 @@ export class LongForm extends EventTarget {
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
 
-  constructor(root) {
-    super();
+  /** nowPlaying: where projects are heard. */
+  constructor(root, nowPlaying) {
     this.part = partsOf(root);
+    this.nowPlaying = nowPlaying;
     this.part("form").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = this.part("paste").value;
@@ -46,7 +46,6 @@ export class LongForm extends EventTarget {
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
-    this.part("player").addEventListener("play", () => this.dispatchEvent(new CustomEvent("heard")));
   }
 
   async open() {
@@ -146,7 +145,7 @@ export class LongForm extends EventTarget {
       this.#reveal("shelf");
       return this.#list();
     }
-    const project = new Project(this.part, id, listed ?? (await voices()));
+    const project = new Project(this.part, { id, voices: listed ?? (await voices()), nowPlaying: this.nowPlaying });
     if (!this.#isOpen) return project.close();
     this.#project = project;
     project.addEventListener("gone", ({ detail }) => {

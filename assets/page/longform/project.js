@@ -4,7 +4,8 @@ import { Refusal } from "../client/refusal.js";
 import { element, setChildren } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
 import { PartRow } from "./part-row.js";
-import { partAt } from "./timeline.js";
+import { Recorded } from "../player/track.js";
+import { inARow } from "./timeline.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
   takeAddress, wholeAddress,
@@ -20,17 +21,16 @@ export class Project extends EventTarget {
   #page = 0;
   #timer = 0;
   #turn = 0;
-  /** @type {any} */
-  #timeline = null; // of what plays, when it is the whole
   #leave = new AbortController();
   /** @type {any} */
   #project = null;
 
-  constructor(part, id, voices) {
+  constructor(part, { id, voices, nowPlaying }) {
     super();
     this.part = part;
     this.id = id;
     this.voices = voices;
+    this.nowPlaying = nowPlaying;
     this.part("rows").replaceChildren();
     this.part("told").textContent = "";
     this.#offerVoices();
@@ -40,8 +40,6 @@ export class Project extends EventTarget {
   close() {
     this.#leave.abort();
     clearTimeout(this.#timer);
-    this.part("player").pause();
-    this.part("player").removeAttribute("src");
   }
 
   /** Read the project anew, and again and again. */
@@ -80,10 +78,10 @@ export class Project extends EventTarget {
     on("chapter-gap", "change", ({ target }) => changeProject(this.id, { chapter_pause: Number(target.value) }));
     on("earlier", "click", () => this.#turnTo(this.#page - 1));
     on("later", "click", () => this.#turnTo(this.#page + 1));
-    on("play-all", "click", () => this.#playAll());
+    on("play-all", "click", () => this.#play(null));
     this.part("every").addEventListener("change", ({ target }) => this.#select(target.checked), { signal });
-    this.part("player").addEventListener("timeupdate", () => this.#follow(), { signal });
-    this.part("player").addEventListener("ended", () => this.#mark(null), { signal });
+    this.nowPlaying.addEventListener("show", () => this.#follow(), { signal });
+    this.nowPlaying.addEventListener("state", ({ detail }) => detail.state === "over" && this.#follow(), { signal });
     this.part("rows").addEventListener("change", () => this.#countSelected(), { signal });
   }
 
@@ -149,6 +147,7 @@ export class Project extends EventTarget {
     for (const part of data) shown.get(part.id).show(part);
     setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
     this.#rows = shown;
+    this.#mark();
     this.part("pager").hidden = total <= PAGE;
     this.part("range").textContent = `${this.#page * PAGE + 1} to ${this.#page * PAGE + data.length} of ${total}`;
     this.part("earlier").disabled = this.#page === 0;
@@ -161,7 +160,7 @@ export class Project extends EventTarget {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.part, detail)));
     on("change", (part, changes) => changePart(this.id, part.id, changes));
     on("again", (part) => speakParts(this.id, [part.id]));
-    row.addEventListener("play", () => this.#playPart(row.part));
+    on("play", (part) => this.#play(part));
     return row;
   }
 
@@ -195,40 +194,42 @@ export class Project extends EventTarget {
     this.dispatchEvent(new CustomEvent("gone", { detail: { words: `Deleted “${this.#project.title}”.` } }));
   }
 
-  #playPart(part) {
-    this.#timeline = null;
-    this.#play(takeAddress(this.id, part.chosen));
-    this.#mark(part.id);
+  /** Play a part, the others beside it; null: all that are spoken, one after the other. */
+  async #play(part) {
+    this.nowPlaying.player.wake();
+    const { parts } = await readTimeline(this.id);
+    const placed = inARow(parts);
+    if (!part) return this.nowPlaying.playRow(placed.map((each) => this.#track(each)), 0, true);
+    const at = placed.findIndex(({ take }) => take === part.chosen);
+    const one = this.#track({ part: part.id, position: part.position, take: part.chosen });
+    const row = at < 0 ? [one] : placed.map((each) => this.#track({ ...each, pause: 0 })); // what is not of its present words is not in the whole
+    return this.nowPlaying.playRow(row, Math.max(at, 0), false);
   }
 
-  async #playAll() {
-    this.#timeline = await readTimeline(this.id);
-    this.#play(wholeAddress(this.id, "wav"));
-  }
-
-  #play(src) {
-    const player = this.part("player");
-    player.src = src;
-    player.play().catch((problem) => {
-      if (problem.name !== "AbortError") this.part("told").textContent = `It could not be played: ${problem.message}`;
-    });
+  #track({ part, position, take, pause = 0 }) {
+    const name = `${this.#project.title}, part ${position + 1} of ${this.#project.parts.total}`;
+    return new Recorded({ name, source: takeAddress(this.id, take), pause, of: { project: this.id, part, position } });
   }
 
   /** Mark the part that is heard, and go to its page. */
   #follow() {
-    if (!this.#timeline) return;
-    const now = this.part("player").currentTime;
-    const heard = partAt(this.#timeline, now);
-    if (!heard) return;
-    const page = Math.floor(heard.position / PAGE);
-    if (page !== this.#page && !this.part("player").paused) {
+    const heard = this.#heard;
+    const page = heard ? Math.floor(heard.position / PAGE) : this.#page;
+    if (page !== this.#page) {
       this.#turnTo(page);
       this.look();
     }
-    this.#mark(heard.part);
+    this.#mark();
   }
 
-  #mark(id) {
-    for (const [each, row] of this.#rows) row.element.toggleAttribute("aria-current", each === id);
+  /** {part, position} of what the player is about, if it is of this project and not over. */
+  get #heard() {
+    const { current, isOver } = this.nowPlaying;
+    return current instanceof Recorded && current.of?.project === this.id && !isOver ? current.of : null;
+  }
+
+  #mark() {
+    const heard = this.#heard;
+    for (const [id, row] of this.#rows) row.element.toggleAttribute("aria-current", id === heard?.part);
   }
 }

@@ -1,11 +1,10 @@
-// Where each part of a project stands in the sound of the whole.
+// How the parts of a project follow each other.
 
 /**
- * The part that is heard at a second of the whole, undefined before the first; a pause belongs to the part before it.
+ * The parts in their order, each with the silence after it, in seconds.
  *
- * @param {{ parts: { start_s: number, position: number, part: string }[] }} timeline as /v1/projects/{id}/timeline gives it
- * @param {number} seconds
+ * @param {{ part: string, position: number, take: string, start_s: number, end_s: number }[]} parts as /v1/projects/{id}/timeline gives them
  */
-export function partAt({ parts }, seconds) {
-  return parts.findLast((each) => each.start_s <= seconds);
+export function inARow(parts) {
+  return parts.map((each, i) => ({ ...each, pause: i + 1 < parts.length ? parts[i + 1].start_s - each.end_s : 0 }));
 }

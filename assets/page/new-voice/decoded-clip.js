@@ -1,5 +1,7 @@
 // A clip as the browser can hear it: its outline, and any cut of it played as recorded or as it will be used.
 
+import { Recorded } from "../player/track.js";
+
 const OUTLINE = 600; // bars of a whole clip
 
 /** Decode a clip; null for what this browser cannot read (the server may still be able to). */
@@ -50,6 +52,15 @@ export class Clip extends EventTarget {
       this.#frame = requestAnimationFrame(follow);
     };
     follow();
+  }
+
+  /** All of it, to be heard in the player. */
+  track(name) {
+    const samples = oneChannel(this.buffer, null, 0, this.seconds).getChannelData(0);
+    const track = new Recorded({ name });
+    track.add(this.buffer.sampleRate, Int16Array.from(samples, (sample) => Math.max(-1, Math.min(1, sample)) * 32767));
+    track.close();
+    return track;
   }
 
   stop() {

@@ -3,6 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
 import { element } from "../lib/elements.js";
+import { decodeClip } from "./decoded-clip.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
 
@@ -13,10 +14,8 @@ const LONGEST_CONSENT = 30; // seconds
 export class NamingStep {
   /** @type {Blob | null} */
   #consent = null; // the recording
-  /** @type {string} */
-  #url = "";
 
-  constructor(part, draft) {
+  constructor(part, draft, playButtons) {
     this.part = part;
     this.draft = draft;
     part("languages").append(...Object.entries(READINGS).map(([value, { name }]) => element("option", { value, label: name })));
@@ -26,6 +25,10 @@ export class NamingStep {
     });
     this.recording = new Recording(part("consent-recording"), { hint: () => "Read the sentence, then stop.", longest: LONGEST_CONSENT });
     this.recording.addEventListener("recorded", ({ detail }) => this.#keepConsent(detail.blob));
+    part("consent-playback").addEventListener("click", async ({ currentTarget }) => {
+      const clip = this.#consent && (await decodeClip(this.#consent));
+      if (clip) await playButtons.press(currentTarget, clip.track("The consent"));
+    });
     part("consent-drop").addEventListener("click", () => this.#keepConsent(null));
     for (const name of ["name", "consent-name"]) part(name).addEventListener("input", () => this.#state());
     draft.addEventListener("change", ({ detail }) => {
@@ -43,7 +46,6 @@ export class NamingStep {
 
   close() {
     this.recording.hold();
-    this.part("consent-playback").pause();
   }
 
   clear() {
@@ -59,11 +61,8 @@ export class NamingStep {
   }
 
   #keepConsent(blob) {
-    URL.revokeObjectURL(this.#url);
     this.#consent = blob;
-    this.#url = blob && URL.createObjectURL(blob);
     this.part("consent-captured").hidden = !blob;
-    if (blob) this.part("consent-playback").src = this.#url;
   }
 
   /** Save what the draft has; the voice as {slug, name, language}, null when something is missing, which is then said. */

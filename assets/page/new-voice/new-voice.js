@@ -18,21 +18,20 @@ export class NewVoice extends EventTarget {
   #saved = null;
   /** @type {AbortController | null} */
   #speaking = null; // the AbortController of the introduction
-  /** @type {string} */
-  #url = "";
 
-  constructor(element, health) {
+  constructor(element, health, playButtons) {
     super();
+    this.playButtons = playButtons;
     const part = (this.part = partsOf(element));
     this.panels = Object.fromEntries([...element.querySelectorAll("[data-panel]")].map((panel) => [panel.dataset.panel, panel]));
     this.buttons = Object.fromEntries([...element.querySelectorAll("[data-step]")].map((button) => [button.dataset.step, button]));
     const draft = (this.draft = new Draft());
     const check = new CheckStep(part, draft);
     this.steps = {
-      capture: new CaptureStep(part, draft),
+      capture: new CaptureStep(part, draft, playButtons),
       check,
       words: new WordsStep(part, draft, () => check.hear(draft.cut)),
-      naming: new NamingStep(part, draft),
+      naming: new NamingStep(part, draft, playButtons),
     };
     for (const [name, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.#go(name));
     part("back").addEventListener("click", () => this.#go(ORDER[ORDER.indexOf(this.#shown) - 1]));
@@ -56,7 +55,6 @@ export class NewVoice extends EventTarget {
   close() {
     this.steps[this.#shown]?.close?.();
     this.#speaking?.abort();
-    this.part("introduction").pause();
   }
 
   get #isUnsaved() {
@@ -146,15 +144,12 @@ export class NewVoice extends EventTarget {
   async #introduce() {
     this.#speaking?.abort();
     const control = (this.#speaking = new AbortController());
-    const [sound, say] = [this.part("introduction"), (words) => (this.part("saved-said").textContent = words)];
+    const say = (words) => (this.part("saved-said").textContent = words);
     say("Selected in the Studio. Playing a sample …");
     try {
-      const file = await introduce(this.#saved.slug, this.#saved.language, control.signal);
-      URL.revokeObjectURL(this.#url);
-      sound.src = this.#url = URL.createObjectURL(file);
-      sound.hidden = false;
+      const track = await introduce(this.#saved, control.signal);
       say("Selected in the Studio.");
-      await sound.play();
+      await this.playButtons.press(this.part("hear-again"), track);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Refusal)) throw problem;

@@ -17,12 +17,11 @@ function hint(seconds) {
 
 export class CaptureStep {
   #text = 0;
-  /** @type {string} */
-  #url = "";
 
-  constructor(part, draft) {
+  constructor(part, draft, playButtons) {
     this.part = part;
     this.draft = draft;
+    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track("Your clip")));
     this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
     this.recording.addEventListener("begun", () => this.#say(""));
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
@@ -43,12 +42,11 @@ export class CaptureStep {
       this.recording.record.disabled = true;
       this.recording.words.textContent = `${refusal.why} ${refusal.advice}`;
     }
-    draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#show());
+    draft.addEventListener("change", () => this.#show());
   }
 
   close() {
     this.recording.hold();
-    this.part("playback").pause();
   }
 
   get isDone() {
@@ -91,13 +89,10 @@ export class CaptureStep {
   }
 
   #show() {
-    const { clip, source } = this.draft;
-    URL.revokeObjectURL(this.#url);
-    this.#url = clip && URL.createObjectURL(clip);
+    const { clip, source, sound } = this.draft;
     this.part("captured").hidden = !clip;
-    if (!clip) return this.part("playback").removeAttribute("src");
     this.part("clip-words").textContent = source;
-    this.part("playback").src = this.#url;
+    this.part("playback").disabled = !sound;
   }
 
   #say(words) {

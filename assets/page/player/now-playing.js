@@ -1,17 +1,24 @@
-// The take that is heard: one at a time, in the player, with the player bar as its face. It makes none.
+// What is heard: one track at a time, in the player, with the player bar as its face. It makes none.
 
-import { figuresOf } from "./take-figures.js";
-import { expectedSeconds } from "../speak/request.js";
+import { Refusal } from "../client/refusal.js";
 import { floats } from "../lib/wav.js";
 
-/** Fires "show" with {take} when it is about another one. */
+/** Tracks in a row; isPlayedOn: the next one follows by itself. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
+const NO_ROW = { tracks: [], isPlayedOn: false };
+
+/**
+ * Fires "show" with {take} when it is about another track, "moved" with {take, position, state} some twenty times a second
+ * while one sounds (position in seconds; state as the bar has it), and "state" with {take, state} when that changes.
+ */
 export class NowPlaying extends EventTarget {
-  /** @type {import("../takes/take.js").Take | null} */
-  current = null;
+  /** @type {any} */
+  current = null; // a Track: mostly a Take
   position = 0; // seconds
   heard = { rendered: 0, underruns: 0 }; // samples, gaps
   /** @type {import("./player.js").Sound | null} */
-  #sound = null; // the player's hold on the take
+  #sound = null; // the player's hold on the track
+  #row = NO_ROW;
+  #turn = 0;
 
   constructor(player, bar, preferences) {
     super();
@@ -19,7 +26,8 @@ export class NowPlaying extends EventTarget {
     this.bar = bar;
     player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     bar.addEventListener("press", () => this.playOrPause());
-    bar.addEventListener("seek", ({ detail }) => this.#sound?.seek(detail.seconds));
+    bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
+    bar.addEventListener("step", ({ detail }) => this.#step(detail.by));
     bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
     const follow = () => {
       bar.volume = player.volume = preferences.values.volume;
@@ -33,8 +41,14 @@ export class NowPlaying extends EventTarget {
     return this.bar.state === "over";
   }
 
+  get isPlaying() {
+    return this.bar.isPlaying;
+  }
+
   say(state, words) {
+    const isOther = this.bar.state !== state;
     this.bar.say(state, words);
+    if (isOther) this.#tell("state", { state });
   }
 
   /** What should have been heard failed, in these words. */
@@ -44,42 +58,55 @@ export class NowPlaying extends EventTarget {
 
   pause() {
     this.#sound?.pause();
+    if (this.isPlaying && this.#sound) this.say("paused", "Paused");
+  }
+
+  /** Nothing more comes of what is being made; what is here already stays. */
+  halt() {
+    this.pause();
+    if (!this.current?.file) this.say("empty", "Stopped");
   }
 
   playOrPause() {
-    if (this.bar.isPlaying) {
-      this.pause();
-      this.say("paused", "Paused");
-    } else {
-      this.player.wake();
-      this.#sound?.play();
-      this.say("waiting");
-    }
+    if (this.isPlaying) return this.pause();
+    this.player.wake();
+    this.#sound?.play();
+    this.say("waiting");
   }
 
-  /** Be about this take from now on. */
-  show(take) {
+  /** Go to a second of the track that is heard. */
+  seek(seconds) {
+    this.#sound?.seek(seconds);
+  }
+
+  /** Be about this track from now on. */
+  show(take, row = NO_ROW) {
+    this.#turn += 1;
+    if (this.current && this.current !== take) this.current.leave();
     this.current = take;
+    this.#row = row;
     this.#sound = null;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
     this.bar.offer(take.url, take.fileName);
-    const expected = take.file ? 0 : expectedSeconds(take.request.input);
-    this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected, position: 0 });
+    this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
+    this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);
     this.showFigures(take);
-    this.say("waiting"); // the one before may have been heard to its end, and this one was not
-    this.dispatchEvent(new CustomEvent("show", { detail: { take } }));
+    this.say("waiting", take.file ? `Playing ${take.name}` : undefined);
+    this.#tell("show");
   }
 
-  /** Play a take from a second on; one that is still being made goes on as it grows. */
-  async play(take, from = 0) {
+  /** Play a track from a second on; one that is still being made goes on as it grows. Raises Refusal. */
+  async play(take, from = 0, row = NO_ROW) {
+    const turn = (this.#turn += 1);
     await take.load();
+    if (turn !== this.#turn) return; // something else was asked for meanwhile
     take.pressedAt = null;
-    this.show(take);
+    this.show(take, row);
     const sound = await this.player.open(take.sampleRate);
     sound.pause();
     if (take.file) {
-      sound.append(floats(await take.pcm()));
+      sound.append(await take.heard());
       sound.complete();
       sound.seek(from < take.seconds ? from : 0);
     } else {
@@ -88,6 +115,27 @@ export class NowPlaying extends EventTarget {
     }
     sound.play();
     if (this.current === take) this.#sound = sound;
+    if (row.isPlayedOn) this.#beside(1)?.load().catch(() => {}); // it is said when its turn comes
+  }
+
+  /** Play one of several tracks in a row; isPlayedOn: and those after it. Raises Refusal. */
+  playRow(tracks, at, isPlayedOn) {
+    return this.play(tracks[at], 0, { tracks, isPlayedOn });
+  }
+
+  #beside(by) {
+    return this.#row.tracks[this.#row.tracks.indexOf(this.current) + by] ?? null;
+  }
+
+  async #step(by) {
+    const next = this.#beside(by);
+    if (!next) return;
+    try {
+      await this.play(next, 0, this.#row);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.say("over", `${next.name} could not be played. ${problem.why}`);
+    }
   }
 
   /** Hear a take from its first piece on. */
@@ -115,7 +163,7 @@ export class NowPlaying extends EventTarget {
   }
 
   showFigures(take) {
-    if (this.current === take) this.bar.figures(figuresOf(take));
+    if (this.current === take) this.bar.figures(take.figures);
   }
 
   #hear({ firstSampleAt, position, rendered, underruns, state, loudest }) {
@@ -132,12 +180,18 @@ export class NowPlaying extends EventTarget {
     }
     if (firstSampleAt !== undefined && take.pressedAt !== null) take.heardMs ??= firstSampleAt - take.pressedAt;
     if (firstSampleAt !== undefined || more) this.showFigures(take);
-    this.bar.show({ position: this.position });
+    this.bar.show({ position: Math.min(this.position, take.seconds) });
     const words = {
       playing: take.file ? `Playing ${take.name}` : "Speaking …",
       waiting: take.file ? undefined : "Waiting for more sound …",
       over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
     };
     this.say(state, words[state]);
+    this.#tell("moved", { position: this.position, state });
+    if (state === "over" && this.#row.isPlayedOn) this.#step(1);
+  }
+
+  #tell(type, more = {}) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { take: this.current, ...more } }));
   }
 }

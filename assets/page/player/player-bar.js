@@ -7,7 +7,7 @@ import { BARS_PER_SECOND } from "./waveform.js";
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" {seconds}, "volume" {value}. */
+/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}. */
 export class PlayerBar extends EventTarget {
   #drawing = false;
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
@@ -17,15 +17,22 @@ export class PlayerBar extends EventTarget {
     this.element = element;
     const part = partsOf(element);
     this.parts = Object.fromEntries(
-      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level"].map((name) => [name, part(name)]),
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on"].map((name) => [name, part(name)]),
     );
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
     this.parts.seek.addEventListener("input", ({ target }) => tell("seek", { seconds: Number(target.value) }));
     this.parts.seek.addEventListener("keydown", (event) => this.#step(event));
+    for (const [name, by] of [["back", -1], ["on", 1]]) this.parts[String(name)].addEventListener("click", () => tell("step", { by }));
     this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
     new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
+    new ResizeObserver(() => this.#makeRoom()).observe(element);
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+  }
+
+  /** The page ends above the bar: nothing lies under it that cannot be scrolled out. */
+  #makeRoom() {
+    document.documentElement.style.setProperty("--dock-height", `${this.element.offsetHeight}px`);
   }
 
   /** A press of an arrow goes on by a second; the slider itself would go on by its step, which is a hundredth. */
@@ -101,6 +108,14 @@ export class PlayerBar extends EventTarget {
           return item;
         }),
     );
+  }
+
+  /** Whether there is one before it and one after it: {back, on}; null where it stands alone. */
+  offerSteps(beside) {
+    for (const name of ["back", "on"]) {
+      this.parts[name].hidden = !beside;
+      this.parts[name].disabled = !beside?.[name];
+    }
   }
 
   /** Offer a file for saving, or none. */

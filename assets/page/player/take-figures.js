@@ -2,7 +2,7 @@
 
 const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
 
-/** [label, value, explanation] each, as the player bar shows them; none of a take that is blind. */
+/** [label, value, explanation] each, as the player bar shows them; none of a take that is blind. @returns {[string, any, string][]} */
 export function figuresOf(take) {
   if (take.isBlind) return [];
   return [

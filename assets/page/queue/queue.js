@@ -7,6 +7,7 @@ import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
 const COLUMNS = 6; // and one more for the button
+const FIGURES = 3; // of the columns, from which on they are figures
 
 const STATES = { waiting: "Waiting", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
 
@@ -71,6 +72,6 @@ export class Queue {
       this.#refresh();
     };
     const end = labelled(element("button", { type: "button", textContent: "Stop", onclick }), `Stop the take of ${take.voice}, seed ${take.seed}`);
-    return element("tr", {}, [...Array.from({ length: COLUMNS }, () => element("td")), element("td", {}, [end])]);
+    return element("tr", {}, [...Array.from({ length: COLUMNS }, (_, i) => element("td", { className: i < FIGURES ? "" : "figure" })), element("td", {}, [end])]);
   }
 }

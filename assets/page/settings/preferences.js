@@ -1,9 +1,9 @@
-// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume. It shows nothing.
+// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume, figures. It shows nothing.
 
 import { keep, kept } from "../lib/storage.js";
 
 const STORE = "voice-studio-preferences-1";
-const DEFAULTS = { theme: "system", voice: "", format: "mp3", wait: "auto", volume: 1 };
+const DEFAULTS = { theme: "system", voice: "", format: "mp3", wait: "auto", volume: 1, details: "off" };
 
 /** Fires "change" with {values} after every change; read them as properties of `values`. */
 export class Preferences extends EventTarget {
@@ -13,13 +13,13 @@ export class Preferences extends EventTarget {
     super();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#showTheme());
     new MutationObserver(() => this.#showTheme()).observe(document.body, { attributeFilter: ["class"] }); // Gradio sets it too
-    this.#showTheme();
+    this.#show();
   }
 
   set(changes) {
     this.values = { ...this.values, ...changes };
     keep(STORE, this.values);
-    this.#showTheme();
+    this.#show();
     this.dispatchEvent(new CustomEvent("change", { detail: { values: this.values } }));
   }
 
@@ -30,6 +30,11 @@ export class Preferences extends EventTarget {
   /** Seconds of sound to have before it plays; null: as the player learns. */
   get wait() {
     return this.values.wait === "auto" ? null : Number(this.values.wait);
+  }
+
+  #show() {
+    this.#showTheme();
+    document.body.toggleAttribute("data-details", this.values.details === "on"); // what has the class figure is seen then
   }
 
   /** Gradio's class on the body says which theme is shown. */

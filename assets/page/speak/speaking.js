@@ -76,8 +76,7 @@ export class Speaking {
   stop() {
     if (!this.#making) return;
     this.#making.abort();
-    this.nowPlaying.pause();
-    this.nowPlaying.say("empty", "Stopped");
+    this.nowPlaying.halt();
     this.#rest();
   }
 

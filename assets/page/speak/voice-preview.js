@@ -1,17 +1,14 @@
 // Hear the recording of the chosen voice before it speaks.
 
 import { previewAddress } from "../client/voices.js";
-import { PreviewPlayer } from "../player/preview-player.js";
+import { Recorded } from "../player/track.js";
 
-/** button: what plays and stops; fields: where the voice is chosen. */
-export function offerPreview(button, fields) {
-  const player = new PreviewPlayer();
-  let voice = null;
-  fields.addEventListener("change", ({ detail }) => {
-    if (detail.values.voice === voice) return;
-    voice = detail.values.voice;
-    button.hidden = voice === "random"; // the seed decides how that one sounds
-    player.stop();
+/** button: what plays and pauses; fields: where the voice is chosen; playButtons, errorCard: the page's. */
+export function offerPreview(button, { fields, playButtons, errorCard }) {
+  fields.addEventListener("change", ({ detail }) => (button.hidden = detail.values.voice === "random")); // the seed decides how that one sounds
+  button.addEventListener("click", () => {
+    const { voice } = fields.values;
+    const name = fields.voices.find(({ id }) => id === voice)?.name ?? voice;
+    errorCard.attempt(() => playButtons.press(button, new Recorded({ name: `${name}’s recording`, source: previewAddress(voice), fileName: `${voice}.wav` })));
   });
-  button.addEventListener("click", () => player.toggle(button, previewAddress(fields.values.voice)));
 }

@@ -149,9 +149,9 @@ export class TakeList extends EventTarget {
   }
 
   #facts(take) {
-    const facts = [`Take ${take.number}`, take.voiceName, clock(take.seconds), `seed ${take.seed}`];
-    if (take.rtf !== null) facts.push(`RTF ${take.rtf.toFixed(2)}`);
-    const told = facts.map((words) => element("span", { textContent: words }));
+    const facts = [`Take ${take.number}`, take.voiceName, clock(take.seconds)];
+    const figures = [`seed ${take.seed}`, ...(take.rtf === null ? [] : [`RTF ${take.rtf.toFixed(2)}`])];
+    const told = [...facts.map((textContent) => element("span", { textContent })), ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
     if (!take.endingWords) return told;
     const ending = element("span", { textContent: take.endingWords });
     ending.dataset.ending = take.ending;

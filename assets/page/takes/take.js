@@ -1,9 +1,9 @@
 // One take: what was asked, what came, and what is known of it. It shows nothing.
 
-import { Waveform } from "../player/waveform.js";
-import { lostConnection, refusalOf } from "../client/refusal.js";
+import { figuresOf } from "../player/take-figures.js";
+import { Track } from "../player/track.js";
 import { soundAddress, wholeTake } from "../client/takes.js";
-import { readWav, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
+import { expectedSeconds } from "../speak/request.js";
 
 const USUAL_PART = 300; // chunk_length when nothing is said
 
@@ -43,13 +43,10 @@ function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
   return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
 }
 
-/**
- * isBlind: its name and settings are not to be told yet. pressedAt: when it was asked for, in milliseconds of
- * performance.now(), null if it is not heard while it is made. settings are the page's fields at the time; pieces are
- * there until the take is closed, then file is a WAV blob.
- */
-export class Take {
+/** isBlind: its name and settings are not to be told yet. settings are the page's fields at the time. */
+export class Take extends Track {
   constructor({ number, request, voiceName, settings, continues = null, isFirstOfClone = false }) {
+    super();
     this.number = number;
     this.request = request;
     this.voiceName = voiceName;
@@ -57,26 +54,12 @@ export class Take {
     this.isStarred = false;
     this.isBlind = false;
     this.isFirstOfClone = isFirstOfClone;
-    this.isLearned = false;
-    this.sampleRate = 0;
-    this.samples = 0;
-    this.underruns = 0;
-    /** @type {Int16Array<ArrayBuffer>[]} */
-    this.pieces = [];
-    /** @type {Waveform | null} */
-    this.waveform = null;
-    /** @type {Blob | null} */
-    this.file = null;
-    /** @type {string | null} */
-    this.url = null;
     /** As /v1/takes lists it. @type {any} */
     this.record = null;
     /** @type {string | null} */
     this.id = null;
     /** @type {string | null} */
     this.seed = null;
-    /** @type {number | null} */
-    this.pressedAt = null;
     /** @type {number | null} */
     this.queueMs = null;
     /** @type {number | null} */
@@ -103,15 +86,6 @@ export class Take {
     return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, ending: endingOf(record) });
   }
 
-  /** Fetch the sound if it is the server's and not here. Raises Refusal. */
-  async load() {
-    if (this.file || !this.record) return;
-    const response = await fetch(soundAddress(this.id), { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
-    if (!response.ok) throw await refusalOf(response);
-    for await (const { sampleRate, pcm } of readWav(response)) this.add(sampleRate, pcm);
-    this.close(this.ending);
-  }
-
   /** Fetch the settings if they are not here. Raises Refusal. */
   async whole() {
     if (this.settings) return;
@@ -128,20 +102,9 @@ export class Take {
     this.serverMs = milliseconds(headers, "x-first-audio-ms");
   }
 
-  add(sampleRate, pcm) {
-    this.sampleRate = sampleRate;
-    this.waveform ??= new Waveform(sampleRate);
-    this.waveform.add(pcm);
-    this.pieces.push(pcm);
-    this.samples += pcm.length;
-  }
-
-  /** Turn what was received into a file; the pieces are let go. */
-  close(ending) {
+  close(ending = this.ending) {
     this.ending = ending;
-    this.file = wavFile(this.pieces, this.sampleRate);
-    this.url = URL.createObjectURL(this.file);
-    this.pieces = [];
+    super.close();
   }
 
   /** record: the server's own word, as /v1/takes/{id} gives it, or null when it has forgotten. */
@@ -152,18 +115,20 @@ export class Take {
     this.ending = record.finish_reason ?? this.ending;
   }
 
-  drop() {
-    if (this.url) URL.revokeObjectURL(this.url);
-  }
-
-  /** Its samples, once there is a file. */
-  async pcm() {
-    const bytes = await (this.file ?? new Blob()).slice(WAV_HEADER_BYTES).arrayBuffer();
-    return new Int16Array(bytes);
-  }
-
   get seconds() {
-    return this.sampleRate ? this.samples / this.sampleRate : (this.record?.seconds ?? 0);
+    return super.seconds || (this.record?.seconds ?? 0);
+  }
+
+  get source() {
+    return this.record ? soundAddress(this.id) : null;
+  }
+
+  get expectedSeconds() {
+    return this.file ? 0 : expectedSeconds(this.request.input);
+  }
+
+  get figures() {
+    return figuresOf(this);
   }
 
   /** Whether there is something to hear. */

@@ -3,6 +3,7 @@
 import { gradeOf, showAdvice } from "./advice.js";
 import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf, revisionsOf } from "../client/voices.js";
 import { element } from "../lib/elements.js";
+import { Recorded } from "../player/track.js";
 
 /** Fires "changed" with {said} after a new revision was made. */
 export class Samples extends EventTarget {
@@ -11,10 +12,10 @@ export class Samples extends EventTarget {
   #revisions = [];
 
   /** part: finds an element of the inspector; run: does what may be refused. */
-  constructor(part, player, run) {
+  constructor(part, playButtons, run) {
     super();
     this.part = part;
-    this.player = player;
+    this.playButtons = playButtons;
     this.run = run;
     part("revision").addEventListener("change", () => this.#draw());
     part("go-back").addEventListener("click", () => run(() => this.#goBack()));
@@ -64,8 +65,9 @@ export class Samples extends EventTarget {
     const isUsed = revision.revision === this.#voice.latest_revision;
     const number = `Clip ${position + 1}`;
     const listen = element("button", { type: "button", className: "plain", textContent: "Listen" });
-    const address = previewAddress(`${this.#voice.slug}@${revision.revision}`, position);
-    listen.onclick = () => this.player.toggle(listen, address);
+    const source = previewAddress(`${this.#voice.slug}@${revision.revision}`, position);
+    const name = `${this.#voice.name}, ${number.toLowerCase()}`;
+    listen.onclick = () => this.run(() => this.playButtons.press(listen, new Recorded({ name, source })));
     listen.setAttribute("aria-label", `Listen to ${number.toLowerCase()} of revision ${revision.revision}`);
     const score = element("span", { className: "score", textContent: String(sample.score), title: "The advisor's score, of 100" });
     score.dataset.grade = gradeOf(sample.score);

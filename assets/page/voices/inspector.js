@@ -10,15 +10,13 @@ import { Samples } from "./clips.js";
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
-  /** @type {string} */
-  #introduction = ""; // an object URL
 
-  constructor(area, player) {
+  constructor(area, playButtons) {
     super();
-    this.player = player;
+    this.playButtons = playButtons;
     this.root = area.querySelector("#inspector");
     this.part = partsOf(this.root);
-    this.samples = new Samples(this.part, player, (work) => this.#do(work));
+    this.samples = new Samples(this.part, playButtons, (work) => this.#do(work));
     this.samples.addEventListener("changed", ({ detail }) => this.#saved(detail.said));
     this.part("close").addEventListener("click", () => this.close());
     this.part("add").addEventListener("click", () => this.#tell("add", { voice: this.#voice }));
@@ -55,7 +53,6 @@ export class Inspector extends EventTarget {
     const id = this.shown;
     this.#voice = null;
     this.root.hidden = true;
-    this.player.stop();
     this.#tell("closed", { id });
   }
 
@@ -113,14 +110,11 @@ export class Inspector extends EventTarget {
   }
 
   async #introduce(button) {
-    if (button.dataset.playing) return this.player.stop();
-    const { slug, language } = this.#voice;
+    if (button.dataset.playing) return this.playButtons.press(button, null);
     this.#say("Loading …", false);
-    const file = await introduce(slug, language, null);
+    const track = await introduce(this.#voice, null);
     this.#say("");
-    URL.revokeObjectURL(this.#introduction);
-    this.#introduction = URL.createObjectURL(file);
-    await this.player.toggle(button, this.#introduction);
+    await this.playButtons.press(button, track);
   }
 
   async #saved(said) {

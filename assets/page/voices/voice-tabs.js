@@ -6,9 +6,9 @@ import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
 /** rendered(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
-export async function openVoiceTabs({ fields, health, tabs, rendered }) {
-  const newVoice = new NewVoice(await rendered("#area-new-voice"), health);
-  const voices = new Voices(await rendered("#area-voices"));
+export async function openVoiceTabs({ fields, health, tabs, playButtons }, rendered) {
+  const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
+  const voices = new Voices(await rendered("#area-voices"), playButtons);
   const ownClip = new OwnClip(await rendered("#own-clip-advice"), await rendered("#clip"));
   const defaults = new VoiceDefaults(fields);
 

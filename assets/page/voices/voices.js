@@ -3,7 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { Inspector } from "./inspector.js";
 import { changeVoice, findVoices, importVoice, previewAddress, restoreVoice } from "../client/voices.js";
-import { PreviewPlayer } from "../player/preview-player.js";
+import { Recorded } from "../player/track.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
@@ -15,7 +15,6 @@ const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.
 export class Voices extends EventTarget {
   /** @type {any} */
   #deleted = null;
-  #player = new PreviewPlayer();
   #turn = 0;
   #timer = 0;
   #view = "all";
@@ -23,10 +22,11 @@ export class Voices extends EventTarget {
   #last = null; // id of the last voice that is shown
   #cards = new Map(); // by id
 
-  constructor(root) {
+  constructor(root, playButtons) {
     super();
     this.part = partsOf(root);
-    this.inspector = new Inspector(root, this.#player);
+    this.playButtons = playButtons;
+    this.inspector = new Inspector(root, playButtons);
     this.#listenToInspector();
     this.part("search").addEventListener("input", () => {
       clearTimeout(this.#timer);
@@ -46,9 +46,7 @@ export class Voices extends EventTarget {
     this.inspector.refresh();
   }
 
-  close() {
-    this.#player.stop();
-  }
+  close() {}
 
   #listenToInspector() {
     const { inspector } = this;
@@ -180,7 +178,7 @@ export class Voices extends EventTarget {
     ]);
     open.setAttribute("aria-label", `Inspect ${voice.name}`);
     const listen = element("button", { type: "button", className: "card-listen" }, [icon(PLAY)]);
-    listen.onclick = () => this.#player.toggle(listen, previewAddress(voice.id));
+    listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: `${voice.name}’s recording`, source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));
     star.onclick = () => this.#do(() => this.#favour(voice));

@@ -151,7 +151,8 @@ def _take_json(take: PartTake, recipe: str) -> dict[str, Any]:
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
     def placed(each: Placed) -> dict[str, Any]:
         times = {"start_s": timeline.seconds(each.start), "end_s": timeline.seconds(each.end)}
-        return {"part": each.part.id, "position": each.part.position, "chapter": each.part.chapter} | times
+        part = {"part": each.part.id, "position": each.part.position, "chapter": each.part.chapter}
+        return part | {"take": each.take.id} | times
 
     return {
         "object": "project.timeline",

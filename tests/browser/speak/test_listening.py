@@ -15,16 +15,22 @@ Open = Callable[..., Screen]
 def test_the_chosen_voices_recording_is_heard(served: Served, open_page: Open) -> None:
     page = open_page(served).ready().page
     listen = page.get_by_role("button", name="Listen to its recording")
+    dock = page.locator("#dock")
+    expect(dock).to_be_hidden()  # there is nothing to play yet
     with page.expect_response("**/v1/voices/anna/preview?**") as answer:
         listen.click()
     assert answer.value.ok and answer.value.headers["content-type"].startswith("audio/")
+    expect(dock).to_contain_text("Anna’s recording")
+    expect(dock.get_by_role("button", name="Play", exact=True)).to_be_enabled()
+    room = "parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--dock-height'))"
+    assert page.evaluate(room) == page.evaluate("document.querySelector('#dock').offsetHeight") > 0
     expect(listen).not_to_have_attribute("data-playing", "yes")  # it is short, and over by itself
 
 
 def test_the_level_moves_while_a_take_sounds_and_rests_after_it(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
-    level = screen.page.get_by_role("meter", name="Level")
+    level = screen.page.locator("#dock [role=meter]")
     expect(level).to_have_attribute("aria-valuenow", "0")
     screen.speak.click()
     screen.page.wait_for_function(

@@ -116,7 +116,7 @@ def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_pag
     screen.speak.click()
     screen.until_over()
     whole = screen.heard()["rendered"]
-    screen.page.get_by_label("Position in the take").evaluate(
+    screen.page.get_by_label("Position", exact=True).evaluate(
         "(slider) => { slider.value = slider.max / 2; slider.dispatchEvent(new Event('input', { bubbles: true })); }"
     )
     screen.page.get_by_role("button", name="Play", exact=True).click()

@@ -83,9 +83,20 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
         " const { data } = await (await fetch(`/v1/projects/${project.id}/parts`)).json();"
         " return data[2].chosen === data[2].takes[1].id; }"
     )
-    area.get_by_role("button", name="Play the whole").click()
-    expect(rows.nth(1)).to_have_attribute("aria-current", "")
-    screen.page.wait_for_function("() => document.querySelector('[data-part=player]').ended")
+    screen.page.evaluate(
+        """window.marked = []; window.studio.nowPlaying.addEventListener("show", () =>
+        marked.push(document.querySelector("#area-longform tr[aria-current] textarea")?.value))"""
+    )
+    area.get_by_role("button", name="Play all").click()
+    expect(screen.status).to_have_text("My table, part 3 of 3")  # one after the other, and over
+    assert screen.page.evaluate("marked") == ["Another one.", "Two.", "Three."]
+    expect(screen.page.get_by_role("button", name="Next part")).to_be_disabled()
+    rows.nth(1).get_by_role("button", name="Play part 2").click()
+    expect(screen.status).to_have_text("My table, part 2 of 3")  # and no further
+    screen.page.get_by_role("button", name="Previous part").click()
+    expect(screen.status).to_have_text("My table, part 1 of 3")
+    seconds, rendered = screen.page.evaluate("[window.studio.current.seconds, window.studio.heard.rendered]")
+    assert rendered == round(seconds * 44100)
     with screen.page.expect_download() as download:
         area.get_by_role("link", name="WAV").click()
     assert download.value.suggested_filename == "My table.wav"

@@ -133,6 +133,7 @@ def test_a_voice_is_listened_to_by_keyboard(studio: Served, open_page: Open) -> 
     with screen.page.expect_response("**/preview*") as preview:
         area.get_by_role("button", name="Listen to Bert").press("Enter")
     assert preview.value.headers["content-type"] == "audio/wav"
+    expect(screen.status).to_have_text("Bert’s recording")  # it is short, and over by itself
     anna, bert = (area.get_by_role("button", name=f"Inspect {name}") for name in ("Anna", "Bert"))
     anna.focus()
     anna.press("ArrowDown")

@@ -1,0 +1,174 @@
+// What the player can hear: a sound that comes in pieces and is a file once it is whole. It shows nothing.
+
+import { lostConnection, refusalOf } from "../client/refusal.js";
+import { floats, readWav, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
+import { Waveform } from "./waveform.js";
+
+/** Pieces are there until the track is closed, then file is a WAV blob. */
+export class Track {
+  sampleRate = 0;
+  samples = 0;
+  underruns = 0;
+  isLearned = false;
+  /** When it was asked for, in milliseconds of performance.now(), null if it is not heard while it is made. @type {number | null} */
+  pressedAt = null;
+  /** @type {Int16Array<ArrayBuffer>[]} */
+  pieces = [];
+  /** @type {Waveform | null} */
+  waveform = null;
+  /** @type {Blob | null} */
+  file = null;
+  /** Where it can be saved from. @type {string | null} */
+  url = null;
+  /** @type {Promise<void> | null} */
+  #loading = null;
+
+  /** What it is called. @returns {string} */
+  get name() {
+    return "";
+  }
+
+  /** As what it is saved. @returns {string} */
+  get fileName() {
+    return "";
+  }
+
+  /** Where a WAV of it is when it is not here. @returns {string | null} */
+  get source() {
+    return null;
+  }
+
+  /** What ended it before its end, in words; mostly nothing. @returns {string} */
+  get endingWords() {
+    return "";
+  }
+
+  /** [label, value, explanation] each, of how it was made. @returns {[string, any, string][]} */
+  get figures() {
+    return [];
+  }
+
+  /** How long it will probably be, in seconds, while nobody knows. */
+  get expectedSeconds() {
+    return 0;
+  }
+
+  get seconds() {
+    return this.sampleRate ? this.samples / this.sampleRate : 0;
+  }
+
+  /** Fetch the sound if it is not here. Raises Refusal. */
+  async load() {
+    if (this.file || !this.source) return;
+    this.#loading ??= this.#fetch(this.source);
+    try {
+      await this.#loading;
+    } finally {
+      this.#loading = null;
+    }
+  }
+
+  async #fetch(source) {
+    const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
+    if (!response.ok) throw await refusalOf(response);
+    this.#empty();
+    try {
+      for await (const { sampleRate, pcm } of readWav(response)) this.add(sampleRate, pcm);
+    } catch (problem) {
+      if (problem instanceof TypeError) throw lostConnection();
+      throw problem;
+    }
+    this.close();
+  }
+
+  add(sampleRate, pcm) {
+    this.sampleRate = sampleRate;
+    this.waveform ??= new Waveform(sampleRate);
+    this.waveform.add(pcm);
+    this.pieces.push(pcm);
+    this.samples += pcm.length;
+  }
+
+  /** Turn what was received into a file; the pieces are let go. */
+  close() {
+    this.file = wavFile(this.pieces, this.sampleRate);
+    this.url ??= URL.createObjectURL(this.file);
+    this.pieces = [];
+  }
+
+  /** Its samples, once there is a file. */
+  async pcm() {
+    const bytes = await (this.file ?? new Blob()).slice(WAV_HEADER_BYTES).arrayBuffer();
+    return new Int16Array(bytes);
+  }
+
+  /** Its samples as the player wants them, once there is a file. */
+  async heard() {
+    return floats(await this.pcm());
+  }
+
+  drop() {
+    if (this.url) URL.revokeObjectURL(this.url);
+  }
+
+  /** The player is about something else now. */
+  leave() {}
+
+  #empty() {
+    this.pieces = [];
+    this.samples = 0;
+    this.waveform = null;
+  }
+
+  /** Let the sound go, which can be fetched again. */
+  forget() {
+    this.#empty();
+    this.file = null;
+  }
+}
+
+/** A sound of the studio that is whole: a recording, a sample, a part of a project. It is here only while it is heard. */
+export class Recorded extends Track {
+  #told;
+
+  /**
+   * source: where its WAV is, null for one whose pieces are given. pause: seconds of silence that belong to it. of: what
+   * it stands for: {project, part, position}.
+   *
+   * @param {{ name: string, source?: string | null, fileName?: string, pause?: number, of?: any }} told
+   */
+  constructor(told) {
+    super();
+    this.#told = told;
+    this.url = told.source ?? null;
+    this.isLearned = true; // nothing is known from it about the engine
+  }
+
+  get name() {
+    return this.#told.name;
+  }
+
+  get fileName() {
+    return this.#told.fileName ?? `${this.name}.wav`;
+  }
+
+  get source() {
+    return this.#told.source ?? null;
+  }
+
+  get of() {
+    return this.#told.of ?? null;
+  }
+
+  async heard() {
+    const sound = await super.heard();
+    const whole = new Float32Array(sound.length + Math.round((this.#told.pause ?? 0) * this.sampleRate));
+    whole.set(sound);
+    return whole;
+  }
+
+  leave() {
+    if (this.source) this.forget();
+    else this.drop();
+  }
+}
