@@ -10,6 +10,7 @@ import { PlayerBar } from "./player/player-bar.js";
 import { isZeroGpu } from "./client/host.js";
 import { rendered } from "./shell/rendered.js";
 import { Fields } from "./speak/fields.js";
+import { showKeptSeed } from "./speak/kept-seed.js";
 import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
@@ -88,6 +89,7 @@ class Studio {
     const sampling = await rendered("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
     offerPresets(await rendered("#presets"), this.fields);
+    showKeptSeed(await rendered("#kept-seed"), await rendered("#seed input"), this.fields);
     const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
     if (!isZeroGpu) offerPreview(preview, this);

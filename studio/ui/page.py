@@ -51,7 +51,7 @@ RAW_MICROPHONE = """<script>(() => {
 })()</script>"""
 
 
-Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number | gr.Checkbox
+Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,6 @@ class Fields:
     speed: gr.Slider
     cut_after: gr.Number
     seed: gr.Number
-    keep_seed: gr.Checkbox
 
     @property
     def all(self) -> list[Field]:
@@ -138,6 +137,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
                         speak = gr.Button("Speak", variant="primary", elem_id="speak")
                         stop = gr.Button("Stop", variant="stop", elem_id="stop")
                         four = gr.Button("4 takes", elem_id="speak-four")
+                        _html(words.KEPT_SEED)
                         _html(words.HINTS)
                     _html(_part("speak/error-card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
@@ -194,7 +194,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     return source, voice, clip, clip_text, compare
 
 
-def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number, gr.Checkbox]:
+def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number]:
     _html(words.PRESETS)
     speed = _slider(words.SPEED, 0.5, 2.0, 1.0, 0.05)
     _html(words.SAMPLING)  # not gr.Accordion: its fields do not exist, and cannot be filled, before it is opened
@@ -205,9 +205,10 @@ def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.N
         label, info = words.CUT_AFTER
         cut_after = gr.Number(0, label=label, info=info, minimum=0, maximum=190, elem_id="cut-after")
         label, info = words.SEED
-        seed = gr.Number(0, label=label, info=info, precision=0, minimum=0, elem_id="seed")
-        keep_seed = gr.Checkbox(False, label=words.KEEP_SEED, elem_id="keep-seed")
-    return temperature, top_p, top_k, speed, cut_after, seed, keep_seed
+        seed = gr.Number(
+            None, label=label, info=info, placeholder=words.NEW_SEED, precision=0, minimum=0, elem_id="seed"
+        )
+    return temperature, top_p, top_k, speed, cut_after, seed
 
 
 def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:

@@ -19,6 +19,11 @@ HINTS = (
     "<span><kbd>Esc</kbd> stops</span><span><kbd>Space</kbd> plays</span></p>"
 )
 
+KEPT_SEED = (
+    '<button type="button" id="kept-seed" hidden>'
+    '<span data-part="words"></span> <span aria-hidden="true">×</span></button>'
+)
+
 SOURCE = "Voice"
 BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
@@ -48,5 +53,5 @@ TOP_P = ("Top-p", "Considers only the most likely sounds up to this total probab
 TOP_K = ("Top-k", "Considers at most this many sounds.")
 SPEED = ("Speed", "Keeps the pitch.")
 CUT_AFTER = ("Cut after (seconds)", "0 = no limit.")
-SEED = ("Seed", "The same seed, script and voice give the same take.")
-KEEP_SEED = "Keep this seed for every take"
+SEED = ("Seed", "The same seed, script and voice give the same take. Blank: a new one every time.")
+NEW_SEED = "new every time"

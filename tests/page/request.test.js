@@ -17,8 +17,7 @@ const FIELDS = {
   topK: 30,
   speed: 1,
   cutAfter: 0,
-  seed: 7,
-  keepSeed: false,
+  seed: null,
 };
 
 test("what says nothing is left out", async () => {
@@ -33,10 +32,10 @@ test("what says nothing is left out", async () => {
 });
 
 test("speed, length and seed are sent where they say something", async () => {
-  const request = await buildRequest({ ...FIELDS, speed: 1.5, cutAfter: 2, keepSeed: true }, 21.5);
+  const request = await buildRequest({ ...FIELDS, speed: 1.5, cutAfter: 2, seed: 7 }, 21.5);
   assert.deepEqual([request.speed, request.max_new_tokens, request.seed], [1.5, 43, 7]);
   assert.equal((await buildRequest({ ...FIELDS, cutAfter: 0.001 }, 21.5)).max_new_tokens, 1);
-  assert.equal((await buildRequest({ ...FIELDS, seed: null, keepSeed: true }, 21.5)).seed, undefined);
+  assert.equal((await buildRequest({ ...FIELDS, seed: 0 }, 21.5)).seed, 0);
 });
 
 for (const [what, changes] of Object.entries({

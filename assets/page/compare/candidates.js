@@ -107,7 +107,7 @@ export class Candidates {
     return this.#rows.map((row) => {
       const words = COLUMNS.filter(([field]) => row[field] !== null).map(([field]) => `${SHORT[field]} ${row[field]}`);
       const { seed, ...drawing } = row;
-      const changes = { ...voiceFields(voice), ...drawing, ...(seed === null ? {} : { seed, keepSeed: true }) };
+      const changes = { ...voiceFields(voice), ...drawing, ...(seed === null ? {} : { seed }) };
       return { label: `${this.#nameOf(voice)}, ${words.join(" · ")}`, changes };
     });
   }

@@ -133,10 +133,7 @@ export class Compare extends EventTarget {
       for (const each of this.#cards) each.setBest(each === card && !card.isBest);
       this.#voted();
     });
-    card.addEventListener("use", () => {
-      const { seed: asked, keepSeed, ...settings } = card.take.settings;
-      this.#tell("use", { changes: { ...settings, seed: Number(card.take.seed ?? asked), keepSeed } });
-    });
+    card.addEventListener("use", () => this.#tell("use", { changes: card.take.settings }));
     return card;
   }
 

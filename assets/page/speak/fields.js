@@ -3,7 +3,7 @@
 import { voices } from "../client/voices.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
-const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed", "keepSeed"];
+const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
 const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
 const STORE = "voice-studio-1";
 const SHOWN = 500; // ms after which Gradio shows for sure what it was given
@@ -89,15 +89,16 @@ export class Fields extends EventTarget {
     this.#choices = this.voices.map(({ id, name }) => [name, id]);
   }
 
-  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. */
+  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. Of no seed, Gradio makes 0. */
   restore(voice) {
-    return this.offerVoices({ ...readStore(), ...(voice ? { voice } : {}) });
+    return this.offerVoices({ seed: null, ...readStore(), ...(voice ? { voice } : {}) });
   }
 }
 
 function readStore() {
   try {
     const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+    if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant
     return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name) && !NOT_KEPT.includes(name)));
   } catch (problem) {
     if (!(problem instanceof SyntaxError)) throw problem;

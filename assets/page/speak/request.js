@@ -85,7 +85,7 @@ export async function buildRequest(fields, frameRate) {
   };
   if (fields.speed !== 1) request.speed = fields.speed;
   if (fields.cutAfter > 0) request.max_new_tokens = Math.max(1, Math.round(fields.cutAfter * frameRate));
-  if (fields.keepSeed && Number.isInteger(fields.seed)) request.seed = fields.seed;
+  if (Number.isInteger(fields.seed)) request.seed = fields.seed;
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {
     throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded.", "Record or upload 10 to 30 seconds of one person speaking.");

@@ -2,10 +2,9 @@
 
 const FIELDS = { temperature: "temperature", top_p: "topP", top_k: "topK", seed: "seed" };
 
-/** The page's fields for a voice's `defaults` as the API has them; a preset seed is kept for every take. */
+/** The page's fields for a voice's `defaults` as the API has them. */
 function asFields(defaults = {}) {
-  const changes = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [FIELDS[name], value]));
-  return "seed" in changes ? { ...changes, keepSeed: true } : changes;
+  return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [FIELDS[name], value]));
 }
 
 export class VoiceDefaults {

@@ -28,7 +28,7 @@ export class TakeActions {
     on("play", (take) => this.play(take));
     on("switch", (take) => this.play(take, this.nowPlaying.current?.file ? this.nowPlaying.position : 0));
     on("reuse", (take) => this.#reuse(take));
-    on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed), keepSeed: true }));
+    on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed) }));
     on("again", (take) => this.#again(take));
     on("continue", (take) => this.#continue(take));
     on("convert", (take) => this.#convert(take));

@@ -140,6 +140,8 @@ def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page
     screen.script.fill("Other words.")
     screen.takes.first.get_by_role("button", name="Reuse").click()
     expect(screen.script).to_have_value("The first words.")
+    chip = screen.page.locator("#kept-seed")
+    expect(chip).to_be_hidden()
     screen.takes.first.get_by_role("button", name="Keep seed").click()
     expect(screen.page.locator("#seed input")).to_have_value(seed)
     with screen.page.expect_request("**/v1/audio/speech") as request:
@@ -147,3 +149,23 @@ def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page
     assert posted(request.value)["seed"] == int(seed)
     assert posted(request.value)["input"] == "The first words."
     expect(screen.takes).to_have_count(2)
+    for name, take_off in {"chip": chip.click, "field": lambda: screen.page.locator("#seed input").fill("")}.items():
+        expect(chip).to_have_text(f"Seed {seed} kept ×")
+        take_off()
+        expect(chip, name).to_be_hidden()
+        with screen.page.expect_request("**/v1/audio/speech") as request:
+            screen.speak.click()
+        assert "seed" not in posted(request.value)
+        screen.stop.click()
+        screen.open_sampling()
+        screen.page.locator("#seed input").fill(seed)
+
+
+def test_a_seed_of_an_old_draft_that_was_not_kept_is_blank(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    for draft, shown in (("seed: 0, keepSeed: false", ""), ("seed: 7, keepSeed: true", "7"), ("seed: 0", "0")):
+        screen.page.evaluate(f"localStorage['voice-studio-1'] = JSON.stringify({{ {draft} }})")
+        screen.page.reload()
+        screen.page.wait_for_selector("body[data-studio=ready]")
+        expect(screen.page.locator("#seed input")).to_have_value(shown)
+        expect(screen.page.locator("#kept-seed")).to_be_visible(visible=bool(shown))

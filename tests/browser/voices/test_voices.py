@@ -203,7 +203,7 @@ def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_pa
     screen.until_over()
     library(screen).get_by_role("button", name="Use Anna").click()
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.8")
-    assert screen.page.evaluate("window.studio.fields.values.keepSeed") is False
+    assert screen.page.evaluate("window.studio.fields.values.seed") is None
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_written_over(studio: Served, open_page: Open) -> None:
