@@ -139,6 +139,9 @@ class Studio {
       left?.open();
     });
     tabs.start();
+    if (tabs.shown === "studio" && document.activeElement === document.body) {
+      (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's own way comes before it can be seen
+    }
   }
 
   /** Its takes are heard in the player like all others, from their first sound on. */

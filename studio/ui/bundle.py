@@ -15,7 +15,13 @@ from starlette.routing import Route, Router
 
 SCRIPT, STYLES = "page.js", "page.css"
 
-KINDS = {".js": "text/javascript", ".map": "application/json", ".css": "text/css", ".svg": "image/svg+xml"}
+KINDS = {
+    ".js": "text/javascript",
+    ".map": "application/json",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
 """Of the files that are served; the markup goes into the page itself."""
 
 CACHED = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}

@@ -18,8 +18,8 @@ from studio.ui.endpoints.projects import add_project_endpoints
 from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
+from studio.ui.front import PREVIEW, FrontPage
 from studio.ui.handout import Handout
-from studio.ui.slash import TrailingSlash
 from studio.ui.theme import page_theme
 from studio.voices.resolver import VoiceResolver
 
@@ -85,8 +85,7 @@ def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
     """The page's own scripts and styles, at "/page"."""
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS)
     app.mount("/page", files.app(), name="page")
-    if settings.root_path:
-        app.add_middleware(TrailingSlash, root_path=settings.root_path)
+    app.add_middleware(FrontPage, settings=settings, preview=files.address(PREVIEW))
     return files
 
 

@@ -1,6 +1,10 @@
 """The words of the page, in one place."""
 
 TITLE = "Voice Studio"
+DESCRIPTION = (
+    "Type a text, choose or clone a voice, and hear it at once: takes, dialogues, audiobooks and an API like OpenAI's."
+)
+PREVIEW_ALT = "Voice Studio: a script, its voice, and the waveform of the take that is being spoken"
 
 SAMPLE = (
     "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."

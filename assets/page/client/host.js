@@ -5,5 +5,8 @@ const told = (/** @type {string} */ name) => document.querySelector(`meta[name=$
 /** Whether requests need a key; the page's own are signed in. */
 export const needsKey = told("studio-keys") === "needed";
 
+/** {demo, languages} of the model as far as they are known before it is loaded; null: they are not. */
+export const knownCard = JSON.parse(told("studio-card") ?? "null");
+
 /** Whether this is ZeroGPU, where only Gradio's requests get a GPU: then speech goes that way, and only as WAV. */
 export const isZeroGpu = told("studio-profile") === "zero";

@@ -1,6 +1,6 @@
 // While a demo model is loaded the page says so: what is meant for that is shown, and the dialog tells how to get S2 Pro.
 
-import { isZeroGpu } from "../client/host.js";
+import { isZeroGpu, knownCard } from "../client/host.js";
 import { copyText } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { partsOf } from "../lib/elements.js";
@@ -8,18 +8,20 @@ import { demoLine, gpuWords, modelWords } from "./demo-words.js";
 
 /** What has the class demo-only is seen while the model says that it is a demo; what the last look cannot say stays. */
 export function markDemo(health) {
-  health.watch(({ engine }) => {
-    if (engine) document.body.toggleAttribute("data-demo", engine.card.demo);
-  });
+  const mark = (card) => document.body.toggleAttribute("data-demo", card.demo);
+  if (knownCard) mark(knownCard);
+  health.watch(({ engine }) => engine && mark(engine.card));
 }
 
 /** The line under the header, and the dialog that every button with data-opens="get-s2-pro" opens. */
 export function explainDemo(line, dialog, health) {
   const part = partsOf(dialog);
   const words = partsOf(line)("words");
+  const say = (card) => (words.textContent = demoLine(card.languages));
+  if (knownCard) say(knownCard);
   health.watch(({ engine }) => {
     if (!engine) return;
-    words.textContent = demoLine(engine.card.languages);
+    say(engine.card);
     part("now").textContent = modelWords(engine.model, engine.parameters);
     part("machine").textContent = gpuWords(engine.gpu, isZeroGpu);
   });

@@ -20,6 +20,14 @@ from tests.studio.server import serve
 
 Open = Callable[..., Screen]
 MOST = 12
+MOST_SHIFT = 0.03
+"""Layout shift of a load, as browsers count it; a tenth is called good."""
+SHIFT = """() => new Promise((told) => {
+    let sum = 0;
+    const add = (list) => list.getEntries().forEach(({ value }) => (sum += value));
+    new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => told(sum), 200); // for what is told of the time before
+})"""
 
 
 class Counted:
@@ -48,6 +56,7 @@ def opened(context: BrowserContext, url: str) -> list[Response]:
     page.goto(url)
     page.wait_for_selector("body[data-studio=ready]")
     page.wait_for_load_state("networkidle")
+    assert page.evaluate(SHIFT) <= MOST_SHIFT
     page.close()
     return answers
 
@@ -65,7 +74,10 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
     with serve(settings, FakeEngine.start, page=True) as studio:
         context = open_page(studio).ready().page.context
-        context.pages[0].wait_for_load_state("networkidle")
+        first_page = context.pages[-1]
+        first_page.wait_for_load_state("networkidle")
+        assert first_page.evaluate(SHIFT) <= MOST_SHIFT
+        assert first_page.evaluate("document.activeElement.matches('#script textarea')")
         first, everything = made[0].ours, len(made[0].asked)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))

@@ -1,0 +1,107 @@
+"""The page's HTML with a head of its own: what a shared link shows of it, and what must be known before it is drawn."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from gradio.route_utils import get_root_url
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engine import CheckpointError, ModelCard
+from studio.settings import Settings
+from studio.ui import words
+
+_HEAD = b"<head>"
+_OTHERS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>')
+"""Gradio speaks of itself in these."""
+
+PREVIEW = "preview.png"
+PREVIEW_SIZE = (1200, 630)
+
+UNTIL_DRAWN = (
+    "body:not([data-area]) .gradio-container{visibility:hidden}"
+    "body:not([data-area])::before{content:'Voice Studio';position:fixed;top:1.85rem;"
+    "left:calc(max(0px,50vw - 560px) + 4.3rem);font:600 1.3rem system-ui,sans-serif;opacity:.45}"
+)
+"""Gradio draws the page piece by piece, and each would push the others about: it is seen once all are there."""
+
+
+class FrontPage:
+    """Pure ASGI. ``preview``: the address of the preview's picture, below the studio's own path."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, preview: str) -> None:
+        self._app, self._root_path, self._preview = app, settings.root_path, preview
+        self._head = f"<style>{UNTIL_DRAWN}</style>{_slash(settings.root_path)}{_card(settings)}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != "/":
+            await self._app(scope, receive, send)
+            return
+        start: list[Message] = []
+        page = bytearray()
+
+        async def send_whole(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                start.append(message)
+                return
+            page.extend(message.get("body", b""))
+            if message.get("more_body"):
+                return
+            head = (self._head + self._shown(Request(scope))).encode()
+            whole = _OTHERS.sub(b"", bytes(page)).replace(_HEAD, _HEAD + head, 1)
+            headers = MutableHeaders(scope=start[0])
+            if "content-length" in headers:
+                headers["content-length"] = str(len(whole))
+            await send(start[0])
+            await send({"type": "http.response.body", "body": whole})
+
+        await self._app(scope, receive, send_whole)
+
+    def _shown(self, request: Request) -> str:
+        """What is shown of a link to the page; addresses are full, as whoever shows it wants them."""
+        root = get_root_url(request, "/", self._root_path or None)
+        width, height = PREVIEW_SIZE
+        told = {
+            "og:type": "website",
+            "og:title": words.TITLE,
+            "og:description": words.DESCRIPTION,
+            "og:url": f"{root}/",
+            "og:image": root + self._preview,
+            "og:image:width": width,
+            "og:image:height": height,
+            "og:image:alt": words.PREVIEW_ALT,
+        }
+        metas = [_meta("property", name, content) for name, content in told.items()]
+        metas += [_meta("name", "description", words.DESCRIPTION), _meta("name", "twitter:card", "summary_large_image")]
+        return "".join(metas)
+
+
+def _meta(kind: str, name: str, content: object) -> str:
+    return f'<meta {kind}="{name}" content="{html.escape(str(content))}">'
+
+
+def _slash(root_path: str) -> str:
+    """Sends a browser that opened /studio to /studio/, where the page's relative addresses are right.
+
+    A proxy that takes its path away hides from the server which of the two was opened: a script tells.
+    """
+    if not root_path:
+        return ""
+    move = f"if(location.pathname==='{root_path}')location.replace('{root_path}/'+location.search+location.hash)"
+    return f"<script>{move}</script>"
+
+
+def _card(settings: Settings) -> str:
+    """What the model says of itself, if that can be read before it is loaded; the page asks again when it is."""
+    try:
+        card = ModelCard.read(Path(settings.model))
+    except (CheckpointError, OSError):
+        return ""  # the engine's start says what is wrong with it
+    told: dict[str, Any] = {"demo": card.demo, "languages": card.languages}
+    return _meta("name", "studio-card", json.dumps(told))

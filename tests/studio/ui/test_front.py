@@ -1,0 +1,65 @@
+"""The head of the page's HTML: what a shared link shows, and what is known of the model before it is loaded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+CARD = {"demo": True, "languages": ["en"]}
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "card.json").write_text(json.dumps(CARD))
+    settings = Settings(model=str(folder), studio_home=str(tmp_path_factory.mktemp("home")))
+    with serve(settings, FakeEngine.start, page=True) as served:
+        yield served
+
+
+def metas(studio: Served, **headers: str) -> dict[str, str]:
+    with studio.client() as client:
+        answer = client.get("/", headers=headers)
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert "Gradio" not in re.findall('property="og:title" content="(.*?)"', answer.text)
+    found = re.findall(r'<meta (?:property|name)="([\w:-]+)" content="(.*?)"', answer.text.partition("<body")[0])
+    assert len(found) == len(dict(found))  # each once
+    return {name: unescape(content) for name, content in found}
+
+
+def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
+    told = metas(studio)
+    assert told["og:title"] == "Voice Studio" and told["og:description"] == told["description"]
+    assert told["og:url"] == f"{studio.url}/" and told["og:image"].startswith(f"{studio.url}/page/")
+    with studio.client() as client:
+        picture = client.get(told["og:image"])
+    assert picture.headers["content-type"] == "image/png"
+    size = (int.from_bytes(picture.content[16:20]), int.from_bytes(picture.content[20:24]))
+    assert size == (int(told["og:image:width"]), int(told["og:image:height"]))
+    assert json.loads(told["studio-card"]) == CARD
+
+
+def test_behind_a_proxy_its_addresses_are_the_proxys(studio: Served) -> None:
+    told = metas(studio, **{"x-forwarded-host": "voices.example", "x-forwarded-proto": "https"})
+    assert told["og:url"] == "https://voices.example/"
+    assert told["og:image"].startswith("https://voices.example/page/")
+
+
+@pytest.mark.parametrize("card", [None, "{", '{"demo": 1}'], ids=["none", "broken", "wrong"])
+def test_a_model_that_cannot_be_asked_yet_does_not_keep_the_page_from_being_served(
+    tmp_path: Path, card: str | None
+) -> None:
+    if card is not None:
+        (tmp_path / "card.json").write_text(card)
+    settings = Settings(model=str(tmp_path), studio_home=str(tmp_path / "home"))
+    with serve(settings, FakeEngine.start, page=True) as studio:
+        assert json.loads(metas(studio).get("studio-card", "{}")).get("demo", False) is False
