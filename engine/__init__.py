@@ -4,6 +4,7 @@ from engine.card import ModelCard
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import (
+    CannotAlign,
     CheckpointError,
     ConfigError,
     EngineError,
@@ -20,6 +21,7 @@ from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sa
 
 __all__ = [
     "AudioChunk",
+    "CannotAlign",
     "CheckpointError",
     "ConfigError",
     "DirectEngine",

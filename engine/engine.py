@@ -9,10 +9,11 @@ from contextlib import suppress
 
 import numpy as np
 
+from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
 from engine.codec.resample import convertible
 from engine.config import EngineConfig
-from engine.errors import EngineError, EngineStopped, InvalidReference, PromptTooLong
+from engine.errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt
 from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
@@ -32,6 +33,7 @@ class Engine:
         """Use `Engine.start`."""
         self.info = info
         self._checkpoint, self._loop, self._clip_encoder = checkpoint, loop, clip_encoder
+        self._aligner = Aligner(checkpoint, info, lambda: loop.death)
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None) -> Engine:
@@ -91,6 +93,18 @@ class Engine:
             raise EngineStopped(self._loop.death)
         return Reference(await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate), text)
 
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """When each character of a text is heard in the frames that say it, int16 (codebooks, frames).
+
+        Seconds from the first frame on, ascending, (characters + 1,): the last is the end. What the frames do not say
+        any more begins at their end. Takes as long as reading the frames as a prompt, beside those who speak.
+        Raises CannotAlign where the weights are held in float8, InvalidUtterance (blank text, codes of another codec),
+        PromptTooLong, EngineStopped.
+        """
+        if why := self.info.cannot_align:
+            raise CannotAlign(why)
+        return await self._aligner.align(text, codes)
+
     def stats(self) -> EngineStats:
         """A snapshot, cheap enough for every health check."""
         return self._loop.stats()
@@ -104,6 +118,7 @@ class Engine:
         """End every take with EngineStopped, free the device, join the thread. Calling it again does nothing."""
         self._loop.stop()
         self._clip_encoder.stop()
+        self._aligner.stop()
 
     def _row(self, utterance: Utterance, deliver: Callable[[AudioChunk | EngineError], None]) -> Row:
         prompt = build_prompt(utterance, self._checkpoint.tokenizer, self._checkpoint.config)

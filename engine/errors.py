@@ -6,6 +6,7 @@ EngineError
 ├── InvalidUtterance     this request cannot be spoken as it stands; the text says which limit
 │   └── PromptTooLong    text, references and frames do not fit the context
 ├── InvalidReference     this clip cannot be encoded
+├── CannotAlign          this engine cannot tell when words are heard
 ├── EngineFull           every row is taken and the waiting line is at its bound; try later
 └── EngineStopped        the engine is shut down or has died; its cause is in the message
 """
@@ -32,6 +33,10 @@ class PromptTooLong(InvalidUtterance):
 
 
 class InvalidReference(EngineError):
+    pass
+
+
+class CannotAlign(EngineError):
     pass
 
 

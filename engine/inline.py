@@ -33,6 +33,7 @@ that estimates the task's seconds from its arguments."""
 Chunks = Generator[AudioChunk, None, None]
 
 ENCODING_SECONDS = 20.0
+ALIGNING_SECONDS = 10.0
 
 
 def speaking_seconds(utterance: Utterance) -> float:
@@ -47,6 +48,7 @@ class DirectEngine(Engine):
         super().__init__(checkpoint, info, loop, clip_encoder)
         self._speak_on_gpu: Callable[[Utterance], Chunks] = self.speak_now
         self._encode_on_gpu: Callable[[np.ndarray, int], np.ndarray] = clip_encoder.now
+        self._align_on_gpu: Callable[[str, np.ndarray], np.ndarray] = self._aligner.now
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
@@ -62,6 +64,7 @@ class DirectEngine(Engine):
         if on_gpu:
             engine._speak_on_gpu = on_gpu(engine.speak_now, speaking_seconds)
             engine._encode_on_gpu = on_gpu(engine._clip_encoder.now, lambda audio, rate: ENCODING_SECONDS)
+            engine._align_on_gpu = on_gpu(engine._aligner.now, lambda text, codes: ALIGNING_SECONDS)
         tell("ready", 1.0)
         return engine
 
@@ -110,6 +113,10 @@ class DirectEngine(Engine):
             self._finished += ended
             self._cancelled += not ended
             pull.add_done_callback(lambda _: take.close())  # once no thread is in it any more
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """As `Engine.align`."""
+        return await asyncio.to_thread(self._align_on_gpu, text, codes)
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         """As `Engine.encode_reference`."""

@@ -23,6 +23,9 @@ class SpeechEngine(Protocol):
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         """A clip, float32 (samples,) or (channels, samples) at sample_rate Hz, as codes."""
 
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """Seconds at which each character of a text begins in the frames that say it, and the end."""
+
     def stats(self) -> EngineStats:
         """A snapshot, at once."""
 

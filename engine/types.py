@@ -167,6 +167,8 @@ class EngineInfo:
     """Whether the KV-cache attention kernel is used, and if not, why."""
     card: ModelCard = field(default_factory=ModelCard)
     """What the checkpoint says of itself."""
+    cannot_align: str | None = None
+    """Why the times of words cannot be found here; None where they can."""
     gpu: Gpu | None = None
     """The device's, or the machine's first where the engine is on its CPU; None: it has none that torch can use."""
 

@@ -78,13 +78,11 @@ class FleetEngine:
         """As Engine.encode_reference, by whichever replica has least to do."""
         audio = np.asarray(pcm, np.float32)
         mono = audio.mean(0) if audio.ndim == 2 else audio  # as the engine would make it: half the bytes to send
-        encoding = self._submit(self._encode(mono, sample_rate, text))
-        try:
-            return await asyncio.wrap_future(encoding)
-        except asyncio.CancelledError:
-            if self._is_stopped:
-                raise EngineStopped(STOPPED) from None
-            raise
+        return await self._ask("encode_reference", mono, sample_rate, text)
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """As Engine.align, by whichever replica has least to do."""
+        return await self._ask("align", text, codes)
 
     def stats(self) -> EngineStats:
         """The replicas' sums and their own figures, as of a second ago."""
@@ -127,7 +125,17 @@ class FleetEngine:
         finally:
             self._takes.discard(task)
 
-    async def _encode(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+    async def _ask(self, what: str, *arguments: Any) -> Any:
+        asked = self._submit(self._by_any(what, *arguments))
+        try:
+            return await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            if self._is_stopped:
+                raise EngineStopped(STOPPED) from None
+            raise
+
+    async def _by_any(self, what: str, *arguments: Any) -> Any:
+        """What a replica answers; another is asked when one goes meanwhile."""
         avoid: set[str] = set()
         until = time.monotonic() + PATIENCE_SECONDS
         failed = 0
@@ -135,12 +143,12 @@ class FleetEngine:
             name = await self._replicas.wait_for_one(None, avoid, until)
             try:
                 with self._replicas.working(name):
-                    return await self._replicas.call(name, "encode_reference", pcm, sample_rate, text)
+                    return await self._replicas.call(name, what, *arguments)
             except (ReplicaLost, EngineStopped) as error:
-                log.warning("replica %s failed to encode a clip: %s", name, error)
+                log.warning("replica %s failed at %s: %s", name, what, error)
                 failed += 1
                 if failed == TRIES:
-                    raise EngineStopped(f"{TRIES} replicas failed to encode the clip, the last: {error}") from error
+                    raise EngineStopped(f"{TRIES} replicas failed at {what}, the last: {error}") from error
                 avoid.add(name)
                 self._replicas.suspect(name)
 

@@ -80,6 +80,9 @@ class Replica:
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         return await self._engine.encode_reference(pcm, sample_rate, text)
 
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        return await self._engine.align(text, codes)
+
     def check_health(self) -> None:
         """Raises RuntimeError when the engine has died or stands still: Ray Serve then replaces the process."""
         if self._engine.failure is not None:

@@ -46,6 +46,9 @@ class Served:
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str, replica: str) -> Reference:
         return await self._meant(replica).encode_reference(pcm, sample_rate, text)
 
+    async def align(self, text: str, codes: np.ndarray, replica: str) -> np.ndarray:
+        return await self._meant(replica).align(text, codes)
+
     async def check_health(self) -> None:
         self._replica.check_health()
 

@@ -41,6 +41,10 @@ class Tokenizer:
         """Token ids of text, nothing added in front or behind."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """From which to which character each of these tokens goes; of one character in several tokens, each has it."""
+        return [(start, end) for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
+
     def _resolve(self, token: str, path: Path) -> int:
         token_id = self._tokenizer.token_to_id(token)
         if token_id is None:

@@ -12,7 +12,7 @@ from engine import checkpoint as checkpoints
 from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision, fingerprint
-from engine.config import EngineConfig, ModelConfig
+from engine.config import EngineConfig, ModelConfig, Weights
 from engine.errors import ConfigError
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
@@ -74,6 +74,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
         card=card,
+        cannot_align=_cannot_align(config.weights),
         gpu=_gpu(device),
     )
     streams = _streams(codec, rows, config.codec_dtype, precision is not None)
@@ -104,6 +105,12 @@ def _check(
             raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
+
+
+def _cannot_align(weights: Weights) -> str | None:
+    if weights == "dtype":
+        return None
+    return f"the times of words are found with weights as they were published, and this engine holds them as {weights}"
 
 
 def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) -> bool:

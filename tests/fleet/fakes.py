@@ -89,6 +89,9 @@ class CountingEngine:
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         return Reference(np.full((2, len(pcm)), 7, np.int16), text)
 
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        return np.linspace(0, codes.shape[1], len(text) + 1)
+
     def stats(self) -> EngineStats:
         return EngineStats(self.running, 0, self.finished, self.cancelled, self.frames, 0.0)
 

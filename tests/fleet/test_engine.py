@@ -170,4 +170,5 @@ async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypat
         for _ in range(4):  # whoever is asked first
             reference = await engine.encode_reference(np.zeros((2, 6), np.float32), 44_100, "words")
             assert reference.codes.shape == (2, 6), "one channel, not two"
+        assert (await engine.align("ab", reference.codes)).tolist() == [0, 3, 6]
     assert line.calls["b encode_reference"] == 4

@@ -16,6 +16,7 @@ import numpy as np
 
 from engine import (
     AudioChunk,
+    CannotAlign,
     EngineConfig,
     EngineFull,
     EngineInfo,
@@ -65,6 +66,7 @@ class FakeEngine:
         self.full_times = 0
         """So often a take with a history finds the line full."""
         self.utterances: list[Utterance] = []
+        self.aligned: list[str] = []
         self.encoded: list[tuple[int, int, str]] = []
         self.running = self.waiting = self.finished = self.cancelled = 0
         self.stopped = False
@@ -132,6 +134,15 @@ class FakeEngine:
         self.encoded.append((pcm.shape[-1], sample_rate, text))
         await asyncio.sleep(0)
         return Reference(np.zeros((10, 5), np.int16), text)
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """Every character as long as every other."""
+        self._check()
+        if self.info.cannot_align:
+            raise CannotAlign(self.info.cannot_align)
+        self.aligned.append(text)
+        await asyncio.sleep(0)
+        return np.linspace(0.0, codes.shape[1] * FRAME / RATE, len(text) + 1)
 
     def stats(self) -> EngineStats:
         return EngineStats(self.running, self.waiting, self.finished, self.cancelled, 0, 0.0)

@@ -1,0 +1,69 @@
+"""Words that were spoken and their frames, brought together on a thread of its own while other threads speak."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from engine.checkpoint import Checkpoint
+from engine.errors import STOPPED, EngineStopped, PromptTooLong
+from engine.model.alignment import Following, character_times, token_starts
+from engine.model.prompt import build_prompt
+from engine.types import EngineInfo, Utterance
+
+
+class Aligner:
+    """One text after the other, each in one pass of the slow AR over text and frames: no voice, no cache, no rows."""
+
+    def __init__(self, checkpoint: Checkpoint, info: EngineInfo, death: Callable[[], str | None]) -> None:
+        """``death``: why the engine accepts nothing any more; None while it runs."""
+        self._checkpoint, self._info, self._death = checkpoint, info, death
+        self._device = checkpoint.model.slow.norm.weight.device
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="aligner", initializer=self._begin)
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """As `Engine.align`."""
+        try:
+            work = self._thread.submit(self.now, text, codes)
+        except RuntimeError as error:  # the thread has ended meanwhile
+            raise EngineStopped(self._death() or STOPPED) from error
+        return await asyncio.wrap_future(work)
+
+    @torch.inference_mode()
+    def now(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """The same in the calling thread."""
+        if death := self._death():
+            raise EngineStopped(death)
+        frames = codes.shape[1]
+        if not frames:
+            return np.zeros(len(text) + 1)
+        model, tokenizer = self._checkpoint.model, self._checkpoint.tokenizer
+        said = Utterance(text, max_frames=frames + 1, so_far=codes)
+        prompt = build_prompt(said, tokenizer, self._checkpoint.config)
+        steps = len(prompt)
+        if steps > self._checkpoint.config.max_context:
+            raise PromptTooLong(
+                f"text and frames take {steps} positions together, and the model has "
+                f"{self._checkpoint.config.max_context}; they cannot be aligned"
+            )
+        spans = tokenizer.spans(text)
+        drawing = slice(steps - frames - 1, steps - 1)  # the step before a frame draws it
+        following = Following(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
+        ids, of_frames = (torch.from_numpy(part).to(self._device)[None] for part in (prompt.ids, prompt.codes))
+        positions = torch.arange(steps, device=self._device)[None]
+        model.slow(model.embed(ids, of_frames), positions, following)
+        starts = token_starts(following.path, len(spans))
+        return character_times(text, spans, starts / self._info.frame_rate)
+
+    def stop(self) -> None:
+        """End the thread; who still waits gets EngineStopped."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _begin(self) -> None:
+        """One CUDA stream for good, beside those that speak."""
+        if self._device.type == "cuda":
+            torch.cuda.set_stream(torch.cuda.Stream(self._device))

@@ -1,0 +1,96 @@
+"""When each character of a text is heard in frames: from where the slow AR looks in the text while it draws them.
+
+As Whisper's word timestamps: attention from sound onto text, and the best path through it that never goes back. Which
+head follows the text is found in each utterance anew, so that no checkpoint has to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.model.dual_ar import attention
+
+_LEAST = 1e-6
+"""Weight that a token has anyway, so that no frame rules a path out."""
+
+
+class Following:
+    """KeyValues of a whole sequence that keeps the weights of one head over the text: of that which follows it best."""
+
+    def __init__(self, frames: slice, tokens: slice) -> None:
+        """``frames``: the steps that draw a frame; ``tokens``: those of the text."""
+        self._frames, self._tokens = frames, tokens
+        self._gain = -math.inf
+        self.head = (-1, -1)
+        """Its layer, and its number there."""
+        self.path = np.zeros(0, np.int64)
+        """The token of each frame, never going back."""
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        looks = self._looks(q, k)
+        paths = steady_path(looks)
+        beyond = looks - looks.mean(1, keepdims=True)  # what a token gets from all frames alike follows nothing
+        gains = np.take_along_axis(beyond, paths[:, :, None], 2).mean((1, 2))
+        best = int(gains.argmax())
+        if gains[best] > self._gain:
+            self._gain, self.head, self.path = float(gains[best]), (layer, best), paths[best]
+        return attention(q, k, v, causal=True)
+
+    def _looks(self, q: Tensor, k: Tensor) -> np.ndarray:
+        """Weights (heads, frames, tokens) of q (1, steps, heads, head_dim) on k (1, steps, kv_heads, head_dim)."""
+        end = self._frames.stop
+        queries = q[0, self._frames].transpose(0, 1).float()
+        keys = k[0, :end].transpose(0, 1).float().repeat_interleave(q.shape[2] // k.shape[2], 0)
+        scores = queries @ keys.mT / math.sqrt(q.shape[-1])
+        steps = torch.arange(end, device=q.device)
+        scores.masked_fill_(steps > steps[self._frames][:, None], -math.inf)
+        return scores.softmax(-1)[:, :, self._tokens].cpu().numpy()
+
+
+def steady_path(weights: np.ndarray) -> np.ndarray:
+    """The token (heads, frames) of each frame, never going back, that makes the weights' product largest.
+
+    weights: (heads, frames, tokens).
+    """
+    heads, frames, tokens = weights.shape
+    gains = np.log(weights + _LEAST)
+    came_from = np.zeros((frames, heads, tokens), np.int32)
+    best, index = gains[:, 0], np.arange(tokens, dtype=np.int32)
+    for frame in range(1, frames):
+        most = np.maximum.accumulate(best, 1)
+        came_from[frame] = np.maximum.accumulate(np.where(best >= most, index, 0), 1)
+        best = most + gains[:, frame]
+    path = np.zeros((heads, frames), np.int64)
+    path[:, -1] = best.argmax(1)
+    for frame in range(frames - 1, 0, -1):
+        path[:, frame - 1] = came_from[frame, np.arange(heads), path[:, frame]]
+    return path
+
+
+def token_starts(path: np.ndarray, tokens: int) -> np.ndarray:
+    """When each token begins, and the last one ends, in frames (tokens + 1,), of a path (frames,).
+
+    A frame stands for its middle; a token that the path jumps over begins on the way.
+    """
+    frames, wanted = len(path), np.arange(tokens + 1)
+    after = np.searchsorted(path, wanted)
+    inner = (after > 0) & (after < frames)
+    starts = np.where(after == 0, 0.0, float(frames))
+    left, right = path[after[inner] - 1], path[after[inner]]
+    starts[inner] = after[inner] - 0.5 + np.clip((wanted[inner] - 0.5 - left) / (right - left), 0.0, 1.0)
+    return starts
+
+
+def character_times(text: str, spans: Sequence[tuple[int, int]], starts: np.ndarray) -> np.ndarray:
+    """When each character begins, and the last one ends (characters + 1,), ascending.
+
+    ``spans``: from which to which character each token goes. Inside a token they follow each other evenly.
+    """
+    first = [start + len(text[start:end]) - len(text[start:end].lstrip()) for start, end in spans]
+    places, at = np.unique([*first, len(text)], return_index=True)
+    return np.interp(np.arange(len(text) + 1), places, starts[at])

@@ -1,0 +1,132 @@
+"""Measure how well an engine tells when words are heard, against the teacher's own lengths of its phonemes.
+
+    python -m training.word_times assets/fry TEACHER.pt VOICES --sentences 44
+
+The teacher speaks sentences that training never had; their sound goes through the checkpoint's codec and the engine
+says when each word begins. Beside it, words in proportion to their letters. Writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine import Engine, EngineConfig
+from training.data.phones import LENGTH_SAMPLES, TOKENS
+from training.teacher.kokoro import SAMPLE_RATE, Kokoro
+from training.teacher.synthesise import speech_bounds
+from training.texts.evaluation import evaluation_sentences
+from training.texts.reading import Phonemiser
+
+VOICES = ("af_heart", "af_bella", "bf_emma", "am_michael", "bm_george", "am_onyx", "bf_lily", "am_fenrir")
+"""By turns; am_onyx and bf_lily are in no training."""
+_WORD = re.compile(r"[^\s—-][^\s—]*")
+_BETWEEN = (TOKENS[" "], TOKENS["—"])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Spoken:
+    """A sentence in a voice of the teacher's: mono sound at 24 kHz, and its words' first characters and times."""
+
+    text: str
+    audio: np.ndarray
+    characters: np.ndarray
+    seconds: np.ndarray
+
+
+class Teacher:
+    """Kokoro's own voices, and what it knows of their words."""
+
+    def __init__(self, teacher: Path, voices: Path) -> None:
+        self._kokoro, self._voices = Kokoro(teacher, torch.device("cpu")), voices
+        self._phonemiser = Phonemiser()
+
+    def speak(self, text: str, voice: str) -> Spoken | None:
+        """None where what is read has other words than what is written."""
+        tokens = self._phonemiser.tokens(text, voice.startswith("b"))
+        if tokens is None:
+            return None
+        styles = np.fromfile(self._voices / f"{voice}.bin", dtype=np.float32).reshape(-1, 256)
+        said = self._kokoro.speak(tokens, styles[len(tokens) - 1])
+        bounds = speech_bounds(said.audio, SAMPLE_RATE)
+        characters = np.array([found.start() for found in _WORD.finditer(text)])
+        begins = _word_begins(tokens, said.lengths)
+        if bounds is None or len(begins) != len(characters):
+            return None
+        seconds = np.maximum((begins * LENGTH_SAMPLES - bounds[0]) / SAMPLE_RATE, 0.0)
+        return Spoken(text, said.audio[slice(*bounds)], characters, seconds)
+
+
+def _word_begins(tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """In the teacher's units. In the length of a space the next word is heard already, as `data.phones` has it."""
+    starts = np.cumsum(lengths)[: len(tokens)]  # the first length is of the padding
+    begins, between = [], int(starts[0])
+    is_new = True
+    for token, start in zip(tokens, starts, strict=True):
+        if token in _BETWEEN:
+            is_new, between = True, int(start)
+        elif is_new:
+            begins.append(between)
+            is_new = False
+    return np.array(begins)
+
+
+def by_letters(spoken: Spoken, seconds: float) -> np.ndarray:
+    """When words begin if each letter takes as long as every other."""
+    return spoken.characters / len(spoken.text) * seconds
+
+
+async def measure(engine: Engine, teacher: Teacher, sentences: int) -> dict[str, object]:
+    """Errors in milliseconds, and what aligning costs."""
+    errors: dict[str, list[np.ndarray]] = {"alignment": [], "by_letters": []}
+    heard = taken = 0.0
+    texts = [each.words for each in evaluation_sentences() if each.kind != "short"]
+    for text in texts[:: max(1, len(texts) // (sentences + sentences // 4))]:
+        said = teacher.speak(text, VOICES[len(errors["alignment"]) % len(VOICES)])
+        if said is None or len(errors["alignment"]) == sentences:
+            continue
+        reference = await engine.encode_reference(said.audio, SAMPLE_RATE, text)
+        started = time.perf_counter()
+        times = await engine.align(text, reference.codes)
+        taken += time.perf_counter() - started
+        heard += times[-1]
+        errors["alignment"].append(times[said.characters] - said.seconds)
+        errors["by_letters"].append(by_letters(said, times[-1]) - said.seconds)
+    figures: dict[str, object] = {
+        "sentences": len(errors["alignment"]),
+        "words": sum(map(len, errors["alignment"])),
+        "seconds": heard,
+        "alignment_ms_a_second": 1000 * taken / heard,
+    }
+    for name, found in errors.items():
+        off = 1000 * np.abs(np.concatenate(found))
+        figures |= {f"{name}_median_ms": float(np.median(off)), f"{name}_90th_ms": float(np.percentile(off, 90))}
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("teacher", type=Path)
+    parser.add_argument("voices", type=Path)
+    parser.add_argument("--sentences", type=int, default=44)
+    arguments = parser.parse_args()
+    engine = Engine.start(EngineConfig(str(arguments.checkpoint), device="cpu"))
+    try:
+        teacher = Teacher(arguments.teacher, arguments.voices)
+        figures = asyncio.run(measure(engine, teacher, arguments.sentences))
+    finally:
+        engine.stop()
+    print(json.dumps({name: round(value, 1) for name, value in figures.items()}, indent=1))  # type: ignore[call-overload]
+
+
+if __name__ == "__main__":
+    main()
