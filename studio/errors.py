@@ -74,6 +74,12 @@ class CannotContinue(InvalidRequest):
     code = "cannot_continue"
 
 
+class NoTimestamps(StudioError):
+    """Nothing tells when the words of this sound are heard."""
+
+    code = "no_timestamps"
+
+
 class Changed(StudioError):
     code = "changed"
 

@@ -89,8 +89,14 @@ def token_starts(path: np.ndarray, tokens: int) -> np.ndarray:
 def character_times(text: str, spans: Sequence[tuple[int, int]], starts: np.ndarray) -> np.ndarray:
     """When each character begins, and the last one ends (characters + 1,), ascending.
 
-    ``spans``: from which to which character each token goes. Inside a token they follow each other evenly.
+    ``spans``: from which to which character each token goes. Inside a token they follow each other evenly, but that a
+    space before a word takes no time.
     """
-    first = [start + len(text[start:end]) - len(text[start:end].lstrip()) for start, end in spans]
-    places, at = np.unique([*first, len(text)], return_index=True)
+    places, at = np.unique([*(_first_letter(text, *span) for span in spans), len(text)], return_index=True)
     return np.interp(np.arange(len(text) + 1), places, starts[at])
+
+
+def _first_letter(text: str, start: int, end: int) -> int:
+    """Where a token's first letter is; where it begins, if it is nothing but space."""
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()) if piece.strip() else start

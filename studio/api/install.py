@@ -25,6 +25,7 @@ from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
 from studio.api.routes.voices import VoiceRoutes
 from studio.services import Studio
+from studio.takes.timestamps import TakeTimes
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:
@@ -37,7 +38,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech),
-        TakeRoutes(studio.history).router(),
+        TakeRoutes(studio.history, TakeTimes(studio.history, studio.library, speech.host)).router(),
         continuing_routes(speech, studio.history, settings),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices).router(),

@@ -219,18 +219,22 @@ class StoredTake:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SpokenPart:
-    """A part of a text as the model drew it: what is needed to go on after it, or in its middle."""
+    """A part of a text as the model drew it: what it takes to go on after it or in its middle, or to find its words."""
 
     seed: int
     codes: np.ndarray = field(repr=False)
     """int16 (codebooks, frames)"""
     is_whole: bool
     """Whether the model ended it."""
+    text: str = ""
+    """As it was read; blank where it is not known any more."""
+    end: float | None = None
+    """When it ends in the sound that was delivered, in seconds; None: it was not delivered yet."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TakeCodes:
-    """The parts of a take that a limit cut before all was said, the last of them maybe in its middle."""
+    """The parts of a take; of one that a limit cut, the last of them maybe ends in its middle."""
 
     made_by: str
     """Tells the model and its codec: another one's codes mean something else."""

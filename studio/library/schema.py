@@ -293,3 +293,14 @@ def m012_take_codes(db: Database) -> None:
     )
     removed = "delete from take_codes where take = old.n"
     db.execute(f"create trigger take_codes_removed after delete on takes begin {removed}; end")
+
+
+@MIGRATIONS()
+def m013_take_times(db: Database) -> None:
+    """When the words of a take are heard, once somebody asked: a JSON list of [word, start, end], in seconds.
+
+    From here on take_codes has the codes of every take with sound, and of each part also its text and its end.
+    """
+    db.table("take_times").create({"take": int, "words": str}, pk="take", not_null=("words",))
+    removed = "delete from take_times where take = old.n"
+    db.execute(f"create trigger take_times_removed after delete on takes begin {removed}; end")

@@ -29,6 +29,10 @@ _PASSING = "starred = 0 and deleted is null"
 """Takes that the retention may let go."""
 
 
+WordTime = tuple[str, float, float]
+"""A word as it was typed, and when it is heard, in seconds."""
+
+
 class Takes:
     """The history of a library. Calls block for milliseconds; any thread and any process may make them."""
 
@@ -37,7 +41,7 @@ class Takes:
         self.undo_seconds = undo_seconds
 
     def add(self, take: StoredTake, audio: bytes | None = None, codes: TakeCodes | None = None) -> StoredTake:
-        """Keep a take, its audio file if there is one, and the codes of one that can be gone on with; as kept."""
+        """Keep a take, and if there are any its audio file and codes; as kept."""
         row = asdict(take) | {
             "parameters": json.dumps(take.parameters, sort_keys=True),
             "timings": json.dumps(take.timings, sort_keys=True),
@@ -52,11 +56,24 @@ class Takes:
         return _take(row)
 
     def codes(self, take_id: str) -> TakeCodes | None:
-        """Those of a take that a limit cut; None when none are kept."""
+        """None when none are kept."""
         query = "select take_codes.* from take_codes join takes on takes.n = take_codes.take where takes.id = ?"
         with self._store.reading() as db:
             row = next(db.query(query, [take_id]), None)
         return None if row is None else _codes(row)
+
+    def word_times(self, take_id: str) -> list[WordTime] | None:
+        """As they were kept; None when they were not."""
+        query = "select words from take_times join takes on takes.n = take_times.take where takes.id = ?"
+        with self._store.reading() as db:
+            row = db.execute(query, [take_id]).fetchone()
+        return None if row is None else [(text, start, end) for text, start, end in json.loads(row[0])]
+
+    def keep_word_times(self, take_id: str, words: list[WordTime]) -> None:
+        """Until the take goes; does nothing where it has gone already."""
+        add = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
+        with self._store.writing() as db:
+            db.execute(add, [json.dumps(words), take_id])
 
     def get(self, take_id: str, caller: str | None = None) -> StoredTake:
         """Raises NotFound when there is none of this caller (None: of anybody)."""
@@ -240,16 +257,16 @@ def _codes_row(codes: TakeCodes) -> dict[str, Any]:
     return {
         "made_by": codes.made_by,
         "codebooks": codes.parts[0].codes.shape[0],
-        "parts": json.dumps([[part.seed, part.codes.shape[1], part.is_whole] for part in codes.parts]),
+        "parts": json.dumps([[p.seed, p.codes.shape[1], p.is_whole, p.text, p.end] for p in codes.parts]),
         "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
     }
 
 
 def _codes(row: dict[str, Any]) -> TakeCodes:
     flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
-    for seed, frames, is_whole in json.loads(row["parts"]):
+    for seed, frames, is_whole, *said in json.loads(row["parts"]):
         size = row["codebooks"] * frames
-        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole))
+        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *said))
         at += size
     return TakeCodes(row["made_by"], tuple(parts))
 

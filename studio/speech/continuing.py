@@ -45,10 +45,20 @@ class BegunTake:
             if first is None:
                 raise CannotContinue("everything in this take's text has been said", "take_id")
             frames, resumed_at = self.frames, self.take.timings.get("resumed_at", self.frames)
+            ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])  # that one ends in what comes
+            parts = self.parts[:ended]
             async with aclosing(in_threads(_seconds(self.sound))) as pieces:
                 async for pcm in pieces:
-                    yield Sound(pcm, frames, first.waited, first.worked, resumed_at=resumed_at, continues=self.take.id)
-                    frames = 0
+                    yield Sound(
+                        pcm,
+                        frames,
+                        first.waited,
+                        first.worked,
+                        parts=parts,
+                        resumed_at=resumed_at,
+                        continues=self.take.id,
+                    )
+                    frames, parts = 0, ()
             yield first
             async for sound in new:
                 yield sound
@@ -60,10 +70,9 @@ def begun_take(take: StoredTake, sound: Path, library: Library, info: EngineInfo
     Raises CannotContinue, which says why not, and InvalidRequest for a limit that is reached already.
     """
     codes = library.takes.codes(take.id)
-    if codes is None:
+    if codes is None or not take.timings.get("can_continue"):
         why = {
-            "length": "its codes are not kept, as of dialogues, of takes at another speed or in a clip of their "
-            "request's own",
+            "length": "dialogues cannot, nor takes at another speed or in a clip of their request's own",
             "stop": "everything in its text has been said",
         }.get(take.finish_reason or "", "it was not ended by a limit")
         raise CannotContinue(f"the take {take.id} cannot be gone on with: {why}", "take_id")

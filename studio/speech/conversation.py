@@ -112,9 +112,17 @@ class Conversation:
         self._cut |= sound.finish_reason == "length"
         ends = sound.finish_reason is not None and number == len(self._parts) - 1
         reason = ("length" if self._cut else "stop") if ends else None
-        parts = () if self._is_dialogue else sound.parts
-        resumed_at = None if sound.resumed_at is None else self._before[2] + sound.resumed_at
-        return Sound(pcm, sound.frames, self._waited, self._worked, reason, self._told(), parts, resumed_at)
+        return Sound(
+            pcm,
+            sound.frames,
+            self._waited,
+            self._worked,
+            reason,
+            self._told(),
+            sound.parts,
+            None if sound.resumed_at is None else self._before[2] + sound.resumed_at,
+            is_unfinished=sound.is_unfinished and not self._is_dialogue,
+        )
 
     def _begin_turn(self, number: int, at: int) -> None:
         part, start = self._parts[number], at / self._engine.info.sample_rate

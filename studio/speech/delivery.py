@@ -19,6 +19,7 @@ from studio.audio.encode import Encoder
 from studio.audio.formats import open_encoder
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
+from studio.library.records import SpokenPart
 from studio.speech.performance import Sound, next_sound
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take, TurnTime
@@ -56,6 +57,8 @@ class Delivery:
         self._source: AsyncGenerator[Sound, None] | None = None
         self._source_rate = 1
         self._samples = 0
+        self.parts: list[SpokenPart] = []
+        """Those that have been spoken to their end."""
         self._first = b""
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
@@ -190,8 +193,11 @@ class Delivery:
                 continues=self._take.continues or sound.continues,
             )
         )
-        if sound.parts and self._recording is not None:
-            self._recording.keep(sound.parts)
+        ends = self._samples / self._source_rate / self._speed
+        parts = [part if part.end is not None else replace(part, end=ends) for part in sound.parts]
+        self.parts += parts
+        if self._recording is not None:
+            self._recording.keep(parts, sound.is_unfinished)
 
     def _as_heard(self, turn: TurnTime) -> TurnTime:
         return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)

@@ -40,11 +40,13 @@ class Sound:
     turns: tuple[TurnTime, ...] = ()
     """Of a conversation: those that have begun."""
     parts: tuple[SpokenPart, ...] = ()
-    """On the last piece, where a limit left something unsaid: what was drawn, so that it can be gone on with."""
+    """Those that end with this piece, as they were drawn."""
     resumed_at: int | None = None
     """Frames after which the engine took it up again; None while it did not."""
     continues: str | None = None
     """The take that this one goes on with."""
+    is_unfinished: bool = False
+    """On the last piece: whether a limit left something unsaid that can be gone on with."""
 
 
 async def next_sound(sounds: AsyncGenerator[Sound, None]) -> Sound | None:
@@ -97,8 +99,8 @@ class Performance:
                 self._cut |= not self._heard[number].is_whole
                 continue
             if self._budget is not None and self._budget <= 0:
-                parts = tuple(self._spoken)
-                yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length", parts=parts)
+                nothing = np.zeros(0, np.float32)
+                yield Sound(nothing, 0, self._waited, self._worked, "length", is_unfinished=True)
                 return
             last = number == len(turns) - 1
             silence = 0.0 if number < len(self._heard) else pause
@@ -109,21 +111,23 @@ class Performance:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
                     ends = last and chunk.finish_reason is not None
-                    after = tail if ends and chunk.finish_reason == "stop" else 0.0
-                    pieces = [*_silences(silence, rate), chunk.pcm, *_silences(after, rate)]
-                    silence = 0.0
-                    for pcm in pieces[:-1]:
+                    after = _silences(tail, rate) if ends and chunk.finish_reason == "stop" else []
+                    for pcm in _silences(silence, rate):
                         yield Sound(pcm, 0, self._waited, self._worked)
+                    silence = 0.0
                     reason = ("length" if self._cut else "stop") if ends else None
                     yield Sound(
-                        pieces[-1],
+                        chunk.pcm,
                         chunk.frames,
                         self._waited,
                         self._worked,
-                        reason,
-                        parts=tuple(self._spoken) if ends and chunk.finish_reason == "length" else (),
+                        None if after else reason,
+                        parts=(self._spoken[-1],) if chunk.finish_reason else (),
                         resumed_at=None if chunk.resumed_at is None else before + chunk.resumed_at,
+                        is_unfinished=ends and chunk.finish_reason == "length",
                     )
+                    for number_after, pcm in enumerate(after, 1):
+                        yield Sound(pcm, 0, self._waited, self._worked, reason if number_after == len(after) else None)
 
     def _turns(self) -> tuple[list[tuple[float, Words]], float]:
         """Each part with the seconds of silence before it, and those at the end."""
@@ -155,8 +159,8 @@ class Performance:
                         heard.append(chunk.codes)
                         self._cut |= chunk.finish_reason == "length"
                         if chunk.finish_reason:
-                            part = SpokenPart(seed, np.concatenate(heard, axis=1), chunk.finish_reason == "stop")
-                            self._remember(words, part)
+                            codes, is_whole = np.concatenate(heard, axis=1), chunk.finish_reason == "stop"
+                            self._remember(words, SpokenPart(seed, codes, is_whole, words.text))
                         yield chunk
             except DegenerateSpeech as error:
                 if heard or attempt:

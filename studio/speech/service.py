@@ -25,6 +25,8 @@ from studio.speech.metrics import Metrics
 from studio.speech.plan import Plan, plan_of, reading_of
 from studio.speech.reading import normalised
 from studio.speech.request import Origin, SpeechRequest
+from studio.speech.timing.timestamps import Unit, in_units, word_times
+from studio.speech.timing.words import Timed
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
@@ -55,11 +57,22 @@ class Speech:
     body: AsyncGenerator[bytes, None]
     """The file's bytes while they are made. Leaving the iteration cancels the take."""
     delivery: Delivery = field(repr=False)
+    request: SpeechRequest = field(repr=False)
+    engine: SpeechEngine = field(repr=False)
 
     @property
     def take(self) -> Take:
         """What is known of the take by now; complete once the body has ended."""
         return self.delivery.take
+
+    async def timestamps(self, unit: Unit) -> list[Timed]:
+        """When its words or sentences are heard in the file; complete once the body has ended.
+
+        Raises CannotAlign, EngineStopped.
+        """
+        text, is_dialogue = self.request.text, self.request.cast is not None
+        words = await word_times(self.engine, text, is_dialogue, self.delivery.parts, self.request.speed)
+        return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
 
     async def aclose(self) -> None:
         """End the take now. Calling it again, or after the body has ended, does nothing."""
@@ -147,6 +160,8 @@ class SpeechService:
             first_audio_ms=delivery.take.first_audio_ms or 0.0,
             body=delivery.body(),
             delivery=delivery,
+            request=request,
+            engine=engine,
         )
 
     def _open(self, request: SpeechRequest, plan: Plan, origin: Origin) -> Delivery:

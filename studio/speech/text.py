@@ -151,6 +151,11 @@ def split_text(text: str, limit: int) -> list[str]:
     return [part.strip() for part in (*parts, held) if not is_blank(part)]
 
 
+def sentences_of(text: str) -> list[str]:
+    """All of a text, sentence by sentence."""
+    return _cut(text, _sentence_ends(text))
+
+
 def _shorten(text: str, limit: int) -> list[str]:
     """Pieces of at most ``limit`` bytes: cut after a clause, else at a space, else between two letters."""
     masked, end = _mask(text), len(text.rstrip())

@@ -7,7 +7,7 @@ import logging
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -51,7 +51,6 @@ class _Ended:
     size: int
     """Bytes of the sound."""
     codes: TakeCodes | None = None
-    """Of one that can be gone on with."""
     done: Future[None] = field(default_factory=Future)
 
 
@@ -184,7 +183,8 @@ class Recording:
         self._recorder = recorder
         self._draft = draft
         self._made_by = made_by
-        self._parts: tuple[SpokenPart, ...] = ()
+        self._parts: list[SpokenPart] = []
+        self._is_unfinished = False
         self._sound: list[bytes] = []
         self._size = 0
         self._is_whole = True
@@ -201,22 +201,24 @@ class Recording:
             self._drop()
             self._is_whole = False
 
-    def keep(self, parts: tuple[SpokenPart, ...]) -> None:
-        """What it takes to go on, of a take that a limit cut."""
-        self._parts = parts
+    def keep(self, parts: Sequence[SpokenPart], is_unfinished: bool) -> None:
+        """Add parts that have ended, and whether a limit left something unsaid after them."""
+        self._parts += parts
+        self._is_unfinished |= is_unfinished
 
     def close(self, take: Take, sample_rate: int) -> None:
         """Hand the take over to the library; its sound, if there is any, has ``sample_rate`` Hz.
 
-        Codes are of no use without the sound that they go on with, where its tempo was changed, and without the clip.
+        Codes are of no use without the sound. It cannot be gone on with where its tempo was changed, nor without the
+        clip.
         """
         stored, codes = ended(self._draft, take), None
         if self._sound:
             seconds = self._size / 2 / sample_rate
             stored = replace(stored, media_type="audio/wav", sample_rate=sample_rate, seconds=seconds)
             plain = stored.parameters.get("speed", 1) == 1 and stored.voice != OWN_CLIP
-            if self._parts and take.state == "finished" and plain:
-                codes = TakeCodes(self._made_by, self._parts)
+            codes = TakeCodes(self._made_by, tuple(self._parts)) if self._parts else None
+            if codes and self._is_unfinished and take.state == "finished" and plain:
                 stored = replace(stored, timings=stored.timings | {"can_continue": True})
         self._recorder.put(stored, self._sound, self._size, codes)
         self._recorder.forget(self)

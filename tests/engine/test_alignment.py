@@ -38,6 +38,11 @@ def test_characters_lie_evenly_in_their_tokens_whose_leading_space_is_silent() -
     assert times[text.index("wide")] == 1.0 and times[text.index("☃")] == 5.0 and times[-1] == 6.0
 
 
+def test_a_space_that_is_a_token_of_its_own_keeps_its_time() -> None:
+    times = character_times("a b", [(0, 1), (1, 2), (2, 3)], np.array([0.0, 1.0, 3.0, 4.0]))
+    assert times.tolist() == [0, 1, 3, 4]
+
+
 def test_the_second_of_two_sentences_begins_where_its_frames_do() -> None:
     """Both were spoken by themselves, in two voices, so that it is known to the frame."""
     first, second = "The night train leaves at seven.", "Bring a warm coat, please."

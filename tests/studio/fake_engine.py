@@ -136,13 +136,14 @@ class FakeEngine:
         return Reference(np.zeros((10, 5), np.int16), text)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """Every character as long as every other."""
+        """Every character as long as every other, and at the end what the frames do not say any more."""
         self._check()
         if self.info.cannot_align:
             raise CannotAlign(self.info.cannot_align)
         self.aligned.append(text)
         await asyncio.sleep(0)
-        return np.linspace(0.0, codes.shape[1] * FRAME / RATE, len(text) + 1)
+        whole, heard = 6 * len(text.split()) * FRAME / RATE, codes.shape[1] * FRAME / RATE
+        return np.minimum(np.linspace(0.0, whole, len(text) + 1), heard)
 
     def stats(self) -> EngineStats:
         return EngineStats(self.running, self.waiting, self.finished, self.cancelled, 0, 0.0)

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import (
+    CannotAlign,
     CheckpointError,
     ConfigError,
     EngineError,
@@ -35,6 +36,7 @@ from studio.errors import (
     NameTaken,
     NotFinished,
     NotFound,
+    NoTimestamps,
     NotOffered,
     NotReady,
     StudioError,
@@ -68,6 +70,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     InvalidUtterance: (400, "invalid_value"),
     InvalidReference: (400, "invalid_audio"),
     EngineFull: (429, "queue_full"),
+    CannotAlign: (501, "no_timestamps"),
     EngineStopped: (503, "engine_unavailable"),
     CheckpointError: (503, "engine_unavailable"),
     ConfigError: (503, "engine_unavailable"),
@@ -76,6 +79,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     NotFinished: (409, None),
     CannotContinue: (409, None),
+    NoTimestamps: (409, None),
     Changed: (412, None),
     NameTaken: (409, None),
     UnderWay: (409, None),

@@ -1,4 +1,7 @@
-"""Speech as server-sent events, in OpenAI's words: speech.audio.delta … speech.audio.done, or one error."""
+"""Speech as server-sent events, in OpenAI's words: speech.audio.delta … speech.audio.done, or one error.
+
+Of our own is speech.audio.timestamps, for those who ask for it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from engine import EngineError
 from studio.api.http.errors import describe, envelope
 from studio.errors import StudioError
 from studio.speech.service import Speech
+from studio.speech.timing.timestamps import Unit, as_json
 
 MEDIA_TYPE = "text/event-stream; charset=utf-8"
 
@@ -22,15 +26,18 @@ PING = b": waiting\n\n"
 """A comment, which clients leave out."""
 
 
-async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]:
+async def events(speech: Speech, characters: int, unit: Unit | None = None) -> AsyncGenerator[bytes, None]:
     """The file's bytes in base64, piece by piece; joined they are the file that stream_format=audio gives.
 
-    ``characters``: of the text, which are what usage counts as input; frames are its output.
+    ``characters``: of the text, which are what usage counts as input; frames are its output. ``unit``: of what to tell
+    the times, in an event of their own before the last.
     An error after the first byte becomes one event, and no "done" follows.
     """
     try:
         async for piece in speech.body:
             yield event("speech.audio.delta", {"audio": base64.b64encode(piece).decode("ascii")})
+        if unit:
+            yield event("speech.audio.timestamps", {"of": unit, "timestamps": as_json(await speech.timestamps(unit))})
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))
         return
@@ -39,7 +46,9 @@ async def events(speech: Speech, characters: int) -> AsyncGenerator[bytes, None]
     yield event("speech.audio.done", {"usage": usage})
 
 
-async def late_events(speaking: asyncio.Future[Speech], characters: int) -> AsyncGenerator[bytes, None]:
+async def late_events(
+    speaking: asyncio.Future[Speech], characters: int, unit: Unit | None = None
+) -> AsyncGenerator[bytes, None]:
     """Pings until the speech begins, then its events; a refusal, too late for a status, is an event as well.
 
     Whoever iterates lets go of ``speaking`` afterwards: an iteration that never began has no end either.
@@ -48,7 +57,7 @@ async def late_events(speaking: asyncio.Future[Speech], characters: int) -> Asyn
         while not speaking.done():
             yield PING
             await asyncio.wait({speaking}, timeout=PING_SECONDS)
-        async for each in events(speaking.result(), characters):
+        async for each in events(speaking.result(), characters, unit):
             yield each
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))

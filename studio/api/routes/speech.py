@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from engine import EngineError
+from engine import CannotAlign, EngineError
 from studio.api.http import sse
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import let_go, until_hangup
@@ -25,7 +25,7 @@ from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import ReadingBody, SpeechBody
 from studio.audio.formats import MEDIA_TYPES
-from studio.errors import StudioError
+from studio.errors import InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech.reading.language import guess_language
 from studio.speech.request import Origin
@@ -65,7 +65,7 @@ class SpeechResponse(StreamingResponse):
 
 def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResponse:
     """The answer to a speech that has begun, with what is known of it in the headers."""
-    content = events(speech, len(body.input)) if body.wants_events else speech.body
+    content = events(speech, len(body.input), body.timestamps) if body.wants_events else speech.body
     media_type = SSE_TYPE if body.wants_events else speech.media_type
     answer = SpeechResponse(content, media_type, speech.aclose, send_timeout)
     answer.headers["X-Seed"] = str(speech.seed)
@@ -90,8 +90,22 @@ async def spoken(
         raise
     if speaking.done():
         return _answer(speaking.result(), body, send_timeout)
-    late = late_events(speaking, len(body.input))
+    late = late_events(speaking, len(body.input), body.timestamps)
     return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), send_timeout)
+
+
+def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
+    """Before anything is spoken: raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
+    if body.timestamps is None:
+        return
+    if not body.wants_events:
+        raise InvalidRequest(
+            'sound alone cannot carry timestamps: ask for them with stream_format "sse", or, once the take has ended, '
+            "at /v1/takes/{x-request-id}/timestamps",
+            "timestamps",
+        )
+    if why := service.host.engine().info.cannot_align:
+        raise CannotAlign(why)
 
 
 def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
@@ -103,6 +117,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         body = as_model(in_our_words(await read_json(request)), SpeechBody)
         body = await with_model_as_voice(service, body)
+        check_timestamps(body, service)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
         return await spoken(request, work, body, settings.send_timeout)
 

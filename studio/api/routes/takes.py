@@ -19,8 +19,10 @@ from studio.api.http.ranges import of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.errors import InvalidRequest, NotFound
 from studio.library import StoredTake, TakeFilter
+from studio.speech.timing.timestamps import Unit, as_json
 from studio.takes.export import STORED, encoded, file_name, zipped
 from studio.takes.history import History, spare_starred
+from studio.takes.timestamps import TakeTimes
 from studio.threads import in_threads
 
 MAX_PAGE = 200
@@ -68,8 +70,8 @@ Wanted = Annotated[TakeQuery, Depends()]
 class TakeRoutes:
     """The routes of this history. With API keys each key has its own; without, everything is one person's."""
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    def __init__(self, history: History, times: TakeTimes) -> None:
+        self._history, self._times = history, times
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -82,6 +84,7 @@ class TakeRoutes:
         routes.patch(take, openapi_extra=reads(Star))(self.star_take)
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
+        routes.get(take + "/timestamps")(self.get_timestamps)
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
@@ -103,6 +106,13 @@ class TakeRoutes:
     async def get_take(self, take_id: str, request: Request) -> JSONResponse:
         """All that is known of a take, by the x-request-id of its answer: text, parameters, timings, sound."""
         return JSONResponse(await self._history.get(take_id, request.state.sees))
+
+    async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
+        """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
+        the engine some hundredths of the take's length."""
+        times = await self._times.get(take_id, of, request.state.sees)
+        told = {"object": "audio.take.timestamps", "id": take_id, "of": of, "timestamps": as_json(times)}
+        return JSONResponse(told)
 
     async def get_audio(
         self,

@@ -32,7 +32,7 @@ REFUSED = {
     "ref_audio_2": "one clip is one voice",
     "ambient_sound": "the model speaks only",
     "duration_seconds": "use speed",
-    "word_timestamps": "the model gives none",
+    "word_timestamps": 'ask with timestamps: "word"',
     "stage_params": "use temperature, top_p and top_k",
     "extra_params": "send fields by their names",
     "volume_multiplier": "scale the samples",

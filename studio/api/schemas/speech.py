@@ -126,6 +126,12 @@ class SpeechBody(SpeechOptions):
         None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
     )
 
+    timestamps: Literal["word", "sentence"] | None = Field(
+        None,
+        description="Of what the times are told, in a speech.audio.timestamps event before the last one; only with "
+        "stream_format sse. Absent: none.",
+    )
+
     input: str = Field(
         description=f"The text to speak, at most {MAX_INPUT} characters; [pause:1.5s] is that much silence."
     )

@@ -44,7 +44,20 @@ async def nothing() -> AsyncGenerator[bytes, None]:
 
 
 def speech_that(held: Held) -> Speech:
-    return Speech("req_1", "audio/wav", 44_100, 1, "anna", 1, 0.0, 0.0, nothing(), cast(Delivery, held))
+    return Speech(
+        "req_1",
+        "audio/wav",
+        44_100,
+        1,
+        "anna",
+        1,
+        0.0,
+        0.0,
+        nothing(),
+        cast(Delivery, held),
+        cast(Any, None),
+        cast(Any, None),
+    )
 
 
 @pytest.mark.parametrize("ticks", range(6))

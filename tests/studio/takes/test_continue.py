@@ -120,7 +120,7 @@ def test_what_cannot_be_gone_on_with_is_refused_in_words(steered: Steer) -> None
         for fields in ({"speed": 2}, {"input": "Anna: Hello there.\nBert: And hello.", "cast": {}}):
             other = speak(client, **{"max_new_tokens": 5} | fields)
             assert record(client, other)["can_continue"] is False
-            assert "its codes are not kept" in assert_refused(go_on(client, other), 409)
+            assert "dialogues cannot" in assert_refused(go_on(client, other), 409)
         assert "counts the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
         assert_refused(go_on(client, cut, seed=3), 400, "seed")
         assert_refused(client.post(f"{TAKES}/req_nobody/continue", json={}), 404)

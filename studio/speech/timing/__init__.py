@@ -1,0 +1,1 @@
+"""When words are heard: those that were typed, found by those that were read."""

@@ -1,0 +1,49 @@
+"""When the words of a kept take are heard: found when somebody asks for the first time, and kept with the take."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from anyio import to_thread
+
+from studio.errors import NoTimestamps
+from studio.library import Library, StoredTake
+from studio.speech.continuing import made_by
+from studio.speech.host import EngineHost
+from studio.speech.timing.timestamps import Unit, in_units, word_times
+from studio.speech.timing.words import Timed
+from studio.takes.history import History
+
+
+class TakeTimes:
+    """Of the takes of this history. Used from one event loop."""
+
+    def __init__(self, history: History, library: Library, host: EngineHost) -> None:
+        self._history, self._takes, self._host = history, library.takes, host
+
+    async def get(self, take_id: str, unit: Unit, sees: str | None) -> list[Timed]:
+        """In seconds of the kept sound. The first time costs the engine some hundredths of the take's length.
+
+        Raises NotFound, UnderWay, NoTimestamps, NotReady, Unavailable, CannotAlign, EngineStopped.
+        """
+        take = await self._history.stored(take_id, sees)
+        kept = await to_thread.run_sync(self._takes.word_times, take_id)
+        if kept is None:
+            words = await self._find(take)
+            kept = [(word.text, word.start, word.end) for word in words]
+            await to_thread.run_sync(self._takes.keep_word_times, take_id, kept)
+        words = [Timed(*word) for word in kept]
+        return await to_thread.run_sync(partial(in_units, unit, take.text, "cast" in take.parameters, words))
+
+    async def _find(self, take: StoredTake) -> list[Timed]:
+        codes = await to_thread.run_sync(self._takes.codes, take.id)
+        if codes is None:
+            raise NoTimestamps(f"the frames of the take {take.id} are not kept, and nothing tells when its words come")
+        engine = self._host.engine()
+        if codes.made_by != made_by(engine.info):
+            raise NoTimestamps(
+                f"the take {take.id} was spoken by another model or codec than the one that is loaded "
+                f"({codes.made_by}, not {made_by(engine.info)})"
+            )
+        speed = float(take.parameters.get("speed") or 1.0)
+        return await word_times(engine, take.text, "cast" in take.parameters, codes.parts, speed)

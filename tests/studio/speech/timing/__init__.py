@@ -1,0 +1,1 @@
+"""Tests of when words are heard."""

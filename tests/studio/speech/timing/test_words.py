@@ -1,0 +1,83 @@
+"""Words as they were typed, at the times of those that were read."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from studio.speech.reading import normalised
+from studio.speech.timing.words import Timed, as_written, sentences, words_in
+
+
+def words_of(text: str) -> list[str]:
+    return [text[start:end] for start, end in words_in(text)]
+
+
+def read_aloud(text: str, read: str | None = None) -> list[Timed]:
+    """As if each word that is read took a second."""
+    words = words_of(normalised(text) if read is None else read)
+    return as_written(text, [Timed(word, float(at), at + 1.0) for at, word in enumerate(words)])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[whisper] “Hello,” she said — it's late… [pause:1s] OK?", ["Hello", "she", "said", "it's", "late", "OK"]),
+        ("<|speaker:0|>你好，世界。 Hi ですか", ["你", "好", "世", "界", "Hi", "で", "す", "か"]),
+        ("twenty-four & 50% at $3.50 (v2.0)!", ["twenty-four", "&", "50%", "at", "$3.50", "v2.0"]),
+        ("Où est l’été? ... — !", ["Où", "est", "l’été"]),
+        ("", []),
+    ],
+)
+def test_words_are_what_is_said_without_tags_and_the_points_around(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> None:
+    heard = read_aloud("Lunch was $34.50, salt & pepper (50%) at 5:30 pm.")
+    timed = {each.text: (each.start, each.end) for each in heard}
+    assert timed == {
+        "Lunch": (0, 1),
+        "was": (1, 2),
+        "$34.50": (2, 7),  # thirty-four dollars and fifty cents
+        "salt": (7, 8),
+        "&": (8, 9),
+        "pepper": (9, 10),
+        "50%": (10, 12),
+        "at": (12, 13),
+        "5:30": (13, 15),
+        "pm": (15, 16),
+    }
+
+
+def test_several_words_that_were_read_as_others_share_the_time_by_their_letters() -> None:
+    timed = read_aloud("so a bcd end", "so x y z zz end")
+    assert [(each.text, each.start, each.end) for each in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
+    assert timed[3] == Timed("end", 5, 6)
+
+
+def test_what_was_not_read_any_more_has_no_time_and_what_was_left_out_none_of_its_own() -> None:
+    assert [each.text for each in read_aloud("one two three four", "one two")] == ["one", "two"]
+    assert read_aloud("one hum two three", "one two three")[1] == Timed("hum", 1, 1)
+    assert read_aloud("one two", "") == []
+
+
+def test_sentences_reach_from_their_first_word_to_their_last() -> None:
+    text = "Dr. Who [whisper] came. At 5:30 pm!\n\nHe left"
+    assert sentences(text, read_aloud(text)) == [
+        Timed("Dr. Who came.", 0, 3),
+        Timed("At 5:30 pm!", 3, 7),
+        Timed("He left", 7, 9),
+    ]
+    assert sentences(text, read_aloud(text)[:4]) == [Timed("Dr. Who came.", 0, 3), Timed("At 5:30 pm!", 3, 4)]
+
+
+@pytest.mark.parametrize(("unit", "read"), [("1 a ", "one a "), ("12 a ", "x b "), ("a ", "a a ")])
+def test_the_longest_text_is_gone_through_at_once(unit: str, read: str) -> None:
+    """What grows with the square of the words would take minutes."""
+    count = 16_384 // len(unit)
+    began = time.monotonic()
+    timed = read_aloud(unit * count, read * count)
+    assert len(timed) == 2 * count or unit == "a "
+    assert time.monotonic() - began < 20

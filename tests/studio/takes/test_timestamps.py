@@ -1,0 +1,131 @@
+"""When words are heard, over HTTP: as an event of a stream, and of a take that is kept."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.fake_engine import FRAME, RATE, FakeEngine
+from tests.studio.server import Served
+
+SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
+WORD = 6 * FRAME / RATE
+"""Seconds of a word; the engine says that every character of a part takes as long as every other."""
+Steer = Callable[..., tuple[Served, FakeEngine]]
+
+
+def speak(client: httpx.Client, text: str, **fields: object) -> httpx.Response:
+    answer = client.post(SPEECH, json={"input": text, "response_format": "wav", "seed": 7} | fields)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def streamed(client: httpx.Client, text: str, **fields: object) -> list[dict[str, Any]]:
+    lines = speak(client, text, stream_format="sse", **fields).text.splitlines()
+    return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+
+
+def times_of(client: httpx.Client, take: httpx.Response, **query: str) -> list[dict[str, Any]]:
+    answer = client.get(f"{TAKES}/{take.headers['x-request-id']}/timestamps", params=query)
+    assert answer.status_code == 200, answer.text
+    times: list[dict[str, Any]] = answer.json()["timestamps"]
+    return times
+
+
+def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        *_, told, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
+        assert (told["type"], told["of"], done["type"]) == ("speech.audio.timestamps", "word", "speech.audio.done")
+        assert [each["text"] for each in told["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
+        first, second, third, _ = told["timestamps"]
+        assert first["start"] == 0 and second["start"] == pytest.approx(2 * WORD * 4 / 9, abs=0.001)
+        assert third["start"] == pytest.approx(2 * WORD + 1, abs=0.001), "after the pause"
+        *_, told, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
+        assert [each["text"] for each in told["timestamps"]] == ["Abc defg.", "Hi."]
+        assert told["timestamps"][1]["start"] == pytest.approx((2 * WORD + 1) / 2, abs=0.001)
+        assert [each["type"] for each in streamed(client, "Abc.")][-2] == "speech.audio.delta"
+
+
+def test_sound_alone_and_an_engine_that_cannot_say_so_before_they_speak(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        body = {"input": "Hello.", "timestamps": "word"}
+        refused = client.post(SPEECH, json=body)
+        assert_envelope(refused, 400, "timestamps")
+        assert "stream_format" in refused.text and "/timestamps" in refused.text
+        assert_envelope(
+            client.post(SPEECH, json=body | {"timestamps": "letter", "stream_format": "sse"}), 400, "timestamps"
+        )
+        take = speak(client, "Hello.")
+        engine.info = replace(engine.info, cannot_align="held in fp8")
+        assert_envelope(client.post(SPEECH, json=body | {"stream_format": "sse"}), 501)
+        assert_envelope(client.get(f"{TAKES}/{take.headers['x-request-id']}/timestamps"), 501)
+    assert len(engine.utterances) == 1
+
+
+def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        take = speak(client, "It was $3.50. Really.", normalize=True, chunk_length=100)
+        assert engine.aligned == []
+        words = times_of(client, take)
+        assert engine.aligned == ["It was three dollars and fifty cents. Really."]
+        assert [each["text"] for each in words] == ["It", "was", "$3.50", "Really"]
+        kept = client.get(f"{TAKES}/{take.headers['x-request-id']}").json()
+        assert words[-1]["end"] <= kept["seconds"] and all(each["start"] < each["end"] for each in words)
+        assert times_of(client, take, of="word") == words
+        assert [each["text"] for each in times_of(client, take, of="sentence")] == ["It was $3.50.", "Really."]
+        assert len(engine.aligned) == 1
+        assert_envelope(client.get(f"{TAKES}/{take.headers['x-request-id']}/timestamps?of=letter"), 400)
+        assert_envelope(client.get(f"{TAKES}/req_nobody/timestamps"), 404)
+        unkept = speak(client, "Hello.", store=False)
+        assert_envelope(client.get(f"{TAKES}/{unkept.headers['x-request-id']}/timestamps"), 404)
+
+
+def test_in_a_dialogue_names_are_no_words_and_turns_have_their_places(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        take = speak(client, "Anna: Hello there.\nBert: And bye.", cast={"Anna": "anna", "Bert": "anna"}, turn_gap=0.5)
+        words = times_of(client, take)
+        assert [each["text"] for each in words] == ["Hello", "there", "And", "bye"]
+        assert words[2]["start"] == pytest.approx(2 * WORD + 0.5, abs=0.001)
+
+
+def test_a_take_that_was_cut_has_the_words_that_were_begun_and_the_rest_once_it_went_on(steered: Steer) -> None:
+    served, _ = steered()
+    text = "The first part has seven words here. [pause:0.5s] And the second has six."
+    with served.client() as client:
+        whole, cut = speak(client, text), speak(client, text, max_new_tokens=7 * 6 + 9)
+        every, some = times_of(client, whole), times_of(client, cut)
+        assert 7 < len(some) < len(every) == 12
+        went_on = client.post(f"{TAKES}/{cut.headers['x-request-id']}/continue", json={})
+        assert times_of(client, went_on) == every
+
+
+def test_times_go_with_their_take_and_a_take_from_before_has_none(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        take, other = speak(client, "Hello there."), speak(client, "Good bye.")
+        times_of(client, take)
+        database = served.app.state.studio.library.home / "library.db"
+        with closing(sqlite3.connect(database)) as db, db:
+            assert db.execute("select count(*) from take_times").fetchone() == (1,)
+            db.execute("delete from takes where id = ?", [take.headers["x-request-id"]])
+            assert db.execute("select count(*) from take_times").fetchone() == (0,)
+            db.execute("update take_codes set parts = json_array(json_array(7, 12, json('true')))")
+        refused = client.get(f"{TAKES}/{other.headers['x-request-id']}/timestamps")
+        assert_envelope(refused, 409)
+        assert "version" in refused.text
+        with closing(sqlite3.connect(database)) as db, db:
+            db.execute("update take_codes set made_by = 'another'")
+        assert "another model" in client.get(f"{TAKES}/{other.headers['x-request-id']}/timestamps").text
+    assert len(engine.aligned) == 1
