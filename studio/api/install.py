@@ -16,8 +16,9 @@ from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.openai_voices import OpenAIVoiceRoutes
-from studio.api.routes.project_files import ProjectFiles
-from studio.api.routes.projects import ProjectRoutes
+from studio.api.routes.projects.covers import cover_routes
+from studio.api.routes.projects.files import ProjectFiles
+from studio.api.routes.projects.routes import ProjectRoutes
 from studio.api.routes.queue import queue_routes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
@@ -45,6 +46,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         VoiceRoutes(speech, studio.library, studio.transcriber).router(),
         ProjectRoutes(studio.projects).router(),
         ProjectFiles(studio.projects).router(),
+        cover_routes(studio.library),
         system_routes(speech, studio.library, studio.transcriber),
         about_routes(speech, studio.library, settings),
     ]

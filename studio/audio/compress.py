@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import av
@@ -51,10 +52,12 @@ class CompressedEncoder:
 
     costly = True
 
-    def __init__(self, compression: Compression, source_rate: int, sample_rate: int) -> None:
+    def __init__(
+        self, compression: Compression, source_rate: int, sample_rate: int, metadata: Mapping[str, str] | None = None
+    ) -> None:
         self.media_type = compression.media_type
         self.sample_rate = sample_rate
-        self._compression = compression
+        self._compression, self._metadata = compression, metadata or {}
         self._resampler = Resampler(source_rate, sample_rate)
         self._sink = Sink()
         self._opened: tuple[OutputContainer, AudioStream] | None = None
@@ -79,6 +82,7 @@ class CompressedEncoder:
             # bitexact: the same sound gives the same bytes; Ogg would draw a serial number else.
             options = compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"}
             file = av.open(self._sink, "w", format=compression.container, container_options=options)
+            file.metadata.update(self._metadata)
             stream = file.add_stream(compression.codec, rate=self.sample_rate, layout="mono")
             assert isinstance(stream, AudioStream)
             stream.codec_context.format = compression.sample_format

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from studio.audio.compress import COMPRESSIONS, CompressedEncoder
 from studio.audio.encode import PCM_RATE, Encoder, PcmEncoder, WavEncoder
 from studio.errors import InvalidRequest
@@ -31,11 +34,19 @@ def check_format(name: str, sample_rate: int | None) -> None:
         )
 
 
-def open_encoder(name: str, source_rate: int, sample_rate: int | None = None, samples: int | None = None) -> Encoder:
+def open_encoder(
+    name: str,
+    source_rate: int,
+    sample_rate: int | None = None,
+    samples: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+    bit_rate: int | None = None,
+) -> Encoder:
     """The encoder of a format.
 
     ``sample_rate=None``: 24 kHz for pcm, 48 for opus, else the source's own, or 44.1 where it is an odd one.
-    ``samples``: the whole length at the source rate when it is known already. Raises InvalidRequest.
+    ``samples``: the whole length at the source rate when it is known already. ``metadata``, by FFmpeg's
+    names: for flac and opus. ``bit_rate``: bits a second in the place of the format's own. Raises InvalidRequest.
     """
     check_format(name, sample_rate)
     own = source_rate if source_rate in SAMPLE_RATES else 44_100
@@ -44,4 +55,7 @@ def open_encoder(name: str, source_rate: int, sample_rate: int | None = None, sa
         return PcmEncoder(source_rate, rate)
     if name == "wav":
         return WavEncoder(source_rate, rate, samples)
-    return CompressedEncoder(COMPRESSIONS[name], source_rate, rate)
+    compression = COMPRESSIONS[name]
+    if bit_rate is not None:
+        compression = replace(compression, bit_rate=bit_rate)
+    return CompressedEncoder(compression, source_rate, rate, metadata)

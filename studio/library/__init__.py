@@ -10,6 +10,7 @@ from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.database import Store
+from studio.library.projects.covers import Covers
 from studio.library.projects.repository import Projects
 from studio.library.projects.work import ProjectWork
 from studio.library.records import (
@@ -66,6 +67,7 @@ class Library:
         self.takes = Takes(store, undo_seconds)
         self.consents = Consents(store)
         self.projects = Projects(store)
+        self.covers = Covers(store)
         self.project_work = ProjectWork(store)
         self.audit = Audit(store)
         store.make_room = partial(self.takes.purge, everything=True)

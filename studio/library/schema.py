@@ -304,3 +304,16 @@ def m013_take_times(db: Database) -> None:
     db.table("take_times").create({"take": int, "words": str}, pk="take", not_null=("words",))
     removed = "delete from take_times where take = old.n"
     db.execute(f"create trigger take_times_removed after delete on takes begin {removed}; end")
+
+
+@MIGRATIONS()
+def m014_covers(db: Database) -> None:
+    """Pictures of projects; each goes with its project."""
+    db.table("covers").create(
+        {"project_id": str, "digest": str, "media_type": str, "image": bytes},
+        pk="project_id",
+        not_null=("digest", "media_type", "image"),
+        foreign_keys=[("project_id", "projects", "id")],
+    )
+    removed = "delete from covers where project_id = old.id"
+    db.execute(f"create trigger covers_removed before delete on projects begin {removed}; end")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
-from studio.library.projects.records import NewPart, Part, Project, ProjectSettings
+from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.repository import PartChanges, Which
 from studio.projects.documents import Document, into_parts
 from studio.projects.documents.parts import PART_BYTES
+from studio.projects.edges import quiet_edges
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.worker import ProjectWorker
 from studio.speech.dialogue import fold_speaker
@@ -57,7 +60,12 @@ class ProjectService:
             for part in into_parts(document, voice_of, part_bytes)
         ]
         title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
-        project = self._projects.create(owner, title, kind, parts, settings)
+        settings = replace(
+            settings,
+            author=settings.author or document.author,
+            language=settings.language or document.language,
+        )
+        project = self._projects.create(owner, title, kind, parts, settings, document.cover)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -116,7 +124,8 @@ class ProjectService:
     def timeline(self, project_id: str, sees: str | None, partial: bool) -> Timeline:
         """When which part is heard. Raises NotFound, and NotFinished unless ``partial`` leaves out what is missing."""
         project = self._projects.get(project_id, sees)
-        timeline = lay_out(self._projects.parts(project_id, sees), project.settings)
+        edges = self._edges if project.settings.trim else None
+        timeline = lay_out(self._projects.parts(project_id, sees), project.settings, edges)
         if not timeline.placed or (timeline.missing and not partial):
             raise NotFinished(
                 f"{timeline.missing} of {sum(project.parts.values())} parts have not been spoken in their "
@@ -124,3 +133,18 @@ class ProjectService:
                 "partial",
             )
         return timeline
+
+    def _edges(self, take: PartTake) -> tuple[int, int]:
+        return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
+
+    def tags(self, project_id: str, sees: str | None, timeline: Timeline) -> Tags:
+        """What the files of a project say of themselves. Raises NotFound."""
+        project = self._projects.get(project_id, sees)
+        seconds = timeline.seconds
+        return Tags(
+            title=project.title,
+            author=project.settings.author,
+            language=project.settings.language,
+            cover=self.library.covers.get(project_id, sees),
+            chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from studio.errors import InvalidRequest
 from studio.library.projects.records import Part, PartTake, ProjectSettings
@@ -17,10 +18,13 @@ class Placed:
     take: PartTake
     start: int
     """The first sample."""
+    skipped: int = 0
+    """Samples at the beginning of the take that are left out; ``dropped`` are those at its end."""
+    dropped: int = 0
 
     @property
     def end(self) -> int:
-        return self.start + self.take.samples
+        return self.start + self.take.samples - self.skipped - self.dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,18 @@ class Timeline:
     sample_rate: int
     missing: int
     """Parts that are left out: they have no take of their present words."""
+    tail: int = 0
+    """Samples of silence after the last part."""
 
     @property
     def samples(self) -> int:
-        return self.placed[-1].end if self.placed else 0
+        return self.placed[-1].end + self.tail if self.placed else 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells this sound from others."""
+        told = [f"{each.take.audio} {each.start} {each.skipped} {each.dropped}" for each in self.placed]
+        return hashlib.sha256("\n".join([*told, str(self.tail)]).encode()).hexdigest()[:32]
 
     def seconds(self, samples: int) -> float:
         return samples / self.sample_rate
@@ -49,10 +61,30 @@ class Timeline:
             for number, ((title, start), end) in enumerate(zip(starts, ends, strict=True))
         ]
 
+    def by_chapter(self, head: float = 0.0, tail: float = 0.0) -> list[tuple[str, Timeline]]:
+        """Each chapter by itself, with its title, from its first word to its last; what has no chapters is one without
+        a title. ``head`` and ``tail`` are seconds of silence before and after each."""
+        begins = [number for number, each in enumerate(self.placed) if each.part.chapter][1:]
+        spans = zip([0, *begins], [*begins, len(self.placed)], strict=True)
+        before, after = round(head * self.sample_rate), round(tail * self.sample_rate)
 
-def lay_out(parts: Sequence[Part], settings: ProjectSettings) -> Timeline:
+        def alone(placed: Sequence[Placed]) -> tuple[str, Timeline]:
+            offset = placed[0].start - before
+            moved = tuple(replace(each, start=each.start - offset) for each in placed)
+            title = next((each.part.chapter for each in placed if each.part.chapter), "")
+            return title, Timeline(moved, self.sample_rate, 0, after)
+
+        return [alone(self.placed[start:end]) for start, end in spans if start < end]
+
+
+Edges = Callable[[PartTake], tuple[int, int]]
+"""Samples of silence at the beginning and the end of a take."""
+
+
+def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | None = None) -> Timeline:
     """Every part that is done, at its place: as soon as the one before and its pause are over, or at its own start
-    where it has one that is later. Nothing is after the last take. Raises InvalidRequest for mixed sample rates."""
+    where it has one that is later. Nothing is after the last take. With ``edges``, the silence around each take is left
+    out. Raises InvalidRequest for mixed sample rates."""
     done = [(part, part.take) for part in parts if part.state == "done" and part.take is not None]
     takes = [(part, take) for part, take in done if take is not None]
     rate = takes[0][1].sample_rate if takes else 44_100
@@ -64,7 +96,8 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings) -> Timeline:
                 "parts",
             )
         at = placed[-1].end + round(_pause(placed[-1].part, part, settings) * rate) if placed else 0
-        placed.append(Placed(part, take, max(at, round((part.start or 0.0) * rate))))
+        skipped, dropped = edges(take) if edges else (0, 0)
+        placed.append(Placed(part, take, max(at, round((part.start or 0.0) * rate)), skipped, dropped))
     return Timeline(tuple(placed), rate, len(parts) - len(takes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 CONTAINER = (
     '<?xml version="1.0"?>'
@@ -13,15 +13,26 @@ CONTAINER = (
 )
 
 
-def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str = "", encoding: str = "utf-8") -> bytes:
+def epub(
+    pages: Mapping[str, str | bytes],
+    title: str = "A Book",
+    prologue: str = "",
+    encoding: str = "utf-8",
+    author: Sequence[str] = (),
+    language: str = "",
+    cover: bytes = b"",
+) -> bytes:
     """An EPUB 3 of XHTML pages by file name, in this order; `prologue` stands before its package's root."""
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )
     spine = "".join(f'<itemref idref="i{n}"/>' for n, _ in enumerate(pages))
+    about = "".join(f"<dc:creator>{each}</dc:creator>" for each in author) + f"<dc:language>{language}</dc:language>"
+    if cover:
+        items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'
     package = (
         f'<?xml version="1.0"?>{prologue}<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
-        f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></metadata>'
+        f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>{about}</metadata>'
         '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
         f'{items}</manifest><spine><itemref idref="nav"/>{spine}</spine></package>'
     )
@@ -31,6 +42,7 @@ def epub(pages: Mapping[str, str | bytes], title: str = "A Book", prologue: str 
         archive.writestr("META-INF/container.xml", CONTAINER)
         archive.writestr("OEBPS/book.opf", package.encode(encoding))
         archive.writestr("OEBPS/nav.xhtml", "<html><body><h1>Contents</h1></body></html>")
+        archive.writestr("OEBPS/front.png", cover)
         for name, page in pages.items():
             archive.writestr(f"OEBPS/{name}", page)
     return file.getvalue()

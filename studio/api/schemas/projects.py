@@ -5,20 +5,44 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
 from studio.api.schemas.voices import VoiceName
+from studio.audio.loudness import Loudness as Measured
 from studio.errors import InvalidDocument
-from studio.library.projects.records import MAX_PAUSE, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import (
+    MAX_AUTHOR,
+    MAX_PAUSE,
+    Loudness,
+    Part,
+    PartTake,
+    Project,
+    ProjectSettings,
+    is_language,
+)
 from studio.library.projects.repository import PartChanges
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
+from studio.projects.mastering import Mastering
 from studio.projects.timeline import Placed, Timeline
 
-SETTINGS = ("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize")
+SETTINGS = (
+    *("voice", "temperature", "top_p", "top_k", "speed", "seed", "pause", "chapter_pause", "normalize"),
+    *("trim", "loudness", "author", "language"),
+)
 MAX_CAST = 1000
 Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _language(code: str) -> str:
+    if code and not is_language(code):
+        raise ValueError("must be a language by its code, such as en or pt-BR")
+    return code
 
 
 class SettingsBody(BaseModel):
@@ -38,6 +62,18 @@ class SettingsBody(BaseModel):
 
     normalize: bool | None = Field(
         None, description="Whether numbers, dates and the like are read as words; null: as the model needs it."
+    )
+    trim: bool | None = Field(
+        None, description="Whether the silence around each part is cut away, so that pauses are as long as they say."
+    )
+    loudness: Loudness | None = Field(
+        None, description="The standard of its files: none, podcast (-16 LUFS) or acx (audiobooks)."
+    )
+    author: Annotated[str, Field(max_length=MAX_AUTHOR), AfterValidator(_one_line)] | None = Field(
+        None, description="For its files."
+    )
+    language: Annotated[str, AfterValidator(_language)] | None = Field(
+        None, description="For its files; BCP 47, such as en or pt-BR. Blank: none."
     )
 
     def settings(self, before: ProjectSettings) -> ProjectSettings:
@@ -115,6 +151,7 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "kind": project.kind,
         "state": project.state,
         "settings": asdict(project.settings),
+        "cover": project.cover,
         "parts": {"total": sum(project.parts.values())} | project.parts,
         "characters": project.characters,
         "seconds": round(project.seconds, 3),
@@ -161,4 +198,27 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
         "seconds": timeline.seconds(timeline.samples),
         "missing": timeline.missing,
         "parts": [placed(each) for each in timeline.placed],
+    }
+
+
+def loudness_json(mastering: Mastering, has_standard: bool) -> dict[str, Any]:
+    """Without a standard only what is there now."""
+
+    def measured(loudness: Measured) -> dict[str, float | None]:
+        return {
+            "integrated_lufs": loudness.integrated and round(loudness.integrated, 1),
+            "true_peak_db": round(loudness.true_peak, 1),
+            "peak_db": round(loudness.peak, 1),
+            "rms_db": round(loudness.rms, 1),
+            "noise_floor_db": round(loudness.noise_floor, 1),
+        }
+
+    return {
+        "object": "project.loudness",
+        "loudness": mastering.standard.name if has_standard else "none",
+        "gain_db": round(mastering.gain, 1) if has_standard else 0.0,
+        "limited": mastering.is_limited if has_standard else False,
+        "before": measured(mastering.before),
+        "after": measured(mastering.after if has_standard else mastering.before),
+        "faults": mastering.standard.faults(mastering.after) if has_standard else [],
     }

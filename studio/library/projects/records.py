@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +12,11 @@ MAX_PART_TEXT = 4000
 """Characters of one part."""
 MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
+
+MAX_AUTHOR = 200
+"""Characters."""
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
+Loudness = Literal["none", "podcast", "acx"]
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
 """new: never asked for; stale: words, voice or settings are others than those of its take."""
@@ -38,12 +44,24 @@ class ProjectSettings:
     """Seconds of silence before a chapter, in the place of that."""
     normalize: bool | None = None
     """Whether numbers and the like are read as words; None leaves it to the model."""
+    trim: bool = False
+    """Whether the silence around each part is cut away, so that the pauses are all the silence between them."""
+    loudness: Loudness = "none"
+    """The standard that its files are to meet."""
+    author: str = ""
+    language: str = ""
+    """BCP 47, such as en or pt-BR; what its files say, blank: nothing."""
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
         told = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
         told += [] if self.normalize is None else [self.normalize]  # so that takes from before it still fit
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def is_language(code: str) -> bool:
+    """Whether it has the form of a language's code in BCP 47."""
+    return _LANGUAGE.fullmatch(code) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +154,8 @@ class Project:
     """Of the chosen takes together, without pauses."""
     pace: float | None
     """Seconds of work for a character, so far; None: nothing was spoken yet."""
+    cover: str | None = None
+    """Tells its picture from others; None: it has none."""
 
     @property
     def state(self) -> ProjectState:

@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from sqlite_utils import Database
 
+from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store
+from studio.library.projects.covers import put_cover
 from studio.library.projects.records import MAX_PART_TEXT, MAX_PAUSE, NewPart, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.rows import (
     as_project,
@@ -58,7 +60,15 @@ class Projects:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def create(self, owner: str, title: str, kind: str, parts: Sequence[NewPart], settings: ProjectSettings) -> Project:
+    def create(
+        self,
+        owner: str,
+        title: str,
+        kind: str,
+        parts: Sequence[NewPart],
+        settings: ProjectSettings,
+        cover: Cover | None = None,
+    ) -> Project:
         """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
         title = _clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
@@ -84,6 +94,7 @@ class Projects:
                 raise InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
             db.table("projects").insert(row)
             db.table("parts").insert_all(rows)
+            put_cover(db, project_id, cover)
             return project_of(db, project_id, owner)
 
     def get(self, project_id: str, sees: str | None) -> Project:

@@ -77,6 +77,7 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
         f"select sum(1.0 * samples / sample_rate) {mine} and parts.chosen = part_takes.id", [row["id"]]
     ).fetchone()[0]
     work, spoken = db.execute(f"select sum(work_s), sum(part_takes.characters) {mine}", [row["id"]]).fetchone()
+    cover = db.execute("select digest from covers where project_id = ?", [row["id"]]).fetchone()
     left = sum(states[state]["characters"] for state in ("queued", "speaking") if state in states)
     return Project(
         id=row["id"],
@@ -92,6 +93,7 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
         characters_left=left,
         seconds=seconds or 0.0,
         pace=work / spoken if spoken else None,
+        cover=cover[0] if cover else None,
     )
 
 

@@ -8,18 +8,22 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from studio.errors import InvalidDocument
+from studio.audio.cover import MAX_COVER, Cover, read_cover
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.projects.records import MAX_AUTHOR, is_language
 from studio.projects.documents.passages import MAX_TEXT, Document, Passage
 from studio.unzip import InvalidArchive, opened, read_entry
 
 MAX_ENTRIES = 10_000
+MOST_AUTHORS = 8
 MAX_ENTRY = 16 * 1024 * 1024
 """Bytes that one chapter or index may unpack to."""
 MAX_UNPACKED = 96 * 1024 * 1024
 """Bytes that all chapters may unpack to."""
 
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
-_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_PICTURES = ("image/jpeg", "image/png")
 _ROOT = ".//{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"
 _CHAPTERS = ("application/xhtml+xml", "text/html")
 _BLOCKS = frozenset((
@@ -59,7 +63,7 @@ def _read(archive: zipfile.ZipFile) -> Document:
             continue
         if "nav" in (item.get("properties") or "").split():
             continue
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", ""))))
+        path = _path(package_path, item)
         if path in read:  # the spine names a page once
             continue
         read.add(path)
@@ -73,10 +77,33 @@ def _read(archive: zipfile.ZipFile) -> Document:
         if unpacked > MAX_UNPACKED or characters > MAX_TEXT:
             raise InvalidDocument(f"the EPUB has more than {MAX_TEXT} characters of text", "file")
         passages += found
-    title = package.find(f".//{_TITLE}")
-    return Document(
-        tuple(passages), prose=True, title=" ".join((title.text or "").split()) if title is not None else ""
-    )
+    [title, *_], [language, *_] = (_said(package, name) or [""] for name in ("title", "language"))
+    author = ", ".join(_said(package, "creator")[:MOST_AUTHORS])[:MAX_AUTHOR]
+    language = language if is_language(language) else ""
+    return Document(tuple(passages), True, title, author, language, _cover(archive, package, package_path))
+
+
+def _said(package: ElementTree.Element, name: str) -> list[str]:
+    """What the package says under a name of the Dublin Core, in order; blank ones are left out."""
+    told = (" ".join((each.text or "")[:1000].split()) for each in package.iter(f"{_DC}{name}"))
+    return [each for each in told if each]
+
+
+def _path(package_path: str, item: ElementTree.Element) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(package_path), unquote(item.get("href", ""))))
+
+
+def _cover(archive: zipfile.ZipFile, package: ElementTree.Element, package_path: str) -> Cover | None:
+    """As EPUB 3 and EPUB 2 name it; None where there is none that can be used: the book can be read all the same."""
+    named = {each.get("content") for each in package.iter(f"{_PACKAGE}meta") if each.get("name") == "cover"}
+    for item in package.iter(f"{_PACKAGE}item"):
+        is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in named
+        if is_cover and item.get("media-type") in _PICTURES:
+            try:
+                return read_cover(read_entry(archive, archive.getinfo(_path(package_path, item)), MAX_COVER))
+            except (KeyError, InvalidArchive, InvalidRequest):
+                return None
+    return None
 
 
 def _bytes(archive: zipfile.ZipFile, name: str) -> bytes:

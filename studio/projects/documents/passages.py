@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
 
 MAX_FILE = 32 * 1024 * 1024
@@ -34,7 +35,10 @@ class Document:
     passages: tuple[Passage, ...]
     prose: bool
     title: str = ""
-    """Blank where it does not say."""
+    """Blank where it does not say; the author and the language (BCP 47) too."""
+    author: str = ""
+    language: str = ""
+    cover: Cover | None = None
 
 
 def text_of(data: bytes) -> str:

@@ -20,7 +20,7 @@ from starlette.types import Message
 from app import create_app
 from engine import EngineConfig
 from studio.api.http.hangup import until_hangup
-from studio.projects.render import PIECE, Concatenation
+from studio.projects.concatenation import PIECE, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.service import Speech, SpeechService

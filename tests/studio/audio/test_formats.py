@@ -29,7 +29,7 @@ Steer = Callable[..., Steered]
 
 
 def encoded(name: str, pcm: np.ndarray, **options: int) -> list[bytes]:
-    encoder = open_encoder(name, 44_100, **options)
+    encoder = open_encoder(name, 44_100, options.get("sample_rate"), options.get("samples"))
     return [*(encoder.write(pcm[at : at + 2048]) for at in range(0, len(pcm), 2048)), encoder.finish()]
 
 

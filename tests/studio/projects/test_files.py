@@ -17,7 +17,7 @@ import pytest
 from studio.errors import InvalidRequest
 from studio.library.files import AudioFiles
 from studio.library.projects.records import Part, PartTake, ProjectSettings
-from studio.projects.render import ConcatenatedWav
+from studio.projects.concatenation import ConcatenatedWav
 from studio.projects.timeline import lay_out
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, Json, change, made, parts_of, until

@@ -1,0 +1,1 @@
+"""Projects over HTTP: made and spoken, their sound as files, their covers."""

@@ -1,0 +1,70 @@
+"""A limiter that looks ahead: louder by a gain, and no true peak above a ceiling; the same number of samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from studio.audio.loudness import TAPS, amplitude, between
+
+REACH = 0.02
+"""Seconds before and after a peak in which the gain goes down and comes back; shorter would be heard as roughness."""
+
+
+class Limiter:
+    """Takes a mono float32 sound piece by piece; what comes out is late by about REACH, and complete at the end.
+
+    The gain at a sample is the mean, over REACH on both sides, of the lowest gain that any peak within REACH of there
+    needs: so it is never too high, and it has no corners. Where nothing is too loud the sound is untouched but for the
+    gain. Whatever the cuts between pieces, the same samples come out.
+    """
+
+    def __init__(self, sample_rate: int, gain: float, ceiling: float) -> None:
+        """``gain`` in dB, ``ceiling`` in dBTP."""
+        self._gain, self._ceiling = amplitude(gain), amplitude(ceiling)
+        self._reach = math.ceil(REACH * sample_rate)
+        self._context = 2 * self._reach + TAPS
+        self._held = np.zeros(self._context, np.float32)
+        self._read = self._written = 0
+
+    def write(self, pcm: np.ndarray) -> np.ndarray:
+        """Samples that are settled."""
+        self._read += len(pcm)
+        self._held = np.concatenate([self._held, pcm.astype(np.float32, copy=False) * np.float32(self._gain)])
+        if len(self._held) <= 2 * self._context:
+            return np.zeros(0, np.float32)
+        settled = self._limited(self._held)
+        self._held = self._held[-2 * self._context :]
+        self._written += len(settled)
+        return settled
+
+    def finish(self) -> np.ndarray:
+        """The samples still held back; the limiter is used up."""
+        left = self._read - self._written
+        if not left:
+            return np.zeros(0, np.float32)
+        return self._limited(np.concatenate([self._held, np.zeros(2 * self._context, np.float32)]))[:left]
+
+    def _limited(self, sound: np.ndarray) -> np.ndarray:
+        """All but the context on both sides."""
+        inner = sound[self._context : -self._context]
+        peaks = between(sound)
+        if peaks.max() <= self._ceiling:
+            return inner
+        needed = np.minimum(1.0, self._ceiling / np.maximum(peaks, 1e-9))
+        width = 2 * self._reach + 1
+        lowest = _running_min(needed, width)
+        sums = np.concatenate([[0.0], np.cumsum(lowest, dtype=np.float64)])
+        gains = (sums[width:] - sums[:-width]) / width
+        return inner * gains[TAPS : TAPS + len(inner)].astype(np.float32)
+
+
+def _running_min(values: np.ndarray, width: int) -> np.ndarray:
+    """The lowest of each ``width`` neighbours, by windows that double."""
+    span = 1
+    while span < width:
+        step = min(span, width - span)
+        values = np.minimum(values[:-step], values[step:])
+        span += step
+    return values

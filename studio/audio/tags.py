@@ -1,0 +1,102 @@
+"""What a file of sound says of itself: title, author, language, cover and chapters, as FFmpeg's muxers write them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import av
+import numpy as np
+from av.audio.stream import AudioStream
+from av.container import OutputContainer
+from av.stream import Disposition
+
+from studio.audio.cover import Cover
+
+_CODES = (
+    "ar:ara bg:bul bn:ben ca:cat cs:cze da:dan de:ger el:gre en:eng es:spa et:est fa:per fi:fin fr:fre ga:gle gl:glg "
+    "he:heb hi:hin hr:hrv hu:hun id:ind is:ice it:ita ja:jpn ko:kor la:lat lt:lit lv:lav ms:may nb:nob nl:dut nn:nno "
+    "no:nor pl:pol pt:por ro:rum ru:rus sk:slo sl:slv sr:srp sv:swe sw:swa ta:tam te:tel th:tha tl:tgl tr:tur uk:ukr "
+    "ur:urd vi:vie zh:chi"
+)
+_ISO_639_2 = {pair[:2]: pair[3:] for pair in _CODES.split()}
+"""The codes that MP4 and ID3 ask for, of those that EPUB and the web have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """Blank, empty or None is left out."""
+
+    title: str
+    author: str = ""
+    album: str = ""
+    track: tuple[int, int] | None = None
+    """Which of how many, from 1."""
+    language: str = ""
+    """BCP 47, such as en or pt-BR."""
+    cover: Cover | None = None
+    chapters: tuple[tuple[str, float, float], ...] = ()
+    """Title, start and end in seconds."""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """By FFmpeg's names."""
+        track = f"{self.track[0]}/{self.track[1]}" if self.track else ""
+        told = {"title": self.title, "artist": self.author, "album_artist": self.author, "album": self.album}
+        told |= {"track": track, "language": self.language, "genre": "Audiobook" if self.album else ""}
+        return {name: value for name, value in told.items() if value}
+
+    @property
+    def iso_language(self) -> str:
+        """Of three letters; blank where it is not known."""
+        code = self.language.partition("-")[0].lower()
+        return code if len(code) == 3 else _ISO_639_2.get(code, "")
+
+
+def tag(file: OutputContainer, sound: AudioStream, tags: Tags) -> None:
+    """Tag a file, of which nothing is written yet and all streams but the cover's are added."""
+    file.metadata.update(_iso(tags))
+    if tags.iso_language:
+        sound.metadata["language"] = tags.iso_language
+    if tags.chapters:
+        file.set_chapters([_chapter(number, *each) for number, each in enumerate(tags.chapters)])
+    if tags.cover is None:
+        return
+    with av.open(io.BytesIO(tags.cover.image), format=tags.cover.demuxer) as image:
+        picture = file.add_stream_from_template(image.streams.video[0])
+        picture.disposition = Disposition.attached_pic
+        picture.metadata["comment"] = "Cover (front)"
+        packet = next(each for each in image.demux(image.streams.video[0]) if each.size)
+        packet.stream, packet.pts, packet.dts = picture, 0, 0
+        file.mux(packet)
+
+
+def id3(tags: Tags) -> bytes:
+    """The ID3 tag that goes before an MP3: FFmpeg writes one only into a file that it can go back in."""
+    whole = io.BytesIO()
+    with av.open(whole, "w", format="mp3", container_options={"id3v2_version": "3", "write_xing": "0"}) as file:
+        stream = file.add_stream("libmp3lame", rate=44_100, layout="mono")
+        assert isinstance(stream, AudioStream)
+        stream.codec_context.format = "s16p"
+        tag(file, stream, tags)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1152), np.int16), format="s16p", layout="mono")
+        frame.sample_rate, frame.pts = 44_100, 0
+        file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
+    data = whole.getvalue()
+    size = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
+    return data[:size]
+
+
+def _iso(tags: Tags) -> Mapping[str, str]:
+    told = tags.metadata
+    told.pop("language", None)
+    return told | ({"language": tags.iso_language} if tags.iso_language else {})
+
+
+def _chapter(number: int, title: str, start: float, end: float) -> av.container.core.Chapter:
+    base = Fraction(1, 1000)
+    begin, until = round(1000 * start), round(1000 * end)
+    return {"id": number, "start": begin, "end": until, "time_base": base, "metadata": {"title": title}}

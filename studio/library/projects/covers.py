@@ -1,0 +1,42 @@
+"""The pictures of projects: one each, seen by whoever sees the project."""
+
+from __future__ import annotations
+
+import time
+
+from sqlite_utils import Database
+
+from studio.audio.cover import Cover
+from studio.library.database import Store
+from studio.library.projects.records import Project
+from studio.library.projects.rows import project_of, row_of
+
+
+class Covers:
+    """Calls block for milliseconds; ``sees`` is as for Projects."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, project_id: str, sees: str | None) -> Cover | None:
+        """None: the project has none. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            for row in db.table("covers").rows_where("project_id = ?", [project_id]):
+                return Cover(row["image"], row["media_type"])
+        return None
+
+    def put(self, project_id: str, sees: str | None, cover: Cover | None) -> Project:
+        """Give a project this picture in the place of the one before; None takes it away. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            put_cover(db, project_id, cover)
+            db.execute("update projects set changed = ? where n = ?", [time.time(), row["n"]])
+            return project_of(db, project_id, sees)
+
+
+def put_cover(db: Database, project_id: str, cover: Cover | None) -> None:
+    db.table("covers").delete_where("project_id = ?", [project_id])
+    if cover is not None:
+        told = {"project_id": project_id, "digest": cover.digest, "media_type": cover.media_type}
+        db.table("covers").insert(told | {"image": cover.image})

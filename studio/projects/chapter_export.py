@@ -1,0 +1,52 @@
+"""A project as a zip of chapters, written while it is sent: a tagged file for each, named so that they sort."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Generator
+from dataclasses import replace
+
+from studio.audio.sink import Sink
+from studio.audio.tags import Tags
+from studio.library.files import AudioFiles
+from studio.projects.mastering import Masterings, Standard
+from studio.projects.render import encoded
+from studio.projects.timeline import Timeline
+from studio.projects.zip_export import DATED
+
+LONGEST_NAME = 80
+"""Characters of a chapter's title in its file's name."""
+
+
+def chapters_zipped(
+    timeline: Timeline,
+    files: AudioFiles,
+    name: str,
+    book: Tags,
+    masterings: Masterings,
+    standard: Standard | None = None,
+) -> Generator[bytes, None, None]:
+    """The zip, piece by piece. Each chapter meets the standard by itself, as shops measure file by file."""
+    sink = Sink()
+    head, tail = (standard.head, standard.tail) if standard else (0.0, 0.0)
+    chapters = timeline.by_chapter(head, tail)
+    digits = max(2, len(str(len(chapters))))
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+        for number, (named, chapter) in enumerate(chapters, start=1):
+            title = named or book.title
+            tags = replace(book, title=title, album=book.title, track=(number, len(chapters)), chapters=())
+            mastering = masterings.found(chapter, files, standard) if standard else None
+            info = zipfile.ZipInfo(f"{number:0{digits}} {_plain(title)}.{name}", DATED)
+            with archive.open(info, "w", force_zip64=name == "wav") as file:
+                for data in encoded(chapter, files, name, tags, mastering):
+                    file.write(data)
+                    if piece := sink.take():
+                        yield piece
+    yield sink.take()
+
+
+def _plain(title: str) -> str:
+    """A title as every system allows it in a file's name."""
+    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]+', " ", title)
+    return " ".join(name.split())[:LONGEST_NAME].strip(" .") or "Chapter"
