@@ -6,6 +6,7 @@ import test from "node:test";
 import { refusalOf } from "../../assets/page/client/refusal.js";
 import { tally } from "../../assets/page/compare/votes.js";
 import { clock, duration } from "../../assets/page/lib/time.js";
+import { loudnessWords } from "../../assets/page/longform/finished-files.js";
 import { inARow } from "../../assets/page/longform/timeline.js";
 import { verdict } from "../../assets/page/new-voice/recorder.js";
 import { gradeOf } from "../../assets/page/voices/advice.js";
@@ -51,4 +52,15 @@ test("a voice introduces itself in its language, else in English", () => {
   assert.equal(sampleSentence("de-AT"), READINGS.de.sample);
   assert.equal(sampleSentence("fi"), READINGS.en.sample);
   assert.equal(sampleSentence(null), READINGS.en.sample);
+});
+
+test("a loudness, before and after", () => {
+  const at = (lufs, peak, rms, floor) => ({ integrated_lufs: lufs, true_peak_db: peak, rms_db: rms, noise_floor_db: floor });
+  const before = at(-22.8, -3.12, -24, -120);
+  assert.equal(loudnessWords({ loudness: "none", before, after: before, faults: [] }), "As spoken: −22.8 LUFS, peak −3.1 dBTP.");
+  assert.equal(
+    loudnessWords({ loudness: "acx", before, after: at(-19, -3.6, -20, -52), faults: ["Its noise floor is -52.0 dB, above -60."] }),
+    "As spoken: −24.0 dB RMS, peak −3.1 dBTP, no noise. In the files: −20.0 dB RMS, peak −3.6 dBTP, noise −52.0 dB. Its noise floor is -52.0 dB, above -60.",
+  );
+  assert.match(loudnessWords({ loudness: "podcast", before: at(null, -9, -20, -30), after: at(null, -9, -20, -30), faults: [] }), /too short to measure/);
 });

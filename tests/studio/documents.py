@@ -1,9 +1,11 @@
-"""Documents as people have them, made here: an EPUB with its package and spine, and a zip bomb."""
+"""Documents as people have them, made here: an EPUB with its package and spine, a zip bomb, and a cover."""
 
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 
 CONTAINER = (
@@ -59,3 +61,14 @@ def spoilt(archive: bytes, name: str) -> bytes:
 
 def page(body: str) -> str:
     return f'<html xmlns="http://www.w3.org/1999/xhtml"><head><title>no</title></head><body>{body}</body></html>'
+
+
+def png(width: int = 8, height: int = 8) -> bytes:
+    """A picture of one colour."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress((b"\0" + b"\x90\x30\x20" * width) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")

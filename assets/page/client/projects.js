@@ -1,7 +1,7 @@
 // The page's way to projects: make, read, change, have spoken, and the addresses of what there is to hear. It shows nothing.
 
 import { address } from "./address.js";
-import { ask, json } from "./requests.js";
+import { ask, form, json } from "./requests.js";
 
 const at = (id, path = "") => `/v1/projects/${encodeURIComponent(id)}${path}`;
 
@@ -31,5 +31,15 @@ export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { pa
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
 
 export const takeAddress = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
-export const wholeAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
+
+/** For hearing: as it was spoken, any second of it at once. */
+export const wholeAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true&loudness=none`));
+
+/** For keeping: as the project's files are finished. */
+export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
 export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));
+
+export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
+export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
+export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
+export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });

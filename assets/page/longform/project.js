@@ -3,12 +3,13 @@
 import { Refusal } from "../client/refusal.js";
 import { element, setChildren } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
+import { FinishedFiles } from "./finished-files.js";
 import { PartRow } from "./part-row.js";
 import { Recorded } from "../player/track.js";
 import { inARow } from "./timeline.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
-  takeAddress, wholeAddress,
+  savedAddress, takeAddress, wholeAddress,
 } from "../client/projects.js";
 
 const PAGE = 50; // parts shown at a time
@@ -34,6 +35,7 @@ export class Project extends EventTarget {
     this.part("rows").replaceChildren();
     this.part("told").textContent = "";
     this.#offerVoices();
+    this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
     this.#listen();
   }
 
@@ -102,7 +104,9 @@ export class Project extends EventTarget {
     this.part("project-voice").replaceChildren(element("option", { value: "", textContent: "Default voice" }), ...options);
   }
 
-  #showProject({ title, state, parts, seconds, eta_s: eta, settings }) {
+  #showProject(project) {
+    const { title, state, parts, seconds, eta_s: eta, settings } = project;
+    this.finish.show(project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };
@@ -136,7 +140,8 @@ export class Project extends EventTarget {
     const link = (href, words) => element("a", { href, download: "", textContent: words });
     this.part("exports").dataset.of = this.id;
     this.part("exports").replaceChildren(
-      ...FILES.map(([format, words]) => link(wholeAddress(this.id, format), words)),
+      ...FILES.map(([format, words]) => link(savedAddress(this.id, format), words)),
+      link(fileAddress(this.id, "chapters"), "MP3 by chapter"),
       link(fileAddress(this.id, "subtitles"), "Subtitles"),
       link(fileAddress(this.id, "zip"), "Zip of the parts"),
     );

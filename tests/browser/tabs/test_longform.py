@@ -13,7 +13,7 @@ from engine import ModelCard
 from studio.settings import Settings
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
-from tests.studio.documents import epub, page
+from tests.studio.documents import epub, page, png
 from tests.studio.fake_engine import FakeEngine, with_card
 from tests.studio.server import Served, serve
 
@@ -206,3 +206,33 @@ def test_a_document_that_cannot_be_read_is_told_with_its_line(studio: Served, op
     area = area_of(open_page(studio).ready())
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
     expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")
+
+
+def test_its_files_are_finished_as_somebody_wants_them(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    book = epub(
+        {"a.xhtml": page("<h1>One</h1><p>Hello you.</p>")}, "A Book", author=("Ann",), language="en", cover=png()
+    )
+    area.get_by_label("Choose a document").set_input_files(
+        {"name": "book.epub", "mimeType": "application/epub+zip", "buffer": book}
+    )
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("2 of 2 parts spoken")
+    area.get_by_text("Loudness, silence and book details").click()
+    expect(area.get_by_label("Author")).to_have_value("Ann")
+    expect(area.get_by_role("img", name="Cover")).to_be_visible()
+    area.get_by_label("Loudness").select_option("podcast")
+    area.get_by_role("button", name="Measure loudness").click()
+    expect(area.locator("[data-part=measured]")).to_contain_text("In the files: −16.")
+    area.get_by_label("Choose a cover").set_input_files(
+        {"name": "x.png", "mimeType": "image/png", "buffer": b"no picture"}
+    )
+    expect(area.locator("[data-part=told]")).to_contain_text("not a readable JPEG or PNG")
+    assert not serious_violations(screen)
+    area.get_by_role("button", name="Remove the cover").click()
+    expect(area.get_by_role("img", name="Cover")).to_be_hidden()
+    with screen.page.expect_download() as saving:
+        area.get_by_role("link", name="MP3 by chapter").click()
+    assert saving.value.suggested_filename == "A Book mp3.zip"
+    area.get_by_role("button", name="All projects").click()

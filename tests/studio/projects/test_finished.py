@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -20,22 +18,13 @@ from tests.studio import fake_engine
 from tests.studio.answers import assert_envelope
 from tests.studio.audio.test_loudness import measured
 from tests.studio.conftest import Steered
-from tests.studio.documents import epub, page
+from tests.studio.documents import epub, page, png
 from tests.studio.projects.test_files import FRAME, RATE, fetch, samples
 from tests.studio.projects.test_projects import PROJECTS, Json, made, until
 from tests.studio.server import Served
 from tests.studio.sounds import decoded
 
 Steer = Callable[..., Steered]
-
-
-def png(width: int = 8, height: int = 8) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    rows = zlib.compress((b"\0" + b"\x90\x30\x20" * width) * height)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def settings(served: Served, project: Json, **changes: object) -> Json:

@@ -1,0 +1,85 @@
+// How the files of a project are finished: their loudness, the silence around parts, and what they say of the book.
+
+import { changeProject, coverAddress, measureLoudness, putCover, removeCover } from "../client/projects.js";
+
+const figure = (value, unit) => `${value.toFixed(1).replace("-", "−")} ${unit}`;
+const silence = -90; // dB; what is below needs no figure
+
+/**
+ * What was measured, in words.
+ *
+ * @param {any} told as /v1/projects/{id}/loudness gives it
+ */
+export function loudnessWords({ loudness, before, after, faults }) {
+  const words = (measured) => {
+    const { integrated_lufs: lufs, true_peak_db: peak, rms_db: rms, noise_floor_db: floor } = measured;
+    const level = loudness === "acx" ? figure(rms, "dB RMS") : lufs === null ? "too short to measure" : figure(lufs, "LUFS");
+    const noise = loudness === "acx" ? [floor < silence ? "no noise" : `noise ${figure(floor, "dB")}`] : [];
+    return [level, `peak ${figure(peak, "dBTP")}`, ...noise].join(", ");
+  };
+  if (loudness === "none") return `As spoken: ${words(before)}.`;
+  return [`As spoken: ${words(before)}. In the files: ${words(after)}.`, ...faults].join(" ");
+}
+
+export class FinishedFiles {
+  #cover = "";
+
+  /**
+   * run: does what it is given and shows what became of it.
+   *
+   * @param {(name: string) => any} part
+   * @param {{ id: string, signal: AbortSignal, run: (work: () => Promise<any>) => Promise<void> }} project
+   */
+  constructor(part, { id, signal, run }) {
+    this.part = part;
+    this.id = id;
+    this.part("measured").textContent = "";
+    const on = (name, type, work) => part(name).addEventListener(type, (event) => run(() => work(event.target)), { signal });
+    on("loudness", "change", ({ value }) => this.#change({ loudness: value }));
+    on("trim", "change", ({ checked }) => this.#change({ trim: checked }));
+    on("author", "change", ({ value }) => this.#change({ author: value }));
+    on("language", "change", ({ value }) => this.#change({ language: value.trim() }));
+    on("cover-file", "change", (field) => this.#give(field));
+    on("cover-remove", "click", () => removeCover(this.id));
+    on("measure", "click", () => this.#measure());
+  }
+
+  show({ settings, cover, parts }) {
+    for (const name of ["loudness", "author", "language"]) {
+      if (document.activeElement !== this.part(name)) this.part(name).value = settings[name];
+    }
+    this.part("trim").checked = settings.trim;
+    this.part("measure").hidden = !parts.done;
+    this.part("cover-words").textContent = cover ? "Change the cover" : "Choose a cover";
+    this.part("cover-remove").hidden = this.part("cover-image").hidden = !cover;
+    if (cover && cover !== this.#cover) this.part("cover-image").src = coverAddress(this.id, cover);
+    this.#cover = cover;
+  }
+
+  #change(changes) {
+    this.part("measured").textContent = "";
+    return changeProject(this.id, changes);
+  }
+
+  async #give(field) {
+    const [file] = field.files;
+    try {
+      if (file) await putCover(this.id, file);
+    } finally {
+      field.value = "";
+    }
+  }
+
+  async #measure() {
+    this.part("measured").textContent = "Measuring …";
+    this.part("measure").disabled = true;
+    try {
+      this.part("measured").textContent = loudnessWords(await measureLoudness(this.id));
+    } catch (problem) {
+      this.part("measured").textContent = "";
+      throw problem;
+    } finally {
+      this.part("measure").disabled = false;
+    }
+  }
+}
