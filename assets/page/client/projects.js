@@ -32,10 +32,6 @@ export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POS
 
 export const takeAddress = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
 
-/** For hearing: as it was spoken, any second of it at once. */
-export const wholeAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true&loudness=none`));
-
-/** For keeping: as the project's files are finished. */
 export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
 export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));
 

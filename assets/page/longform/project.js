@@ -9,7 +9,7 @@ import { Recorded } from "../player/track.js";
 import { inARow } from "./timeline.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
-  savedAddress, takeAddress, wholeAddress,
+  savedAddress, takeAddress,
 } from "../client/projects.js";
 
 const PAGE = 50; // parts shown at a time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
     with studio.client() as client:
         picture = client.get(told["og:image"])
     assert picture.headers["content-type"] == "image/png"
-    size = (int.from_bytes(picture.content[16:20]), int.from_bytes(picture.content[20:24]))
+    size = struct.unpack(">II", picture.content[16:24])
     assert size == (int(told["og:image:width"]), int(told["og:image:height"]))
     assert json.loads(told["studio-card"]) == CARD
 
