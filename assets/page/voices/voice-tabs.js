@@ -1,6 +1,6 @@
 // How the tabs of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
 
-import { VoiceDefaults } from "../speak/voice-defaults.js";
+import { VoiceDefaults } from "./voice-defaults.js";
 import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
