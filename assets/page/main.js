@@ -30,6 +30,7 @@ import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";
 import { PlayButtons } from "./player/play-buttons.js";
+import { ReadAlong } from "./player/read-along.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceTabs } from "./voices/voice-tabs.js";
@@ -66,7 +67,9 @@ class Studio {
   async #start() {
     this.health.showIn(await rendered("#pill"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
-    this.nowPlaying = new NowPlaying(this.player, new PlayerBar(await rendered("#dock")), this.preferences);
+    const dock = await rendered("#dock");
+    this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
+    if (!isZeroGpu) new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU
     this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));

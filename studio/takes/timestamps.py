@@ -21,8 +21,8 @@ class TakeTimes:
     def __init__(self, history: History, library: Library, host: EngineHost) -> None:
         self._history, self._takes, self._host = history, library.takes, host
 
-    async def get(self, take_id: str, unit: Unit, sees: str | None) -> list[Timed]:
-        """In seconds of the kept sound. The first time costs the engine some hundredths of the take's length.
+    async def get(self, take_id: str, unit: Unit, sees: str | None) -> tuple[str, list[Timed]]:
+        """The text, and its times in seconds of the kept sound; the first time costs the engine hundredths of these.
 
         Raises NotFound, UnderWay, NoTimestamps, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
@@ -33,7 +33,8 @@ class TakeTimes:
             kept = [(word.text, word.start, word.end) for word in words]
             await to_thread.run_sync(self._takes.keep_word_times, take_id, kept)
         words = [Timed(*word) for word in kept]
-        return await to_thread.run_sync(partial(in_units, unit, take.text, "cast" in take.parameters, words))
+        times = await to_thread.run_sync(partial(in_units, unit, take.text, "cast" in take.parameters, words))
+        return take.text, times
 
     async def _find(self, take: StoredTake) -> list[Timed]:
         codes = await to_thread.run_sync(self._takes.codes, take.id)

@@ -36,6 +36,7 @@ STYLE_SHEETS = (
     "speak/reading",
     "takes/take-list",
     "player/player-bar",
+    "player/read-along",
     "api/code-dialog",
     *(f"{area}/{area}" for area in AREAS),
 )

@@ -24,6 +24,13 @@ export function wholeTake(id) {
   return ask(`/v1/takes/${id}`);
 }
 
+/** The text of a sound and when its words are heard, {text, timestamps}; null where nobody can tell. */
+export function timesAt(path) {
+  return readJson(path);
+}
+
+export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;
+
 export function starTake(id, starred) {
   return ask(`/v1/takes/${id}`, json("PATCH", { starred }));
 }

@@ -38,6 +38,11 @@ export class Track {
     return null;
   }
 
+  /** Where it is told when its words are heard; null while it is not whole. @returns {string | null} */
+  get timesSource() {
+    return null;
+  }
+
   /** What ended it before its end, in words; mostly nothing. @returns {string} */
   get endingWords() {
     return "";

@@ -2,7 +2,7 @@
 
 import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
-import { soundAddress, wholeTake } from "../client/takes.js";
+import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
 import { expectedSeconds } from "../speak/request.js";
 
 const USUAL_PART = 300; // chunk_length when nothing is said
@@ -121,6 +121,10 @@ export class Take extends Track {
 
   get source() {
     return this.record ? soundAddress(this.id) : null;
+  }
+
+  get timesSource() {
+    return this.id && this.file && !this.isBlind ? timesAddress(this.id) : null;
   }
 
   get expectedSeconds() {

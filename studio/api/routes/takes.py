@@ -110,8 +110,8 @@ class TakeRoutes:
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
         the engine some hundredths of the take's length."""
-        times = await self._times.get(take_id, of, request.state.sees)
-        told = {"object": "audio.take.timestamps", "id": take_id, "of": of, "timestamps": as_json(times)}
+        text, times = await self._times.get(take_id, of, request.state.sees)
+        told = {"object": "audio.take.timestamps", "id": take_id, "text": text, "of": of, "timestamps": as_json(times)}
         return JSONResponse(told)
 
     async def get_audio(
