@@ -139,8 +139,10 @@ class Studio {
     tabs.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
-      left?.open();
+      left?.open(detail.item);
     });
+    tabs.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
+    for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => tabs.about(area, detail));
     tabs.start();
     if (tabs.shown === "studio" && document.activeElement === document.body) {
       (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's own way comes before it can be seen

@@ -10,3 +10,11 @@ export function address(path) {
   const url = new URL(root, window.location.href);
   return `${window.location.origin}${url.pathname.replace(/\/$/, "")}${path}`;
 }
+
+/**
+ * The page's own address of one thing in an area, such as ("history", "take_1").
+ *
+ * @param {string} area
+ * @param {string} item
+ */
+export const linkTo = (area, item) => `${address("/")}#${area}/${encodeURIComponent(item)}`;

@@ -17,7 +17,7 @@ function when(seconds) {
 }
 
 export class HistoryRow {
-  /** does: {play, reuse, again, continue, code, compare, verify, star, delete, choose}, each called with the take. */
+  /** does: {play, reuse, again, continue, code, compare, verify, link, star, delete, choose}, each called with the take. */
   constructor(take, does) {
     this.take = take;
     this.does = does;
@@ -88,7 +88,8 @@ export class HistoryRow {
       made.push(verify);
     }
     this.save = element("a", { textContent: "Save", download: "" });
-    return [...made, this.save];
+    const link = element("button", { type: "button", textContent: "Link", title: "Copy the address of this take", onclick: () => this.does.link(take, link) });
+    return [...made, this.save, link];
   }
 
   #button(content, deed, className = "") {

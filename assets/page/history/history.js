@@ -1,10 +1,12 @@
 // The area of all takes that the server keeps: find, hear, star, use again, compare, save, delete and bring back.
 
+import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { HistoryRow } from "./history-row.js";
 import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../client/takes.js";
 import { AbComparison } from "../takes/ab-comparison.js";
+import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Take } from "../takes/take.js";
 import { repeatsExactly } from "./verify.js";
@@ -24,7 +26,10 @@ function plural(count, words = "take") {
   return `${count} ${words}${count === 1 ? "" : "s"}`;
 }
 
-/** Fires "play", "switch", "reuse", "again", "continue" and "code", each with {take}. */
+/**
+ * Fires "play", "switch", "reuse", "again", "continue" and "code", each with {take}, and "about" with {item, title}
+ * when it shows one take alone, or all again.
+ */
 export class History extends EventTarget {
   #rows = [];
   #chosen = new Set();
@@ -33,6 +38,7 @@ export class History extends EventTarget {
   #turn = 0;
   #timer = 0;
   #current = null;
+  #only = ""; // the id of the one take that is shown
 
   constructor(root) {
     super();
@@ -55,13 +61,29 @@ export class History extends EventTarget {
     on("delete", "click", () => this.#delete([...this.#chosen]));
     on("all", "click", () => this.#choose(this.#rows.map(({ take }) => take.id)));
     on("none", "click", () => this.#choose([]));
+    this.part("everything").addEventListener("click", () => this.go(""));
   }
 
-  open() {
+  /** id: of the one take to show. */
+  open(id = "") {
     this.#do(async () => {
       await this.#offerVoices();
-      await this.#find();
+      await this.#show(id);
     });
+  }
+
+  /** Show one take alone, or all: the address says so. */
+  go(id) {
+    this.#do(() => this.#show(id));
+  }
+
+  async #show(id) {
+    this.#only = id;
+    this.part("question").hidden = Boolean(id);
+    this.part("only").hidden = !id;
+    await this.#find();
+    if (id && !this.#rows.length) this.#say("This take is not here: it was deleted, or it is somebody else's.");
+    this.dispatchEvent(new CustomEvent("about", { detail: { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" } }));
   }
 
   close() {
@@ -81,6 +103,7 @@ export class History extends EventTarget {
   }
 
   get #question() {
+    if (this.#only) return { ids: this.#only };
     return {
       q: this.part("query").value.trim(),
       voice: this.part("voice").value,
@@ -163,6 +186,7 @@ export class History extends EventTarget {
       verify: (take) => this.#do(() => this.#verify(take)),
       star: (take) => this.#do(() => this.#star(take)),
       delete: (take) => this.#do(() => this.#delete([take.id])),
+      link: (take, button) => copyWords(linkTo("history", take.id), button),
       choose: (take, isChosen) => this.#choose(isChosen ? [...this.#chosen, take.id] : [...this.#chosen].filter((id) => id !== take.id)),
     };
   }

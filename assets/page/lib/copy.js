@@ -1,4 +1,24 @@
-// Copying what is shown.
+// Copying what is shown, and addresses.
+
+const TOLD = 1500; // ms that a button says what became of its press
+
+/**
+ * Copy some words and say so on the button for a moment; without https a page may not, and asks to copy them by hand.
+ *
+ * @param {string} words
+ * @param {Element} button
+ */
+export async function copyWords(words, button) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(words);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), TOLD);
+  } catch (problem) {
+    if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
+    window.prompt("Copy this address:", words);
+  }
+}
 
 /**
  * Copy an element's words and say so on the button; without https a page may not, and leaves them selected.

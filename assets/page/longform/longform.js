@@ -22,7 +22,8 @@ export function stateWord(state, words) {
   return word;
 }
 
-export class LongForm {
+/** Fires "about" with {item, title, isSame} when another project is opened, or none: its id for the address. */
+export class LongForm extends EventTarget {
   #isOpen = false;
   #timer = 0;
   /** @type {Project | null} */
@@ -33,6 +34,7 @@ export class LongForm {
 
   /** nowPlaying: where projects are heard. */
   constructor(root, nowPlaying) {
+    super();
     this.part = partsOf(root);
     this.nowPlaying = nowPlaying;
     this.part("form").addEventListener("submit", (event) => {
@@ -48,11 +50,17 @@ export class LongForm {
     this.part("back").addEventListener("click", () => this.#show(null));
   }
 
-  async open() {
+  /** id: of a project to show, else the one that was shown last, if any. */
+  async open(id = "") {
     this.#isOpen = true;
     const listed = (this.#voices = await voices());
     this.#offer(listed);
-    this.#show(localStorage.getItem(OPENED), listed);
+    this.#show(id || localStorage.getItem(OPENED), listed, true);
+  }
+
+  /** Show a project, or the list: the address says so. */
+  go(id) {
+    this.#show(id);
   }
 
   close() {
@@ -135,13 +143,14 @@ export class LongForm {
   }
 
   /** Show one project, or the list where there is none. */
-  async #show(id, listed = null) {
+  async #show(id, listed = null, isSame = false) {
     clearTimeout(this.#timer);
     this.#project?.close();
     this.#project = null;
     if (id) localStorage.setItem(OPENED, id);
     else localStorage.removeItem(OPENED);
     if (!id) {
+      this.#about({ item: "", isSame });
       this.#reveal("shelf");
       return this.#list();
     }
@@ -153,8 +162,13 @@ export class LongForm {
       this.#show(null);
       this.#say(detail.words);
     });
+    project.addEventListener("titled", ({ detail }) => this.#project === project && this.#about({ item: id, title: detail.title, isSame }));
     await project.look(); // before it is seen: a press on what the last one said would be lost
     if (this.#project === project) this.#reveal("project");
+  }
+
+  #about(detail) {
+    this.dispatchEvent(new CustomEvent("about", { detail }));
   }
 
   #reveal(name) {

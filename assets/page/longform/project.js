@@ -16,7 +16,7 @@ const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
 const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", "M4B with chapters"]];
 
-/** Fires "gone" with {words} when there is no such project any more. */
+/** Fires "titled" with {title} when it is known, and "gone" with {words} when there is no such project any more. */
 export class Project extends EventTarget {
   #rows = new Map(); // by part id
   #page = 0;
@@ -57,7 +57,7 @@ export class Project extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (this.#leave.signal.aborted) return;
-      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: "" } }));
+      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: "There is no such project any more." } }));
       this.part("told").textContent = problem.why;
     }
     const wait = this.#project?.state === "running" ? BUSY : IDLE;
@@ -111,6 +111,7 @@ export class Project extends EventTarget {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };
     fill("title", title);
+    this.dispatchEvent(new CustomEvent("titled", { detail: { title } }));
     fill("project-voice", settings.voice ?? "");
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);

@@ -1,4 +1,4 @@
-// The page's tabs: which area is shown, its name in the address so that a reload, a link or Back comes to it.
+// The page's tabs: which area is shown, and which of its things; both in the address, so that a reload, a link or Back comes to it.
 
 import { isZeroGpu } from "../client/host.js";
 
@@ -9,9 +9,18 @@ const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that
 /** What a tab shows. */
 const panelOf = (tab) => /** @type {HTMLElement} */ (document.getElementById(tab.getAttribute("aria-controls")));
 
-/** Fires "show" with {area} whenever another area is shown. */
+/** What the address names: an area, and one of its things or "". */
+function named() {
+  const [area, item = ""] = location.hash.slice(1).split("/").map(decodeURIComponent);
+  return { area, item };
+}
+
+const hashOf = (area, item) => `#${area}${item ? `/${encodeURIComponent(item)}` : ""}`;
+
+/** Fires "show" with {area, item} whenever another area is shown, and "go" with {item} when the address names another of its things. */
 export class Tabs extends EventTarget {
   #shown = "";
+  #item = "";
 
   constructor(tabs) {
     super();
@@ -36,9 +45,9 @@ export class Tabs extends EventTarget {
     return this.#shown;
   }
 
-  show(area) {
+  show(area, item = "") {
     if (area === this.#shown) return;
-    this.#shown = area;
+    [this.#shown, this.#item] = [area, item];
     document.body.dataset.area = area;
     for (const tab of this.tabs) {
       const chosen = tab.dataset.area === area;
@@ -47,17 +56,35 @@ export class Tabs extends EventTarget {
       panelOf(tab).toggleAttribute("data-shown", chosen);
       if (!chosen) continue;
       tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-      document.title = area === FIRST ? NAME : `${tab.textContent} · ${NAME}`;
     }
-    if (location.hash.slice(1) !== area) history.pushState(null, "", `#${area}`);
-    this.dispatchEvent(new CustomEvent("show", { detail: { area } }));
+    this.#entitle();
+    if (location.hash !== hashOf(area, item)) history.pushState(null, "", hashOf(area, item));
+    this.dispatchEvent(new CustomEvent("show", { detail: { area, item } }));
+  }
+
+  /** An area shows one of its things now, or none of them (""); isSame: not as a step of its own, for Back. */
+  about(area, { item, title = "", isSame = false }) {
+    if (area !== this.#shown) return;
+    this.#entitle(title);
+    if (item === this.#item) return;
+    this.#item = item;
+    history[isSame ? "replaceState" : "pushState"](null, "", hashOf(area, item));
+  }
+
+  #entitle(title = "") {
+    const tab = this.tabs.find((each) => each.dataset.area === this.#shown);
+    document.title = [title, this.#shown === FIRST ? "" : tab.textContent, NAME].filter(Boolean).join(" · ");
   }
 
   #follow() {
-    const named = location.hash.slice(1);
-    const area = this.tabs.some((tab) => tab.dataset.area === named) ? named : FIRST;
+    const { area: wanted, item } = named();
+    const area = this.tabs.some((tab) => tab.dataset.area === wanted) ? wanted : FIRST;
     if (!location.hash) history.replaceState(null, "", `#${area}`);
-    this.show(area);
+    if (area !== this.#shown) return this.show(area, area === wanted ? item : "");
+    if (item === this.#item) return;
+    this.#item = item;
+    this.#entitle();
+    this.dispatchEvent(new CustomEvent("go", { detail: { item } }));
   }
 
   #arrow({ key }) {

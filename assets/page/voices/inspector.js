@@ -6,7 +6,7 @@ import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice } from "..
 import { element, partsOf } from "../lib/elements.js";
 import { Samples } from "./clips.js";
 
-/** Fires "choose" {id}, "add" {voice}, "changed" {said}, "deleted" {voice} and "closed" {id}. */
+/** Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" {said}, "deleted" {voice} and "closed" {id}. */
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
@@ -36,12 +36,12 @@ export class Inspector extends EventTarget {
     return this.#voice?.id ?? null;
   }
 
-  show(id) {
-    return this.#do(async () => {
-      await this.#load(id);
-      this.root.hidden = false;
-      this.root.focus({ preventScroll: true });
-    });
+  /** id: or another name of the voice. Raises Refusal. */
+  async show(id) {
+    this.#say("");
+    await this.#load(id);
+    this.root.hidden = false;
+    this.root.focus({ preventScroll: true });
   }
 
   /** Read the voice again: it may have been changed elsewhere. */
@@ -51,6 +51,7 @@ export class Inspector extends EventTarget {
 
   close() {
     const id = this.shown;
+    if (!id) return;
     this.#voice = null;
     this.root.hidden = true;
     this.#tell("closed", { id });
@@ -92,6 +93,7 @@ export class Inspector extends EventTarget {
   }
 
   #offer(voice) {
+    this.#tell("shown", { voice });
     const does = (textContent, label, onclick, className = "plain") => {
       const button = element("button", { type: "button", className, textContent });
       button.setAttribute("aria-label", label);

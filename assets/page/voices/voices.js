@@ -11,7 +11,10 @@ const SETTLED = 150; // ms without typing before a search
 const STAR = '<path d="m12 4.2 2.4 4.9 5.4.8-3.900 3.800.9 5.400L12 16.500l-4.800 2.600.9-5.400-3.900-3.800 5.400-.8L12 4.200Z"/>';
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
-/** Fires "choose" with {id}, "add" with {voice} (one more clip), "new", and "changed" when the library is another one. */
+/**
+ * Fires "choose" with {id}, "add" with {voice} (one more clip), "new", "changed" when the library is another one, and "about" with
+ * {item, title, isSame} when another voice is inspected, or none: its id for the address.
+ */
 export class Voices extends EventTarget {
   /** @type {any} */
   #deleted = null;
@@ -21,6 +24,7 @@ export class Voices extends EventTarget {
   #tags = new Set();
   #last = null; // id of the last voice that is shown
   #cards = new Map(); // by id
+  #isSame = false; // whether what is inspected was so before the area was left
 
   constructor(root, playButtons) {
     super();
@@ -40,10 +44,19 @@ export class Voices extends EventTarget {
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
 
-  open() {
+  /** id: of a voice to inspect. */
+  open(id = "") {
     this.#say("");
     this.#do(() => this.#list());
-    this.inspector.refresh();
+    this.#isSame = !id;
+    if (id) this.#inspect(id);
+    else this.inspector.refresh();
+  }
+
+  /** Inspect a voice, or none: the address says so. */
+  go(id) {
+    if (id) this.#inspect(id);
+    else this.inspector.close();
   }
 
   close() {}
@@ -53,7 +66,9 @@ export class Voices extends EventTarget {
     inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
     inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
+    inspector.addEventListener("shown", ({ detail }) => this.#about({ item: detail.voice.id, title: detail.voice.name, isSame: this.#isSame }));
     inspector.addEventListener("closed", ({ detail }) => {
+      this.#about({ item: "" });
       this.#mark(null);
       this.#cards.get(detail.id)?.querySelector(".card-open").focus();
     });
@@ -201,7 +216,12 @@ export class Voices extends EventTarget {
   }
 
   async #inspect(id) {
-    this.#mark(id);
-    await this.inspector.show(id);
+    this.#isSame = false;
+    await this.#do(() => this.inspector.show(id));
+    this.#mark(this.inspector.shown);
+  }
+
+  #about(detail) {
+    this.dispatchEvent(new CustomEvent("about", { detail }));
   }
 }

@@ -1,0 +1,72 @@
+"""Addresses of one project, one voice and one take: opened, titled, left by Back, and no trap when it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import expect
+
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import serve
+
+Open = Callable[..., Screen]
+
+
+def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_path: Path, open_page: Open) -> None:
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
+    with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
+        project = client.post("/v1/projects", json={"input": "One.", "title": "A book"}).json()
+        voice = client.get("/v1/voices").json()["data"][0]
+        for text in ("First words", "Other words"):
+            client.post("/v1/audio/speech", json={"input": text, "response_format": "wav"}).raise_for_status()
+        take = client.get("/v1/takes", params={"q": "First"}).json()["data"][0]["id"]
+        screen = open_page(studio).ready()
+        page = screen.page
+
+        page.goto(f"{studio.url}/#longform/{project['id']}")
+        expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
+        page.get_by_role("button", name="All projects").click()
+        expect(page).to_have_title("Long form · Voice Studio")
+        assert page.url.endswith("#longform")
+        page.get_by_role("list", name="Projects").get_by_role("button").click()
+        expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
+        page.go_back()
+        expect(page.get_by_role("list", name="Projects")).to_be_visible()
+        page.go_forward()
+        expect(page.get_by_label("Title of the project")).to_have_value(project["title"])
+
+        page.get_by_role("tab", name="Voices").click()
+        page.get_by_role("button", name="Inspect Anna").click()
+        expect(page).to_have_title("Anna · Voices · Voice Studio")
+        assert page.url.endswith(f"#voices/{voice['id']}")
+        page.reload()
+        page.wait_for_selector("body[data-studio=ready]")
+        expect(page.locator("#inspector")).to_be_visible()
+        page.go_back()
+        expect(page.locator("#inspector")).to_be_hidden()
+
+        page.goto(f"{studio.url}/#history/{take}")
+        rows = page.locator("#area-history li")
+        expect(rows).to_have_count(1)
+        expect(page).to_have_title("First words · History · Voice Studio")
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        rows.get_by_role("button", name="Link").click()
+        expect(rows.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == page.url == f"{studio.url}/#history/{take}"
+        page.get_by_role("button", name="Show all takes").click()
+        expect(rows).to_have_count(2)
+        page.go_back()
+        expect(rows).to_have_count(1)
+
+        httpx.delete(f"{studio.url}/v1/takes/{take}").raise_for_status()
+        for gone, told in (
+            ("longform/proj_gone", "There is no such project"),
+            ("voices/gone", "gone"),
+            (f"history/{take}", "This take is not here"),
+        ):
+            page.goto(f"{studio.url}/#{gone}")
+            expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
