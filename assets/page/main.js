@@ -19,6 +19,7 @@ import { stayForDrops } from "./shell/drops.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
+import { openDictionaries } from "./pronunciation/dictionaries.js";
 import { Preferences } from "./settings/preferences.js";
 import { offerPresets } from "./speak/sampling-presets.js";
 import { offerPreview } from "./speak/voice-preview.js";
@@ -106,7 +107,9 @@ class Studio {
       this.reading.isPossible = status === "ready";
       if (engine) script.card = engine.card;
     });
+    this.tabs.addEventListener("show", () => this.reading.look()); // the dictionary may have been changed
     this.fields.addEventListener("change", ({ detail }) => {
+      this.reading.voice = detail.values.source === "clip" ? "" : detail.values.voice;
       script.cutAfter = detail.values.cutAfter;
       this.cast.read(detail.values.text);
       this.reading.look();
@@ -132,6 +135,7 @@ class Studio {
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
     const shown = { "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
+    openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice));
     this.#listenToCompare();
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */

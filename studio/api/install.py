@@ -19,6 +19,7 @@ from studio.api.routes.openai_voices import OpenAIVoiceRoutes
 from studio.api.routes.projects.covers import cover_routes
 from studio.api.routes.projects.files import ProjectFiles
 from studio.api.routes.projects.routes import ProjectRoutes
+from studio.api.routes.pronunciations import PronunciationRoutes
 from studio.api.routes.queue import queue_routes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
@@ -47,6 +48,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ProjectRoutes(studio.projects).router(),
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
+        PronunciationRoutes(speech.voices).router(),
         system_routes(speech, studio.library, studio.transcriber),
         about_routes(speech, studio.library, settings),
     ]

@@ -13,6 +13,7 @@ from studio.library.database import Store
 from studio.library.projects.covers import Covers
 from studio.library.projects.repository import Projects
 from studio.library.projects.work import ProjectWork
+from studio.library.pronunciations.repository import Pronunciations
 from studio.library.records import (
     AuditEntry,
     Consent,
@@ -68,6 +69,7 @@ class Library:
         self.consents = Consents(store)
         self.projects = Projects(store)
         self.covers = Covers(store)
+        self.pronunciations = Pronunciations(store)
         self.project_work = ProjectWork(store)
         self.audit = Audit(store)
         store.make_room = partial(self.takes.purge, everything=True)

@@ -317,3 +317,26 @@ def m014_covers(db: Database) -> None:
     )
     removed = "delete from covers where project_id = old.id"
     db.execute(f"create trigger covers_removed before delete on projects begin {removed}; end")
+
+
+@MIGRATIONS()
+def m014_pronunciations(db: Database) -> None:
+    """How words are said, for everybody, for a voice or for a project; those of the last two go with them."""
+    db.table("pronunciations").create(
+        {
+            "id": str,
+            "scope": str,
+            "subject": str,
+            "key": str,
+            "phrase": str,
+            "said": str,
+            "match_case": int,
+            "created": float,
+        },
+        pk="id",
+        not_null=("scope", "subject", "key", "phrase", "said", "match_case", "created"),
+    )
+    db.table("pronunciations").create_index(["scope", "subject", "key"], unique=True)
+    for table, scope in (("voices", "voice"), ("projects", "project")):
+        removed = f"delete from pronunciations where scope = '{scope}' and subject = old.id"
+        db.execute(f"create trigger pronunciations_of_{table} after delete on {table} begin {removed}; end")

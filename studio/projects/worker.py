@@ -185,6 +185,7 @@ class ProjectWorker:
                 top_k=settings.top_k,
                 speed=settings.speed,
                 normalize=settings.normalize,
+                pronunciations=settings.pronunciations,
             )
             origin = Origin(f"{part.project_id}.{secrets.token_hex(6)}", part.owner, patient=True, background=True)
             speech = await self._service.speak(request, origin)

@@ -36,10 +36,16 @@ class Turn:
     """What is read, cut into what is said in one breath."""
 
 
-def read_turns(script: str, part_bytes: int = PART_BYTES, reading: Callable[[str], str] = str) -> tuple[Turn, ...]:
-    """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
+Reading = Callable[[str | None, str], str]
+"""Makes what is read of a speaker, None before the first name, and of what is written."""
 
-    ``reading`` makes what is read of what is written.
+
+def as_written(_: str | None, text: str) -> str:
+    return text
+
+
+def read_turns(script: str, part_bytes: int = PART_BYTES, reading: Reading = as_written) -> tuple[Turn, ...]:
+    """The turns of a script: a line that begins with a name and a colon begins one, other lines go on with it.
 
     A name begins with a letter and has at most 40 characters and four words. Raises InvalidRequest, with the line.
     """
@@ -57,12 +63,12 @@ def read_turns(script: str, part_bytes: int = PART_BYTES, reading: Callable[[str
     return tuple(turns)
 
 
-def _turn(speaker: str | None, text: str, line: int, part_bytes: int, reading: Callable[[str], str]) -> Turn:
+def _turn(speaker: str | None, text: str, line: int, part_bytes: int, reading: Reading) -> Turn:
     if is_blank(text):
         raise InvalidRequest(f"line {line}: {speaker} has nothing to say", "input")
     try:
         written = text.strip()
-        read = reading(written)
+        read = reading(speaker, written)
         return Turn(speaker, written, read, line, read_script(read, part_bytes))
     except InvalidRequest as error:
         raise InvalidRequest(f"line {line}: {error}", "input") from None

@@ -10,7 +10,7 @@ from studio.errors import InvalidRequest, UnknownVoice
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.dialogue import Turn, fold_speaker, read_turns
-from studio.speech.reading import normalised
+from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
 from studio.voices.resolver import VoiceResolver
@@ -75,7 +75,7 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
     own = None if request.has_clip else voices.find(request.voice)
-    turns, cast = _turns(request, card), request.cast
+    turns, cast = _turns(request, Reader(request, voices, card)), request.cast
     named = _named(turns, cast or {}, voices)
     sampling = _sampling(request, own)
 
@@ -91,20 +91,18 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     return Plan(parts, request.turn_gap, request.max_frames, own, sampling, _read_as(turns))
 
 
-def reading_of(request: SpeechRequest, card: ModelCard) -> str | None:
+def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> str | None:
     """What would be read in the place of the request's text; None where that is the text. Blocking: milliseconds.
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
-    return _read_as(_turns(request, card))
+    return _read_as(_turns(request, Reader(request, voices, card)))
 
 
-def _turns(request: SpeechRequest, card: ModelCard) -> tuple[Turn, ...]:
-    reads = card.normalize if request.normalize is None else request.normalize
-    reading = normalised if reads else str
+def _turns(request: SpeechRequest, reader: Reader) -> tuple[Turn, ...]:
     if request.cast is not None:
-        return read_turns(request.text, request.chunk_length, reading)
-    read = reading(request.text)
+        return read_turns(request.text, request.chunk_length, reader.read)
+    read = reader.read(None, request.text)
     return (Turn(None, request.text, read, 1, read_script(read, request.chunk_length)),)
 
 

@@ -12,6 +12,7 @@ from engine import Sampling
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidClip, InvalidRequest
+from studio.library.pronunciations.entries import Pronunciation
 from studio.library.records import Scalar
 from studio.speech.dialogue import TURN_GAP, check_cast
 from studio.speech.text import PART_BYTES, is_blank
@@ -71,6 +72,10 @@ class SpeechRequest:
     normalize: bool | None = None
     """Whether numbers, prices, dates and the like are read as words before the model; None leaves it to the model's
     card."""
+    dictionary: bool = True
+    """Whether words are said as the dictionaries have them."""
+    pronunciations: tuple[Pronunciation, ...] = ()
+    """Entries that count for this request before those of its voice and of everybody."""
     store: bool = True
     """Whether the take may be kept in the library."""
 

@@ -195,7 +195,7 @@ class SpeechService:
     async def reading(self, request: SpeechRequest) -> str:
         """The request's text as it would be read. Raises InvalidRequest, NotReady, Unavailable."""
         card = self.host.engine().info.card
-        return await to_thread.run_sync(reading_of, request, card) or request.text
+        return await to_thread.run_sync(reading_of, request, self.voices, card) or request.text
 
     def check(self, request: SpeechRequest) -> None:
         """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""

@@ -83,7 +83,12 @@ def request_again(take: StoredTake, library: Library) -> dict[str, object] | Non
         wanted["voice"] = _address_now(take.voice_id, take.voice, library)
     if wanted.get("voice") == OWN_CLIP:
         return None
-    return {"input": read if is_short else take.text, "normalize": not is_short, "seed": take.seed} | wanted
+    return {
+        "input": read if is_short else take.text,
+        "normalize": not is_short,
+        "dictionary": not is_short,
+        "seed": take.seed,
+    } | wanted
 
 
 def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:

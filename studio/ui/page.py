@@ -38,6 +38,7 @@ STYLE_SHEETS = (
     "player/player-bar",
     "player/read-along",
     "api/code-dialog",
+    "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
 )
 """In the order in which they apply."""

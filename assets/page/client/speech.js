@@ -52,7 +52,7 @@ async function postForSpeech(path, request, signal) {
 /**
  * How a text would be read: {text, changed}; null while the studio cannot say.
  *
- * @param {{ input: string, cast?: Record<string, string> }} request
+ * @param {{ input: string, voice?: string, cast?: Record<string, string> }} request
  */
 export async function readingOf(request) {
   try {

@@ -36,6 +36,8 @@ export class Project extends EventTarget {
     this.part("told").textContent = "";
     this.#offerVoices();
     this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
+    this.part("dictionary").open = false;
+    this.part("dictionary").dataset.project = id;
     this.#listen();
   }
 

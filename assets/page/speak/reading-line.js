@@ -8,6 +8,6 @@
  */
 export function readingLine(answer, asWritten) {
   if (!answer?.changed) return null;
-  if (asWritten) return { lead: "Numbers and abbreviations are spoken as they are written.", words: "", other: "Read them as words" };
+  if (asWritten) return { lead: "Numbers, abbreviations and words of the dictionary are spoken as they are written.", words: "", other: "Read them as words" };
   return { lead: "Will be read as:", words: answer.text, other: "Speak as written" };
 }

@@ -1,6 +1,7 @@
 // How the script will be read: numbers, dates and abbreviations as words, where the model needs that; shown before Speak.
 
 import { isZeroGpu } from "../client/host.js";
+import { dictionaryAge } from "../client/pronunciations.js";
 import { readingOf } from "../client/speech.js";
 import { partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
@@ -11,6 +12,8 @@ const SETTLED = 500; // ms without a change before the studio is asked
 
 /** Fires "told" with {language} when it is known, or not known any more, what language the script seems to be in. */
 export class Reading extends EventTarget {
+  /** Who is to speak it: a voice may have a dictionary of its own. */
+  voice = "";
   #asWritten = false;
   #isPossible = false;
   #timer = 0;
@@ -56,17 +59,17 @@ export class Reading extends EventTarget {
 
   /** The request, without reading if that is what was chosen. */
   dress(request) {
-    return this.#asWritten ? { ...request, normalize: false } : request;
+    return this.#asWritten ? { ...request, normalize: false, dictionary: false } : request;
   }
 
   #now() {
-    return JSON.stringify([this.area.value, this.cast.isOn]);
+    return JSON.stringify([this.area.value, this.cast.isOn, this.voice, dictionaryAge()]);
   }
 
   async #ask() {
     const asked = this.#now();
     const text = this.area.value;
-    const answer = text.trim() ? await readingOf({ input: text, ...(this.cast.isOn ? { cast: {} } : {}) }) : null;
+    const answer = text.trim() ? await readingOf({ input: text, ...(this.voice ? { voice: this.voice } : {}), ...(this.cast.isOn ? { cast: {} } : {}) }) : null;
     if (asked !== this.#now()) return; // of a script that is gone
     this.#asked = asked;
     this.#answer = answer;

@@ -81,6 +81,8 @@ export class Inspector extends EventTarget {
   async #load(id) {
     const voice = (this.#voice = await getVoice(id));
     await this.samples.show(voice);
+    if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
+    this.part("dictionary").dataset.voice = voice.id;
     this.part("title").textContent = voice.name;
     this.part("address").textContent = voice.address;
     this.part("made").textContent = `since ${new Date(voice.created_at * 1000).toLocaleDateString()}${voice.consent ? " · with a consent" : ""}`;

@@ -11,6 +11,7 @@ from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, T
 from studio.api.schemas.voices import VoiceName
 from studio.audio.loudness import Loudness as Measured
 from studio.errors import InvalidDocument
+from studio.library.checks import clean_language
 from studio.library.projects.records import (
     MAX_AUTHOR,
     MAX_PAUSE,
@@ -19,7 +20,6 @@ from studio.library.projects.records import (
     PartTake,
     Project,
     ProjectSettings,
-    is_language,
 )
 from studio.library.projects.repository import PartChanges
 from studio.projects.documents import Document, Passage
@@ -37,12 +37,6 @@ Pause = Annotated[Number, Field(ge=0, le=MAX_PAUSE)]
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _language(code: str) -> str:
-    if code and not is_language(code):
-        raise ValueError("must be a language by its code, such as en or pt-BR")
-    return code
 
 
 class SettingsBody(BaseModel):
@@ -72,7 +66,7 @@ class SettingsBody(BaseModel):
     author: Annotated[str, Field(max_length=MAX_AUTHOR), AfterValidator(_one_line)] | None = Field(
         None, description="For its files."
     )
-    language: Annotated[str, AfterValidator(_language)] | None = Field(
+    language: Annotated[str, AfterValidator(clean_language)] | None = Field(
         None, description="For its files; BCP 47, such as en or pt-BR. Blank: none."
     )
 
@@ -150,7 +144,7 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "title": project.title,
         "kind": project.kind,
         "state": project.state,
-        "settings": asdict(project.settings),
+        "settings": project.settings.as_dict(),
         "cover": project.cover,
         "parts": {"total": sum(project.parts.values())} | project.parts,
         "characters": project.characters,

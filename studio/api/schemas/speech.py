@@ -79,6 +79,7 @@ class SpeechOptions(BaseModel):
         description="Whether numbers, prices, dates, times, units and abbreviations of English texts are read as words "
         "before they go to the model; absent: as the model's card.json says.",
     )
+    dictionary: bool | None = Field(None, description="false: no entry of GET /v1/pronunciations counts; default true.")
     store: bool | None = Field(
         None, description="false: the take is not kept in the library, and GET /v1/takes shows only its figures."
     )
@@ -101,6 +102,7 @@ class SpeechOptions(BaseModel):
             "format": self.response_format,
             "sample_rate": self.sample_rate,
             "normalize": self.normalize,
+            "dictionary": self.dictionary,
             "store": self.store,
         }
         return SpeechRequest(
@@ -149,11 +151,19 @@ class ReadingBody(BaseModel):
 
     input: str = Field(description=f"At most {MAX_INPUT} characters.")
     cast: dict[str, VoiceName] | None = Field(None, description="As of the request that will speak it.")
+    voice: VoiceName | None = Field(None, description="As of that request: it may have a dictionary of its own.")
     normalize: bool | None = Field(None, description="As of that request; absent: as the model needs it.")
+    dictionary: bool | None = Field(None, description="As of that request; default true.")
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest."""
-        return SpeechRequest(text=self.input, cast=self.cast, normalize=self.normalize)
+        return SpeechRequest(
+            text=self.input,
+            cast=self.cast,
+            voice=self.voice,
+            normalize=self.normalize,
+            dictionary=self.dictionary is not False,
+        )
 
 
 class ContinueBody(BaseModel):

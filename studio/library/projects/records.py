@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from studio.library.pronunciations.entries import Pronunciation, words_of
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""
@@ -15,7 +16,6 @@ MAX_PAUSE = 30.0
 
 MAX_AUTHOR = 200
 """Characters."""
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 Loudness = Literal["none", "podcast", "acx"]
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
@@ -51,17 +51,21 @@ class ProjectSettings:
     author: str = ""
     language: str = ""
     """BCP 47, such as en or pt-BR; what its files say, blank: nothing."""
+    pronunciations: tuple[Pronunciation, ...] = ()
+    """Of its own dictionary, which is kept beside it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Without its dictionary."""
+        told = asdict(self)
+        del told["pronunciations"]
+        return told
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
-        told = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
+        told: list[object] = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
         told += [] if self.normalize is None else [self.normalize]  # so that takes from before it still fit
+        told += words_of(self.pronunciations, text)
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-def is_language(code: str) -> bool:
-    """Whether it has the form of a language's code in BCP 47."""
-    return _LANGUAGE.fullmatch(code) is not None
 
 
 @dataclass(frozen=True, slots=True)

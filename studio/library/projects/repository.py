@@ -26,6 +26,7 @@ from studio.library.projects.rows import (
     row_of,
     settings_of,
     settle,
+    settle_all,
     take_of,
 )
 
@@ -77,7 +78,7 @@ class Projects:
             "owner": owner,
             "title": title,
             "kind": kind,
-            "settings": json.dumps(asdict(settings)),
+            "settings": json.dumps(settings.as_dict()),
             "paused": 0,
             "served": 0.0,
             "created": now,
@@ -124,11 +125,10 @@ class Projects:
             if title is not None:
                 row["title"] = _clean_title(title)
             if settings is not None:
-                row["settings"] = json.dumps(asdict(settings))
+                row["settings"] = json.dumps(settings.as_dict())
             _touch(db, row)
             if settings is not None:
-                for part in parts_of(db, "project_id = ? and chosen is not null", [project_id]):
-                    settle(db, part, settings)
+                settle_all(db, row)
             return project_of(db, project_id, sees)
 
     def delete(self, project_id: str, sees: str | None) -> None:
@@ -183,7 +183,7 @@ class Projects:
                 new |= {"state": "new", "attempts": 0, "error": None}  # it failed with other words
             if new:
                 db.table("parts").update(number_of(db, part_id), new)
-                settle(db, part_of(db, project_id, part_id), settings_of(row))
+                settle(db, part_of(db, project_id, part_id), settings_of(db, row))
                 _touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -217,8 +217,9 @@ class Projects:
         """Forget what was asked for and is not done yet. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
+            settings = settings_of(db, row)
             for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
-                settle(db, part, settings_of(row), at_rest=True)
+                settle(db, part, settings, at_rest=True)
             _touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
 

@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.projects.records import PART_STATES, Part, PartState, PartTake, Project, ProjectSettings
+from studio.library.pronunciations.entries import Shelf, entries_on
 from studio.strings import mended
 
 
@@ -35,12 +36,19 @@ def number_of(db: Database, part_id: str) -> int:
     return int(db.execute("select n from parts where id = ?", [part_id]).fetchone()[0])
 
 
-def settings_of(row: dict[str, Any]) -> ProjectSettings:
+def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
     known = {each.name for each in fields(ProjectSettings)}
     kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
     if kept.get("voice"):
         kept["voice"] = mended(kept["voice"])
-    return ProjectSettings(**kept)
+    return ProjectSettings(**kept | {"pronunciations": tuple(entries_on(db, Shelf("project", row["id"])))})
+
+
+def settle_all(db: Database, row: dict[str, Any]) -> None:
+    """`settle` every part of a project that was spoken."""
+    settings = settings_of(db, row)
+    for part in parts_of(db, "project_id = ? and chosen is not null", [row["id"]]):
+        settle(db, part, settings)
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:
@@ -84,7 +92,7 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
         owner=row["owner"],
         title=row["title"],
         kind=row["kind"],
-        settings=settings_of(row),
+        settings=settings_of(db, row),
         paused=bool(row["paused"]),
         created=row["created"],
         changed=row["changed"],

@@ -45,7 +45,7 @@ class ProjectWork:
                 [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)
                 db.execute("update parts set state = 'speaking' where n = ?", [part["n"]])
                 db.execute("update projects set served = ? where n = ?", [time.time(), row["n"]])
-                settings = settings_of(row)
+                settings = settings_of(db, row)
                 recipe = settings.recipe(part["text"], part["voice"])
                 again = list(
                     db.query("select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
@@ -69,7 +69,7 @@ class ProjectWork:
             kept = asdict(take) | {"audio": self._store.files.put(wav)}
             db.table("part_takes").insert(kept)
             db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
-            settle(db, part_of(db, claimed.project_id, claimed.part_id), settings_of(row), at_rest=True)
+            settle(db, part_of(db, claimed.project_id, claimed.part_id), settings_of(db, row), at_rest=True)
             old = db.table("part_takes").rows_where(
                 "part_id = ?", [claimed.part_id], order_by="n desc", offset=MAX_TAKES, limit=100
             )
@@ -98,4 +98,4 @@ class ProjectWork:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
                 part = part_of(db, claimed.project_id, claimed.part_id)
                 if part.state == "speaking":
-                    settle(db, part, settings_of(row), at_rest=True)
+                    settle(db, part, settings_of(db, row), at_rest=True)

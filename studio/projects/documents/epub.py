@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 from studio.audio.cover import MAX_COVER, Cover, read_cover
 from studio.errors import InvalidDocument, InvalidRequest
-from studio.library.projects.records import MAX_AUTHOR, is_language
+from studio.library.checks import clean_language
+from studio.library.projects.records import MAX_AUTHOR
 from studio.projects.documents.passages import MAX_TEXT, Document, Passage
 from studio.unzip import InvalidArchive, opened, read_entry
 
@@ -79,8 +80,16 @@ def _read(archive: zipfile.ZipFile) -> Document:
         passages += found
     [title, *_], [language, *_] = (_said(package, name) or [""] for name in ("title", "language"))
     author = ", ".join(_said(package, "creator")[:MOST_AUTHORS])[:MAX_AUTHOR]
-    language = language if is_language(language) else ""
-    return Document(tuple(passages), True, title, author, language, _cover(archive, package, package_path))
+    cover = _cover(archive, package, package_path)
+    return Document(tuple(passages), True, title, author, _known(language), cover)
+
+
+def _known(language: str) -> str:
+    """Blank for what is no code of a language."""
+    try:
+        return clean_language(language)
+    except InvalidRequest:
+        return ""
 
 
 def _said(package: ElementTree.Element, name: str) -> list[str]:

@@ -15,9 +15,7 @@ _SEPARATORS = ",;\t|"
 def read_csv(data: bytes) -> Document:
     """Columns in any order and case; other columns are left alone. Raises InvalidDocument, with the line."""
     text = text_of(data)
-    heading = text.partition("\n")[0]
-    separator = max(_SEPARATORS, key=heading.count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), strict=True)
     try:
         names = [name.strip().lower() for name in next(rows, [])]
         if "text" not in names:
@@ -28,6 +26,11 @@ def read_csv(data: bytes) -> Document:
     except csv.Error as error:
         raise InvalidDocument(f"line {rows.line_num}: {error}", "file") from None
     return Document(tuple(passages), prose=False)
+
+
+def separator_of(text: str) -> str:
+    """What stands between the columns, by the first line."""
+    return max(_SEPARATORS, key=text.partition("\n")[0].count)
 
 
 def _passage(row: dict[str, str], line: int) -> Passage | None:

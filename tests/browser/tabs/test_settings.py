@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, posted
+from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -76,3 +77,43 @@ def test_what_the_studio_is_can_be_read_and_saved_for_a_report(served: Served, o
         screen.page.get_by_role("button", name="Save a diagnostics file").click()
     file = json.loads(saving.value.path().read_text("utf-8"))
     assert file["status"]["state"] == "ready" and file["engine"]["max_rows"] == 2
+
+
+def test_words_are_said_as_the_dictionary_has_them_and_can_be_heard(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    open_settings(screen)
+    area = screen.page.locator("#area-settings")
+    area.get_by_text("Dictionary", exact=True).click()
+    for phrase, said in (("GIF", "jif"), ("gif", "x")):
+        area.get_by_label("Word or phrase").fill(phrase)
+        area.get_by_label("Said as").fill(said)
+        area.get_by_role("button", name="Add", exact=True).click()
+        expect(area.get_by_label("Word “GIF”")).to_have_value("GIF")
+    expect(area.locator(".pron-said")).to_contain_text("'gif' has an entry here already")
+    with screen.page.expect_request("**/v1/audio/speech") as spoken:
+        area.get_by_role("button", name="Hear “GIF”").click()
+    assert posted(spoken.value)["input"] == "jif"
+    area.get_by_label("Import a dictionary").set_input_files(
+        {"name": "x.csv", "mimeType": "text/csv", "buffer": b"phrase,said\nNguyen,win\nSQL,\n"}
+    )
+    expect(area.locator(".pron-said")).to_contain_text("line 3: said is blank")
+    area.get_by_label("How “GIF” is said").fill("ghif")
+    area.get_by_label("How “GIF” is said").blur()
+    expect(area.locator(".pron-said")).to_be_hidden()
+    assert serious_violations(screen) == []
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.script.fill("A GIF.")
+    expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A ghif.")
+    screen.page.get_by_role("tab", name="Voices").click()
+    screen.page.get_by_role("button", name="Inspect Anna", exact=True).click()
+    inspector = screen.page.locator("#inspector")
+    inspector.get_by_text("Pronunciation", exact=True).click()
+    inspector.get_by_label("Word or phrase").fill("gif")
+    inspector.get_by_label("Said as").fill("jeef")
+    inspector.get_by_role("button", name="Add", exact=True).click()
+    expect(inspector.get_by_label("Word “gif”")).to_be_visible()
+    screen.page.get_by_role("tab", name="Studio").click()
+    expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A jeef.")
+    open_settings(screen)
+    area.get_by_role("button", name="Delete “GIF”").click()
+    expect(area.get_by_label("Word “GIF”")).to_have_count(0)

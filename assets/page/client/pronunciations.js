@@ -1,0 +1,52 @@
+// The page's way to the dictionaries: read, add, change, delete, as CSV in and out. It shows nothing.
+
+import { address } from "./address.js";
+import { ask, form, json } from "./requests.js";
+
+/** @typedef {{ voice?: string, project?: string }} Shelf whose dictionary; everybody's where neither is named */
+
+let changes = 0;
+
+/** Another number after every change that was made here. */
+export const dictionaryAge = () => changes;
+
+/** @param {Shelf} shelf */
+const query = (shelf) => (Object.keys(shelf).length ? `?${new URLSearchParams(/** @type {Record<string, string>} */ (shelf))}` : "");
+const one = (/** @type {string} */ id) => `/v1/pronunciations/${encodeURIComponent(id)}`;
+
+/**
+ * @param {string} path
+ * @param {RequestInit} options
+ */
+async function change(path, options) {
+  const answer = await ask(path, options);
+  changes += 1;
+  return answer;
+}
+
+/** @param {Shelf} shelf */
+export const listPronunciations = async (shelf) => (await ask(`/v1/pronunciations${query(shelf)}`)).data;
+
+/**
+ * @param {Shelf} shelf
+ * @param {{ phrase: string, said: string, match_case?: boolean }} entry
+ */
+export const addPronunciation = (shelf, entry) => change("/v1/pronunciations", json("POST", { ...entry, ...shelf }));
+
+/**
+ * @param {string} id
+ * @param {object} changed
+ */
+export const changePronunciation = (id, changed) => change(one(id), json("PATCH", changed));
+
+/** @param {string} id */
+export const deletePronunciation = (id) => change(one(id), { method: "DELETE" });
+
+/**
+ * @param {Shelf} shelf
+ * @param {File} file
+ */
+export const importPronunciations = (shelf, file) => change(`/v1/pronunciations/csv${query(shelf)}`, { ...form({ file }), method: "PUT" });
+
+/** @param {Shelf} shelf */
+export const exportedPronunciations = (shelf) => address(`/v1/pronunciations/csv${query(shelf)}`);

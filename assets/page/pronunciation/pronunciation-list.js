@@ -1,0 +1,136 @@
+// A dictionary of pronunciations to look at and change: everybody's, a voice's or a project's. One component for all three.
+
+import {
+  addPronunciation, changePronunciation, deletePronunciation, exportedPronunciations, importPronunciations, listPronunciations,
+} from "../client/pronunciations.js";
+import { Refusal } from "../client/refusal.js";
+import { element, icon, labelled } from "../lib/elements.js";
+import { BIN, PLAY } from "../lib/icons.js";
+
+const MOST_SHOWN = 100;
+const MANY = 12; // from so many on there is a field to find one
+
+export class PronunciationList {
+  #entries = [];
+  #shelf = {};
+  #turn = 0;
+
+  /**
+   * hear(button, words, shelf) has words spoken; null where that cannot be.
+   *
+   * @param {HTMLElement} root
+   * @param {((button: HTMLButtonElement, words: string, shelf: import("../client/pronunciations.js").Shelf) => Promise<void>) | null} hear
+   */
+  constructor(root, hear) {
+    this.hear = hear;
+    const field = (name, placeholder, maxLength) =>
+      labelled(element("input", { type: "text", name, placeholder, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" }), placeholder);
+    this.search = element("input", { type: "search", placeholder: "Find a word", oninput: () => this.#show() });
+    this.search.setAttribute("aria-label", "Find a word in the dictionary");
+    this.rows = element("ul", { className: "pron-rows" });
+    this.more = element("p", { className: "quiet" });
+    this.phrase = field("phrase", "Word or phrase", 100);
+    this.said = field("said", "Said as", 200);
+    this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: "Add" })]);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#do(() => this.#add());
+    });
+    this.file = element("input", { type: "file", accept: ".csv,.tsv,text/csv", onchange: () => this.#do(() => this.#import()) });
+    this.file.setAttribute("aria-label", "Import a dictionary");
+    this.saved = element("a", { download: "pronunciations.csv", textContent: "Export as CSV" });
+    this.status = element("p", { className: "quiet pron-said" });
+    this.status.setAttribute("role", "status");
+    const ways = element("p", { className: "pron-ways" }, [element("label", { className: "pron-file" }, ["Import a CSV", this.file]), this.saved]);
+    root.classList.add("pron");
+    root.replaceChildren(this.search, this.rows, this.more, this.form, ways, this.status);
+  }
+
+  /** @param {import("../client/pronunciations.js").Shelf} shelf */
+  open(shelf) {
+    this.#shelf = shelf;
+    this.search.value = "";
+    this.saved.href = exportedPronunciations(shelf);
+    this.#entries = [];
+    this.#show();
+    return this.#do(async () => {});
+  }
+
+  /** Do something and show what the dictionary is then, or why it could not be done. */
+  async #do(work) {
+    const turn = (this.#turn += 1);
+    this.#say("");
+    try {
+      const words = await work();
+      const entries = await listPronunciations(this.#shelf);
+      if (turn !== this.#turn) return;
+      this.#entries = entries;
+      this.#show();
+      this.#say(words ?? "");
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why, true);
+    }
+  }
+
+  #say(words, isBad = false) {
+    this.status.textContent = words;
+    this.status.toggleAttribute("data-bad", isBad);
+  }
+
+  async #add() {
+    await addPronunciation(this.#shelf, { phrase: this.phrase.value, said: this.said.value });
+    this.form.reset();
+    this.phrase.focus();
+  }
+
+  async #import() {
+    const [file] = this.file.files;
+    try {
+      if (!file) return "";
+      const { imported } = await importPronunciations(this.#shelf, file);
+      return imported === 1 ? "1 entry imported." : `${imported} entries imported.`;
+    } finally {
+      this.file.value = "";
+    }
+  }
+
+  #show() {
+    const wanted = this.search.value.trim().toLowerCase();
+    const found = this.#entries.filter(({ phrase, said }) => `${phrase} ${said}`.toLowerCase().includes(wanted));
+    this.search.hidden = this.#entries.length < MANY;
+    this.rows.replaceChildren(...found.slice(0, MOST_SHOWN).map((entry) => this.#row(entry)));
+    const left = found.length - MOST_SHOWN;
+    this.more.textContent = left > 0 ? `${left} more; type above to find them.` : this.#entries.length && !found.length ? "No entry has these words." : "";
+    this.more.hidden = !this.more.textContent;
+    this.saved.hidden = !this.#entries.length;
+  }
+
+  #row({ id, phrase, said, match_case: matchCase }) {
+    const field = (name, value, label, maxLength) => {
+      const input = element("input", { type: "text", value, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" });
+      input.onchange = () => this.#do(async () => void (await changePronunciation(id, { [name]: input.value })));
+      return labelled(input, label);
+    };
+    const words = field("said", said, `How “${phrase}” is said`, 200);
+    const box = element("input", { type: "checkbox", checked: matchCase });
+    box.onchange = () => this.#do(async () => void (await changePronunciation(id, { match_case: box.checked })));
+    const play = element("button", { type: "button" }, [icon(PLAY)]);
+    play.onclick = () => this.#hear(play, words.value);
+    labelled(play, `Hear “${phrase}”`).hidden = !this.hear;
+    const bin = element("button", { type: "button", onclick: () => this.#do(async () => void (await deletePronunciation(id))) }, [icon(BIN)]);
+    labelled(bin, `Delete “${phrase}”`);
+    const exact = element("label", { className: "pron-case", title: "Only in this case: capitals count" }, [box, "Match case"]);
+    return element("li", { className: "pron-row" }, [field("phrase", phrase, `Word “${phrase}”`, 100), words, exact, element("span", { className: "pron-do" }, [play, bin])]);
+  }
+
+  async #hear(button, words) {
+    this.#say("");
+    try {
+      await this.hear?.(button, words, this.#shelf);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why, true);
+    }
+  }
+}

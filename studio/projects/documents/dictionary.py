@@ -1,0 +1,60 @@
+"""A dictionary of pronunciations as CSV: phrase, said and, if wanted, match_case; read with its lines, and written."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.pronunciations.entries import MAX_ENTRIES, Pronunciation, clean_entry
+from studio.projects.documents.passages import text_of
+from studio.projects.documents.table import separator_of
+
+MAX_LIST = 1024 * 1024
+"""Bytes."""
+COLUMNS = ("phrase", "said", "match_case")
+_YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
+
+
+def read_dictionary(data: bytes) -> list[Pronunciation]:
+    """Entries in order; of several for the same words the last counts. Raises InvalidDocument, with the line."""
+    if len(data) > MAX_LIST:
+        raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_LIST} are allowed", "file")
+    text = text_of(data)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), strict=True)
+    entries: dict[str, Pronunciation] = {}
+    try:
+        names = [name.strip().lower() for name in next(rows, [])]
+        if not {"phrase", "said"} <= set(names):
+            raise InvalidDocument("line 1: the first line must name the columns, among them phrase and said", "file")
+        for row in rows:
+            if any(field.strip() for field in row):
+                entry = _entry(dict(zip(names, row, strict=False)), rows.line_num)
+                entries[entry.key] = entry
+    except csv.Error as error:
+        raise InvalidDocument(f"line {rows.line_num}: {error}", "file") from None
+    if not entries:
+        raise InvalidDocument("the file has no entries", "file")
+    if len(entries) > MAX_ENTRIES:
+        raise InvalidDocument(f"the file has {len(entries)} entries; at most {MAX_ENTRIES} are allowed", "file")
+    return list(entries.values())
+
+
+def write_dictionary(entries: Iterable[Pronunciation]) -> str:
+    """What `read_dictionary` reads."""
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow(COLUMNS)
+    table.writerows((each.phrase, each.said, "yes" if each.match_case else "") for each in entries)
+    return text.getvalue()
+
+
+def _entry(row: dict[str, str], line: int) -> Pronunciation:
+    told = row.get("match_case", "").strip().lower()
+    if told not in (*_YES, *_NO):
+        raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {told[:20]!r}", "file")
+    try:
+        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), told in _YES))
+    except InvalidRequest as error:
+        raise InvalidDocument(f"line {line}: {error}", "file") from None

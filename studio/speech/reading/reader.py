@@ -1,0 +1,47 @@
+"""How the texts of one request are read: by the dictionaries that count for it, then numbers and the like as words."""
+
+from __future__ import annotations
+
+from engine import ModelCard
+from studio.errors import UnknownVoice
+from studio.library import Voice
+from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
+from studio.speech.dialogue import fold_speaker
+from studio.speech.reading.dictionary import dictionary_of
+from studio.speech.reading.normalise import normalised
+from studio.speech.request import SpeechRequest
+from studio.voices.resolver import VoiceResolver
+
+
+class Reader:
+    """Reads each turn by the entries of its project, of its own voice and of everybody, in this order."""
+
+    def __init__(self, request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> None:
+        self._request, self._voices = request, voices
+        self._normalizes = card.normalize if request.normalize is None else request.normalize
+        self._cast = {fold_speaker(name): voice for name, voice in (request.cast or {}).items()}
+        self._known: dict[str | None, tuple[Pronunciation, ...]] = {}
+
+    def read(self, speaker: str | None, text: str) -> str:
+        """What is read of what is written; ``speaker`` as written, None for the request's own voice. Blocking."""
+        if self._request.dictionary:
+            text = dictionary_of(self._entries(speaker)).read(text)
+        return normalised(text) if self._normalizes else text
+
+    def _entries(self, speaker: str | None) -> tuple[Pronunciation, ...]:
+        name = None if speaker is None else fold_speaker(speaker)
+        if name not in self._known:
+            voice = self._voice(self._cast.get(name, speaker) if name else self._request.voice)
+            shelves = (*([Shelf("voice", voice.id)] if voice else []), EVERYBODY)
+            shared = self._voices.library.pronunciations.on(*shelves)
+            self._known[name] = (*self._request.pronunciations, *shared)
+        return self._known[name]
+
+    def _voice(self, name: str | None) -> Voice | None:
+        """None for one that there is not, which is refused elsewhere, if it is to speak; and for a clip."""
+        if self._request.has_clip and name is None:
+            return None
+        try:
+            return self._voices.find(name)
+        except UnknownVoice:
+            return None

@@ -1,0 +1,179 @@
+"""Words said as a dictionary has them: whole words, the narrowest entry, everywhere that speaks; CSV in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.library.pronunciations.entries import MAX_ENTRIES, Pronunciation
+from studio.speech.reading.dictionary import Dictionary
+from tests.studio.answers import assert_envelope
+from tests.studio.api.test_ownership import asking, keyed
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_projects import PROJECTS, made, parts_of, until
+from tests.studio.speech.reading.test_reading_api import texts
+
+PATH = "/v1/pronunciations"
+SPEECH = "/v1/audio/speech"
+Steer = Callable[..., Steered]
+Json = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("entries", "text", "read"),
+    [
+        ([("GIF", "jif")], "A GIF, gif's (gif) and GIFs; not-gif.", "A jif, jif's (jif) and GIFs; not-jif."),
+        ([("New York", "N Y"), ("New", "nu")], "New\n york is new.", "N Y is nu."),
+        ([("C++", "see plus"), (".NET", "dot net")], "C++, C, .NET and .Network", "see plus, C, dot net and .Network"),
+        ([("live", "lyve")], "[live] live <|live|> I'm live", "[live] lyve <|live|> I'm lyve"),
+        ([("東京", "とうきょう"), ("Ærø", "Airu")], "私は東京にいる。ÆRØ, Ærøs", "私はとうきょうにいる。Airu, Ærøs"),
+        ([("a b", "x"), ("b c", "y")], "a b c b c a  b", "x c y x"),
+        ([("naïve", "ny eve")], "Naïve NAÏVE naïvely", "ny eve ny eve naïvely"),
+    ],
+)  # fmt: skip
+def test_whole_words_are_said_as_the_longest_entry_has_them(
+    entries: list[tuple[str, str]], text: str, read: str
+) -> None:
+    assert Dictionary(Pronunciation(*each) for each in entries).read(text) == read
+
+
+def test_case_counts_if_that_is_wanted_and_the_first_of_the_same_words_wins() -> None:
+    entries = [Pronunciation("US", "U S", True), Pronunciation("nice", "neece"), Pronunciation("Nice", "nyce")]
+    assert Dictionary(entries).read("US us Us Nice") == "U S us Us neece"
+
+
+def test_a_large_dictionary_reads_a_long_text_at_once() -> None:
+    """Each of its phrases tried at each place would take half a minute."""
+    many = Dictionary(Pronunciation(f"word {number}", "x") for number in range(MAX_ENTRIES))
+    assert many.read("sword 7 word 1999 words " * 4000) == "sword 7 x words " * 4000
+
+
+def entry(client: httpx.Client, **body: object) -> Json:
+    answer = client.post(PATH, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def voice_id(client: httpx.Client, name: str) -> str:
+    return next(each["id"] for each in client.get("/v1/voices").json()["data"] if each["slug"] == name)
+
+
+def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        everybodys = entry(client, phrase="GIF", said="jif")
+        berts = entry(client, phrase="gif", said="geef", voice="bert")
+        assert (everybodys["voice"], berts["voice"]) == (None, voice_id(client, "bert"))
+        client.post(SPEECH, json={"input": "A GIF.", "voice": "anna"})
+        client.post(SPEECH, json={"input": "A GIF.", "voice": "bert"})
+        client.post(SPEECH, json={"input": "A GIF.", "voice": "bert", "dictionary": False})
+        client.post(SPEECH, json={"input": "Gif.\nAnna: Gif.\nB: Gif.", "voice": "anna", "cast": {"b": "bert"}})
+        assert texts(engine) == ["A jif.", "A geef.", "A GIF.", "jif.", "jif.", "geef."]
+        for body, read in (({}, "A jif"), ({"voice": "bert"}, "A geef"), ({"dictionary": False}, "A GIF")):
+            told = client.post(f"{SPEECH}/reading", json={"input": "A GIF"} | body).json()
+            assert (told["text"], told["changed"]) == (read, read != "A GIF")
+        assert client.post(f"{SPEECH}/reading", json={"input": "Zoe: Gif", "cast": {}}).json()["text"] == "Zoe: jif"
+
+
+def test_a_take_is_repeated_in_the_words_that_were_read(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        entry(client, phrase="Rio", said="Rio de Janeiro")
+        first = client.post(SPEECH, json={"input": "To Rio"})
+        take = client.get(f"/v1/takes/{first.headers['x-request-id']}").json()
+        assert take["text"] == "To Rio" and take["parameters"]["read_as"] == "To Rio de Janeiro"
+        client.post(SPEECH, json=take["request"])
+    assert texts(engine) == ["To Rio de Janeiro"] * 2
+
+
+def test_a_projects_entries_make_the_parts_with_their_words_stale(steered: Steer) -> None:
+    served, engine = steered()
+    project = made(served, items=[{"input": "A GIF here"}, {"input": "Nothing"}], start=True)
+    until(served, project, "done")
+    with served.client() as client:
+        mine = entry(client, phrase="gif", said="jif", project=project["id"])
+        assert [part["state"] for part in parts_of(served, project)] == ["stale", "done"]
+        assert parts_of(served, project)[0]["takes"][0]["stale"]
+        client.post(f"{PROJECTS}/{project['id']}/speak", json={})
+        until(served, project, "done")
+        assert texts(engine)[-1] == "A jif here"
+        client.patch(f"{PATH}/{mine['id']}", json={"said": "geef"})
+        assert parts_of(served, project)[0]["state"] == "stale"
+        client.patch(f"{PATH}/{mine['id']}", json={"said": "jif"})
+        assert parts_of(served, project)[0]["state"] == "done"
+        assert "pronunciations" not in client.get(f"{PROJECTS}/{project['id']}").json()["settings"]
+        client.delete(f"{PROJECTS}/{project['id']}")
+        assert_envelope(client.patch(f"{PATH}/{mine['id']}", json={"said": "x"}), 404, "pronunciation")
+
+
+def test_csv_goes_out_as_it_came_in_and_is_refused_by_its_line(steered: Steer) -> None:
+    served, _ = steered()
+
+    def put(data: bytes, query: str = "") -> httpx.Response:
+        with served.client() as client:
+            return client.put(f"{PATH}/csv{query}", files={"file": ("x.csv", data)})
+
+    table = 'phrase,said,match_case\r\n"a, b","say ""a""",\r\nUS,U S,yes\r\n'
+    assert put(table.encode()).json() == {"object": "pronunciations.imported", "imported": 2, "total": 2}
+    with served.client() as client:
+        assert client.get(f"{PATH}/csv").text == table
+        assert client.get(f"{PATH}/csv?voice=anna").text == "phrase,said,match_case\r\n"
+    for data, why in (
+        (b"word,said\nx,y", "line 1: the first line must name the columns"),
+        (b"phrase,said\nx,y\nz,\n", "line 3: said is blank"),
+        (b"phrase;said\n[x];y\n", "line 2: phrase may not contain"),
+        (b"phrase,said\nx,<|im_end|>\n", "line 2: said may have no control tokens"),
+        (b"phrase,said,match_case\nx,y,perhaps", "line 2: match_case must be yes, no"),
+        (b"phrase,said\nx,\xff", "line 2: this is not UTF-8"),
+        (b"phrase,said\n", "no entries"),
+        (b"phrase,said\n" + b"".join(b"w%d,x\n" % number for number in range(2001)), "2001 entries; at most 2000"),
+        (b"phrase,said\n" + bytes(1 << 20), "at most 1048576"),
+    ):
+        refused = put(data)
+        assert_envelope(refused, 400, "file")
+        assert why in refused.json()["error"]["message"]
+    many = b"phrase,said\n" + b"".join(b"w%d,x\n" % number for number in range(1999))
+    assert_envelope(put(many), 400, "phrase")
+    assert put(b"phrase\tsaid\nus\tuz\nUS\tyou ess\n").json()["total"] == 3
+    assert put(b"phrase,said\nx,y\n", "?replace=true").json()["total"] == 1
+
+
+def test_entries_that_make_no_sense_are_refused(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        entry(client, phrase="GIF", said="jif")
+        for body, field in (
+            ({"phrase": "gif", "said": "x"}, "phrase"),
+            ({"phrase": "...", "said": "x"}, "phrase"),
+            ({"phrase": "x" * 101, "said": "x"}, "phrase"),
+            ({"phrase": "x", "said": " "}, "said"),
+            ({"phrase": "x", "said": "y", "voice": "nobody"}, "voice"),
+            ({"phrase": "x", "said": "y", "voice": "anna", "project": "proj_1"}, "project"),
+        ):
+            assert_envelope(client.post(PATH, json=body), 400, field)
+        assert_envelope(client.post(PATH, json={"phrase": "x", "said": "y", "project": "proj_1"}), 404, "project")
+        other = entry(client, phrase="png", said="ping")
+        assert_envelope(client.patch(f"{PATH}/{other['id']}", json={"phrase": "Gif"}), 400, "phrase")
+        assert client.get(PATH).json()["data"][1] == other
+        assert client.delete(f"{PATH}/{other['id']}").json()["deleted"] is True
+        assert_envelope(client.delete(f"{PATH}/{other['id']}"), 404, "pronunciation")
+
+
+def test_anothers_project_keeps_its_entries_to_itself(steered: Steer) -> None:
+    served, _ = steered(**keyed("one-key-is-long,two-keys-are-longer"))
+
+    with asking(served, "one-key-is-long") as mine, asking(served, "two-keys-are-longer") as theirs:
+        project = mine.post(PROJECTS, json={"input": "Hi."}).json()["id"]
+        hidden = entry(mine, phrase="x", said="y", project=project)["id"]
+        for answer in (
+            theirs.get(PATH, params={"project": project}),
+            theirs.get(f"{PATH}/csv", params={"project": project}),
+            theirs.patch(f"{PATH}/{hidden}", json={"said": "z"}),
+            theirs.delete(f"{PATH}/{hidden}"),
+            theirs.post(PATH, json={"phrase": "a", "said": "b", "project": project}),
+        ):
+            assert answer.status_code == 404
+        assert mine.get(PATH, params={"project": project}).json()["data"][0]["said"] == "y"
