@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in out]
     items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
     gc.freeze()  # what is imported by now stays, and need not be looked through again and again
+    gc.set_threshold(50_000, 50, 50)  # a tenth of the tests' time else
 
 
 def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

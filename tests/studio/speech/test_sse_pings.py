@@ -41,7 +41,8 @@ def test_a_refusal_that_comes_late_is_an_event(steered: Steer) -> None:
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
         lines = lines_of(answer)
         assert next(lines) == ": waiting"
-        client.delete(f"/v1/requests/{answer.headers['x-request-id']}")
+        served.until(running=1)  # the voice may still be looked up when the first ping comes
+        client.delete(f"/v1/requests/{answer.headers['x-request-id']}").raise_for_status()
         (data,) = [line for line in lines if line.startswith("data")]
     assert json.loads(data.partition(": ")[2])["error"]["code"] == "request_cancelled"
 
@@ -52,7 +53,7 @@ def test_whoever_leaves_while_waiting_is_gone(steered: Steer) -> None:
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
         lines = lines_of(answer)  # kept: the answer is closed with what reads it
         assert next(lines) == ": waiting"
-        served.until(running=1)  # the voice may still be looked up when the first ping comes
+        served.until(running=1)
     served.until(running=0, cancelled=1)
 
 
