@@ -117,11 +117,19 @@ def read_pack(data: bytes) -> Pack:
         raise InvalidPack(f"the pack contains something that cannot be used: {error}", "file") from error
 
 
-def import_pack(library: Library, data: bytes, name: str | None = None) -> Voice:
-    """Put a pack into the library, as ``name`` if given. Blocking. Raises InvalidPack, InvalidRequest, NameTaken."""
+def import_pack(library: Library, data: bytes, name: str | None = None, replaces: str | None = None) -> Voice:
+    """Put a pack into the library, as ``name`` if given. Blocking.
+
+    With ``replaces`` its clips become the next revision of that voice, which stays what it is else: its name, what is
+    said of it, and its consent. Raises InvalidPack, InvalidRequest, NameTaken, and NotFound for what shall be replaced.
+    """
+    if name and replaces:
+        raise InvalidRequest("give either name, for a voice of its own, or replaces, for a new revision", "replaces")
     pack = read_pack(data)
     draft = replace(pack.draft, name=name) if name else pack.draft
     source = hashlib.sha256(data).hexdigest()
+    if replaces:
+        return library.voices.revise(replaces, lambda _: pack.samples, event="voice.import", source=source)
     return library.voices.create(draft, pack.samples, "voice.import", source=source)
 
 

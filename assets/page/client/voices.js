@@ -90,11 +90,14 @@ export function restoreVoice(id) {
   return ask(`${about(id)}/restore`, { method: "POST" });
 }
 
-/** file: a .fishvoice pack. */
-export function importVoice(file) {
-  const body = new FormData();
-  body.append("file", file);
-  return ask("/v1/voices/import", { method: "POST", body });
+/** file: a .fishvoice pack; as: {name} for another name, {replaces} for the voice whose next revision it shall be. */
+export function importVoice(file, as = {}) {
+  return ask("/v1/voices/import", form({ file, ...as }));
+}
+
+/** {name, samples, …} of a .fishvoice pack. */
+export function inspectPack(file) {
+  return ask("/v1/voices/inspect", form({ file }));
 }
 
 /** A recording as it was uploaded. */

@@ -2,7 +2,8 @@
 
 import { Refusal } from "../client/refusal.js";
 import { Inspector } from "./inspector.js";
-import { changeVoice, findVoices, importVoice, previewAddress, restoreVoice } from "../client/voices.js";
+import { PackImport } from "./pack-import.js";
+import { changeVoice, findVoices, previewAddress, restoreVoice } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 
@@ -40,7 +41,8 @@ export class Voices extends EventTarget {
     this.part("more").addEventListener("click", () => this.#do(() => this.#more()));
     this.part("undo").addEventListener("click", () => this.#do(() => this.#undo()));
     this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
-    this.part("import").addEventListener("change", ({ target }) => this.#do(() => this.#import(target)));
+    this.packs = new PackImport(root, (work) => this.#do(work));
+    this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.said)));
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
 
@@ -59,7 +61,9 @@ export class Voices extends EventTarget {
     else this.inspector.close();
   }
 
-  close() {}
+  close() {
+    this.packs.close();
+  }
 
   #listenToInspector() {
     const { inspector } = this;
@@ -174,13 +178,6 @@ export class Voices extends EventTarget {
     const voice = this.#deleted;
     await restoreVoice(voice.id);
     await this.#changed(`Restored “${voice.name}”.`);
-  }
-
-  async #import(input) {
-    const [file] = input.files;
-    input.value = "";
-    const voice = await importVoice(file);
-    await this.#changed(`${voice.name} is in the library.`);
   }
 
   #card(voice) {

@@ -66,7 +66,8 @@ class VoiceRoutes:
         routes.post("/v1/voices/advise", openapi_extra=ADVISE)(self.advise)
         routes.post("/v1/voices/transcribe", openapi_extra=WRITE_DOWN)(self.transcribe)
         routes.post("/v1/voices/inspect", openapi_extra=reads_form("file", required=("file",)))(self.inspect)
-        routes.post("/v1/voices/import", openapi_extra=reads_form("file", "name", required=("file",)))(self.import_pack)
+        pack = reads_form("file", "name", "replaces", required=("file",))
+        routes.post("/v1/voices/import", openapi_extra=pack)(self.import_pack)
         routes.get(voice + "/export", **sends(PACK_TYPE))(self.export)
         routes.get("/v1/voices")(self.list_voices)
         routes.get(voice)(self.get_voice)
@@ -246,9 +247,11 @@ class VoiceRoutes:
         return JSONResponse({"object": "voice.pack"} | pack.as_json())
 
     async def import_pack(self, request: Request) -> Response:
-        """Put a pack into the library (multipart: file, and another name if wanted)."""
+        """Put a pack into the library. Multipart: file; name: another name for it; or replaces: the voice whose next
+        revision its clips shall be."""
         form = await read_form(request, PACK_LIMIT, "file")
-        save = partial(import_pack, self._library, form.file("file", "pack"), form.text("name") or None)
+        name, replaces = form.text("name") or None, form.text("replaces") or None
+        save = partial(import_pack, self._library, form.file("file", "pack"), name, replaces)
         return voice_response(request, await self._speech.save_voice(save))
 
     async def _get(self, reference: str) -> Voice:

@@ -18,7 +18,7 @@ import pytest
 
 from studio.audio.encode import wav_header
 from studio.audio.read import MAX_BYTES
-from studio.errors import InvalidPack, InvalidRequest, NameTaken
+from studio.errors import InvalidPack, InvalidRequest, NameTaken, NotFound
 from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES
 from studio.voices.intake import take_in
@@ -92,6 +92,22 @@ def test_a_name_that_is_there_needs_another_one(library: Library) -> None:
         import_pack(library, pack)
     assert len(library.consents.page()) == 1, "the refused import left no consent behind"
     assert import_pack(library, pack, "Eve again").slug == "eve-again"
+
+
+def test_a_pack_can_be_the_next_revision_of_a_voice(library: Library, other: Library) -> None:
+    sent = make(library)
+    pack = export_voice(library, "eve")
+    mine = other.voices.create(VoiceDraft("Mine", description="own"), [take_in(spoken(3), WORDS).sample(WORDS)])
+    got = import_pack(other, pack, replaces="mine")
+    assert (got.id, got.name, got.description, got.revision) == (mine.id, "Mine", "own", 2)
+    assert [each.clip for each in got.samples] == [each.clip for each in sent.samples]
+    assert not got.consent_id and not other.consents.page(), "whose clips they are now, nobody here has said"
+    assert other.voices.get("mine@1").samples == mine.samples
+    with pytest.raises(NotFound):
+        import_pack(other, pack, replaces="nobody")
+    with pytest.raises(InvalidRequest, match="either"):
+        import_pack(other, pack, "Eve", "mine")
+    assert other.voices.count() == 1
 
 
 def entries_of(pack: bytes) -> Entries:
@@ -271,6 +287,8 @@ def test_packs_go_from_studio_to_studio_over_http(
         assert client.post("/v1/voices/inspect", files=file).json()["name"] == "Eve"
         assert client.get("/v1/voices/eve").status_code == 404
         assert client.post("/v1/voices/import", files=file, data={"name": "Eva"}).json()["slug"] == "eva"
+        revised = client.post("/v1/voices/import", files=file, data={"replaces": "eva"}).json()
+        assert (revised["slug"], revised["revision"]) == ("eva", 2)
         refused = client.post("/v1/voices/import", files={"file": b"nonsense"})
         assert refused.status_code == 400 and refused.json()["error"]["code"] == "invalid_pack"
         assert client.post("/v1/audio/speech", json={"input": "Hi.", "voice": "eva"}).status_code == 200

@@ -1,0 +1,72 @@
+// A .fishvoice file comes into the library; where its name is taken, under another one or as a new revision.
+
+import { importVoice, inspectPack, voices } from "../client/voices.js";
+import { partsOf } from "../lib/elements.js";
+import { folded } from "../speak/dialogue.js";
+
+const TAKEN = 409;
+
+/** The first of "NAME 2", "NAME 3" … that none of the names is. */
+export function freeName(name, names) {
+  const taken = new Set(names.map(folded));
+  let number = 2;
+  while (taken.has(folded(`${name} ${number}`))) number += 1;
+  return `${name} ${number}`;
+}
+
+/** Fires "imported" with {said}. */
+export class PackImport extends EventTarget {
+  /** @type {File | null} */
+  #file = null; // that waits for a name
+  #present = ""; // the voice that has it
+
+  /** run: does what may be refused. */
+  constructor(root, run) {
+    super();
+    this.part = partsOf(root);
+    this.part("import").addEventListener("change", ({ target }) => run(() => this.#take(target)));
+    this.part("taken").addEventListener("submit", (event) => {
+      event.preventDefault();
+      run(() => this.#put({ name: this.part("import-name").value.trim() }));
+    });
+    this.part("replace").addEventListener("click", () => run(() => this.#put({ replaces: this.#present })));
+    this.part("import-cancel").addEventListener("click", () => this.close());
+  }
+
+  /** Ask no longer. */
+  close() {
+    this.#file = null;
+    this.part("taken").hidden = true;
+  }
+
+  async #take(input) {
+    const [file] = input.files;
+    input.value = "";
+    this.close();
+    this.#file = file;
+    try {
+      await this.#put({});
+    } catch (problem) {
+      if (problem.status !== TAKEN) throw problem;
+      await this.#ask(file);
+    }
+  }
+
+  async #ask(file) {
+    const [{ name }, listed] = await Promise.all([inspectPack(file), voices()]);
+    this.#present = listed.find((voice) => folded(voice.name) === folded(name))?.id ?? "";
+    this.part("taken-words").textContent = `“${name}” is already in the library.`;
+    this.part("import-name").value = freeName(name, listed.map((voice) => voice.name));
+    this.part("replace").hidden = !this.#present;
+    this.part("taken").hidden = false;
+    this.part("import-name").focus();
+    this.part("import-name").select();
+  }
+
+  async #put(as) {
+    const voice = await importVoice(this.#file, as);
+    this.close();
+    const said = as.replaces ? `“${voice.name}” has a new revision; the old one is kept.` : `${voice.name} is in the library.`;
+    this.dispatchEvent(new CustomEvent("imported", { detail: { said } }));
+  }
+}
