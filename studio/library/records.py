@@ -241,6 +241,10 @@ class TakeCodes:
     parts: tuple[SpokenPart, ...]
 
 
+WordTime = tuple[str, float, float]
+"""A word as it was typed, and when it is heard, in seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class TakeFilter:
     """Which takes; None and blank leave a question open."""

@@ -340,3 +340,11 @@ def m014_pronunciations(db: Database) -> None:
     for table, scope in (("voices", "voice"), ("projects", "project")):
         removed = f"delete from pronunciations where scope = '{scope}' and subject = old.id"
         db.execute(f"create trigger pronunciations_of_{table} after delete on {table} begin {removed}; end")
+
+
+@MIGRATIONS()
+def m015_part_take_times(db: Database) -> None:
+    """When the words of a part's take are heard: its text, and a JSON list of [word, start, end], in seconds."""
+    db.table("part_take_times").create({"take": str, "text": str, "words": str}, pk="take", not_null=("text", "words"))
+    removed = "delete from part_take_times where take = old.id"
+    db.execute(f"create trigger part_take_times_removed after delete on part_takes begin {removed}; end")

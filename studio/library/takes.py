@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.database import Store
-from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter
+from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -27,10 +27,6 @@ _LOOKED_UP = 16
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms so."""
 _PASSING = "starred = 0 and deleted is null"
 """Takes that the retention may let go."""
-
-
-WordTime = tuple[str, float, float]
-"""A word as it was typed, and when it is heard, in seconds."""
 
 
 class Takes:

@@ -29,6 +29,7 @@ from studio.errors import (
     Unavailable,
 )
 from studio.library.projects.records import ClaimedPart, PartTake
+from studio.library.records import WordTime
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
 
@@ -191,6 +192,7 @@ class ProjectWorker:
             speech = await self._service.speak(request, origin)
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
+                words = await _times(speech)
         except NOT_ITS_FAULT as error:
             log.info("a part of %s waits: %s", part.project_id, error)
             await asyncio.sleep(AGAIN_SECONDS)
@@ -199,9 +201,11 @@ class ProjectWorker:
             return partial(self._work.dropped, part)
         except (StudioError, EngineError) as error:
             return partial(self._work.failed, part, str(error))
-        return await self._keep(part, speech, wav, time.perf_counter() - begun)
+        return await self._keep(part, speech, wav, words, time.perf_counter() - begun)
 
-    async def _keep(self, part: ClaimedPart, speech: Speech, wav: bytes, seconds: float) -> Note:
+    async def _keep(
+        self, part: ClaimedPart, speech: Speech, wav: bytes, words: list[WordTime] | None, seconds: float
+    ) -> Note:
         """Keep what was spoken; what is left to be noted. A library that cannot have it is none of the part's fault."""
         samples = wav_samples(len(wav))
         take = PartTake(
@@ -218,7 +222,7 @@ class ProjectWorker:
             characters=len(part.text),
             work_s=seconds,
         )
-        keep = partial(self._work.done, part, take, whole_wav(wav, speech.sample_rate))
+        keep = partial(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
         try:
             try:
                 await to_thread.run_sync(keep)
@@ -229,6 +233,15 @@ class ProjectWorker:
             return partial(self._work.release, part, f"the sound could not be kept: {error}")
         self._all_well()
         return _nothing
+
+
+async def _times(speech: Speech) -> list[WordTime] | None:
+    """When its words are heard; None where nobody can tell, which is no reason to lose the sound."""
+    try:
+        return [(word.text, word.start, word.end) for word in await speech.timestamps("word")]
+    except EngineError as error:
+        log.info("the words of %s have no times: %s", speech.request_id, error)
+        return None
 
 
 def _nothing() -> None:

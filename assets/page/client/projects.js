@@ -32,6 +32,8 @@ export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POS
 
 export const takeAddress = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
 
+export const timesAddress = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
+
 export const savedAddress = (id, format) => address(at(id, `/audio?format=${format}&partial=true`));
 export const fileAddress = (id, path) => address(at(id, `/${path}?partial=true`));
 

@@ -9,7 +9,7 @@ import { Recorded } from "../player/track.js";
 import { inARow } from "./timeline.js";
 import {
   changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
-  savedAddress, takeAddress,
+  savedAddress, takeAddress, timesAddress,
 } from "../client/projects.js";
 
 const PAGE = 50; // parts shown at a time
@@ -216,7 +216,8 @@ export class Project extends EventTarget {
 
   #track({ part, position, take, pause = 0 }) {
     const name = `${this.#project.title}, part ${position + 1} of ${this.#project.parts.total}`;
-    return new Recorded({ name, source: takeAddress(this.id, take), pause, of: { project: this.id, part, position } });
+    const of = { project: this.id, part, position };
+    return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
   }
 
   /** Mark the part that is heard, and go to its page. */

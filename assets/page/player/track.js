@@ -138,9 +138,9 @@ export class Recorded extends Track {
 
   /**
    * source: where its WAV is, null for one whose pieces are given. pause: seconds of silence that belong to it. of: what
-   * it stands for: {project, part, position}.
+   * it stands for: {project, part, position}. times: where it is told when its words are heard.
    *
-   * @param {{ name: string, source?: string | null, fileName?: string, pause?: number, of?: any }} told
+   * @param {{ name: string, source?: string | null, fileName?: string, pause?: number, of?: any, times?: string }} told
    */
   constructor(told) {
     super();
@@ -159,6 +159,10 @@ export class Recorded extends Track {
 
   get source() {
     return this.#told.source ?? null;
+  }
+
+  get timesSource() {
+    return this.file ? (this.#told.times ?? null) : null;
   }
 
   get of() {

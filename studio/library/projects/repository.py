@@ -29,6 +29,7 @@ from studio.library.projects.rows import (
     settle_all,
     take_of,
 )
+from studio.library.records import WordTime
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -37,6 +38,10 @@ MAX_TITLE = 200
 
 Which = Literal["missing", "all"] | Sequence[str]
 """missing: what is new, stale or failed; else the ids of parts, which are spoken anew."""
+
+
+TakeWords = tuple[str, list[WordTime]]
+"""What was said in a take of a part, and when its words are heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,18 @@ class Projects:
             for row in db.table("part_takes").rows_where(mine, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
+
+    def word_times(self, project_id: str, sees: str | None, takes: Sequence[str]) -> dict[str, TakeWords]:
+        """Of those of the takes of which they are known, by their ids. Raises NotFound for the project."""
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            query = (
+                "select take, part_take_times.text, words from part_take_times"
+                " join part_takes on part_takes.id = take join parts on parts.id = part_id"
+                " where project_id = ? and take in (select value from json_each(?))"
+            )
+            rows = db.execute(query, [project_id, json.dumps(list(takes))]).fetchall()
+        return {row[0]: (row[1], [(word, start, end) for word, start, end in json.loads(row[2])]) for row in rows}
 
     def edit_part(self, project_id: str, sees: str | None, part_id: str, changes: PartChanges) -> Part:
         """Change a part; only this one becomes stale by it. Raises NotFound, InvalidRequest."""

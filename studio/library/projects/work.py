@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from studio.library.database import Store
 from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.projects.rows import part_of, settings_of, settle
+from studio.library.records import WordTime
 
 MAX_TAKES = 8
 """Takes that a part keeps: the newest, and the chosen one."""
@@ -57,8 +58,11 @@ class ProjectWork:
                 )
         return None
 
-    def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes) -> None:
-        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none."""
+    def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes, words: Sequence[WordTime] | None = None) -> None:
+        """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none.
+
+        ``words``: when they are heard; None: nobody can tell.
+        """
         dropped = []
         with self._store.writing() as db:
             row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
@@ -68,6 +72,9 @@ class ProjectWork:
                 return
             kept = asdict(take) | {"audio": self._store.files.put(wav)}
             db.table("part_takes").insert(kept)
+            if words is not None:
+                times = {"take": take.id, "text": claimed.text, "words": json.dumps(words)}
+                db.table("part_take_times").insert(times)
             db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
             settle(db, part_of(db, claimed.project_id, claimed.part_id), settings_of(db, row), at_rest=True)
             old = db.table("part_takes").rows_where(

@@ -8,6 +8,7 @@ import json
 import wave
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -121,11 +122,50 @@ def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Js
     assert [part["end_s"] for part in timeline["parts"]] == pytest.approx(ends, abs=1e-9)
     cues = fetch(served, project, "subtitles").decode().split("\n\n")
     assert cues[0] == "1\n00:00:00,000 --> 00:00:00,279\nOne"
-    assert cues[3] == f"4\n{clock(starts[3])} --> {clock(ends[3])}\nFive."
+    spoken_until = starts[3] + 6 * FRAME / RATE * 4 / 5  # less its point
+    assert cues[3] == f"4\n{clock(starts[3])} --> {clock(spoken_until)}\nFive."
 
 
 def clock(seconds: float) -> str:
     return f"00:00:{int(seconds):02},{round(seconds % 1 * 1000):03}"
+
+
+def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "Six words [whisper] are here. So they are!"}, {"input": "Bye."}], pause=1)
+    part = start(served, project)[0]
+    cues = fetch(served, project, "subtitles").decode().split("\n\n")
+    assert [cue.split("\n")[-1] for cue in cues[:3]] == ["Six words are here.", "So they are!", "Bye."]
+    whole = 8 * 6 * FRAME / RATE  # a character is as long as every other
+    ends, begins = (whole * at / len(part["text"]) for at in (part["text"].index("."), part["text"].index("So")))
+    assert cues[0].startswith(f"1\n00:00:00,000 --> {clock(ends)}\n")
+    assert cues[1].startswith(f"2\n{clock(begins)} --> ")
+    assert cues[2].startswith(f"3\n{clock(whole + 1)} --> ")
+    told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps"))
+    assert [each["text"] for each in told["timestamps"]] == ["Six", "words", "are", "here", "So", "they", "are"]
+    assert told["text"] == part["text"] and told["of"] == "word"
+    told = json.loads(fetch(served, project, f"takes/{part['chosen']}/timestamps?of=sentence"))
+    assert [each["text"] for each in told["timestamps"]] == ["Six words are here.", "So they are!"]
+
+
+def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, cannot_align="held in fp8")
+    project = made(served, items=[{"input": "One here. Two there."}])
+    [part] = start(served, project)
+    assert fetch(served, project, "subtitles").decode().strip().endswith("\nOne here. Two there.")
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/takes/{part['chosen']}/timestamps")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "no_timestamps")
+        client.delete(f"{PROJECTS}/{project['id']}").raise_for_status()
+
+
+def start(served: Served, project: Json) -> list[Json]:
+    """The parts, once all are spoken."""
+    with served.client() as client:
+        client.post(f"{PROJECTS}/{project['id']}/speak", json={"parts": "all"}).raise_for_status()
+    until(served, project, "done")
+    return parts_of(served, project)
 
 
 def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Served, Json]) -> None:

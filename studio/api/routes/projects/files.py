@@ -15,15 +15,17 @@ from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.tags import Tags
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import InvalidRequest, NotFound, NoTimestamps
 from studio.projects.chapter_export import chapters_zipped
 from studio.projects.concatenation import ConcatenatedWav, check_wav
+from studio.projects.cues import cues, words_of
 from studio.projects.documents.subtitles import write_srt
 from studio.projects.mastering import STANDARDS, Mastering, Masterings, Standard, standard_of
 from studio.projects.render import FORMATS, M4B, STREAMED, encoded, write_m4b
 from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import zipped
+from studio.speech.timing.timestamps import Unit, as_json, in_units
 from studio.threads import in_threads
 
 MOST_BOOKS = 2
@@ -43,6 +45,7 @@ class ProjectFiles:
         routes = APIRouter(tags=["projects"])
         project = "/v1/projects/{project_id}"
         routes.get(project + "/takes/{take_id}/audio", **sends("audio/wav"))(self.take)
+        routes.get(project + "/takes/{take_id}/timestamps")(self.timestamps)
         routes.get(project + "/timeline")(self.timeline)
         routes.get(project + "/audio", **sends(*FORMATS.values()))(self.audio)
         routes.get(project + "/loudness")(self.loudness)
@@ -58,6 +61,17 @@ class ProjectFiles:
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
         return ranged(request, path.stat().st_size, take.audio, of_path(path), "audio/wav")
+
+    def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
+        """When the words or sentences of a part's take are heard, in seconds of that take."""
+        sees = request.state.sees
+        self._library.projects.take(project_id, sees, take_id)
+        known = self._library.projects.word_times(project_id, sees, [take_id]).get(take_id)
+        if known is None:
+            raise NoTimestamps(f"nothing tells when the words of the take {take_id} are heard; speak the part again")
+        times = in_units(of, known[0], False, words_of(known))
+        told = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
+        return JSONResponse(told | {"timestamps": as_json(times)})
 
     def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
@@ -165,13 +179,12 @@ class ProjectFiles:
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(f"{title}.zip"))
 
     def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
-        """SubRip subtitles, a cue a part, with the times that the parts have in the whole."""
-        timeline = self._service.timeline(project_id, request.state.sees, partial)
-        seconds = timeline.seconds
-        cues = ((seconds(each.start), seconds(each.end), each.part.text) for each in timeline.placed)
-        title = self._library.projects.get(project_id, request.state.sees).title
-        headers = _saved_as(f"{title}.srt")
-        return Response("".join(write_srt(cues)), media_type="application/x-subrip", headers=headers)
+        """SubRip subtitles, a cue a sentence, with the times that they have in the whole."""
+        sees = request.state.sees
+        timeline = self._service.timeline(project_id, sees, partial)
+        words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
+        headers = _saved_as(f"{self._library.projects.get(project_id, sees).title}.srt")
+        return Response("".join(write_srt(cues(timeline, words))), media_type="application/x-subrip", headers=headers)
 
 
 def _saved_as(name: str) -> dict[str, str]:
