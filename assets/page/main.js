@@ -135,7 +135,7 @@ class Studio {
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
     const shown = { "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
-    openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice));
+    openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */

@@ -320,7 +320,7 @@ def m014_covers(db: Database) -> None:
 
 
 @MIGRATIONS()
-def m014_pronunciations(db: Database) -> None:
+def m015_pronunciations(db: Database) -> None:
     """How words are said, for everybody, for a voice or for a project; those of the last two go with them."""
     db.table("pronunciations").create(
         {

@@ -128,7 +128,7 @@ class Masterings:
             yield step
 
     def found(self, timeline: Timeline, files: AudioFiles, standard: Standard) -> Mastering:
-        """The same at once. Blocking: a second or so for three minutes of sound."""
+        """The same at once. Blocking: a second or two for each minute of sound."""
         *_, last = self.find(timeline, files, standard)
         assert isinstance(last, Mastering)
         return last

@@ -5,8 +5,8 @@ import { hearWords } from "./hear-words.js";
 import { PronunciationList } from "./pronunciation-list.js";
 
 /** voice() is who speaks an entry that is everybody's or a project's. */
-export function openDictionaries(voice) {
-  const hear = isZeroGpu ? null : hearWords(voice);
+export function openDictionaries(voice, playButtons) {
+  const hear = isZeroGpu ? null : hearWords(voice, playButtons);
   const lists = new WeakMap();
   document.addEventListener(
     "toggle",

@@ -65,6 +65,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "project_id": project["id"],
         "part_id": part["id"],
         "request_id": take,
+        "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",
     }
 
