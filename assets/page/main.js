@@ -66,7 +66,7 @@ class Studio {
   }
 
   async #start() {
-    this.health.showIn(await rendered("#pill"));
+    this.health.showIn(await rendered("#pill"), await rendered("#offline"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
@@ -74,6 +74,8 @@ class Studio {
     this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
+    this.health.addEventListener("back", () => this.errorCard.reconnected());
+    this.fields.addEventListener("change", () => this.errorCard.changed());
     this.code = new CodeDialog(await rendered("#code"));
     this.list = new TakeList(await rendered("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
     this.tabs = new Tabs(await rendered("#areas"));
@@ -140,12 +142,17 @@ class Studio {
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */
     let left = null;
+    const enter = (item) => Promise.resolve(left?.open(item)).catch((problem) => {
+      if (!problem.isLost) throw problem;
+      this.health.look(); // the line in the header says so, and the area is entered again when the studio is back
+    });
     tabs.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
-      left?.open(detail.item);
+      enter(detail.item);
     });
     tabs.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
+    this.health.addEventListener("back", () => (left?.back ? left.back() : enter(tabs.item)));
     for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => tabs.about(area, detail));
     tabs.start();
     if (tabs.shown === "studio" && document.activeElement === document.body) {

@@ -21,7 +21,8 @@ export function makeProject(source, voice, cast) {
 }
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
-export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
+/** Also while the page is being left. */
+export const deleteProject = (id) => ask(at(id), { method: "DELETE", keepalive: true });
 export const changePart = (id, part, changes) => ask(at(id, `/parts/${encodeURIComponent(part)}`), json("PATCH", changes));
 
 /** parts: "missing", "all" or a list of ids. */

@@ -1,15 +1,24 @@
 // Why the studio did not do what it was asked, in sentences for people.
 
-/** A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card. */
+/**
+ * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
+ * isLost: nobody answers, or no more.
+ */
 export class Refusal extends Error {
-  /** @param {{ what: string, why: string, advice: string, status?: number, retryAfter?: number | null }} told */
-  constructor({ what, why, advice, status = 0, retryAfter = null }) {
+  /** @param {{ what: string, why: string, advice: string, status?: number, retryAfter?: number | null, isLost?: boolean }} told */
+  constructor({ what, why, advice, status = 0, retryAfter = null, isLost = false }) {
     super(why);
     this.what = what;
     this.why = why;
     this.advice = advice;
     this.status = status;
     this.retryAfter = retryAfter;
+    this.isLost = isLost;
+  }
+
+  /** Whether another script, voice or setting may do: what was asked for is at fault, not the studio. */
+  get isOfRequest() {
+    return !this.isLost && this.status < 429;
   }
 }
 
@@ -65,5 +74,10 @@ export function lostConnection() {
     what: "The connection was lost.",
     why: "The studio stopped answering before the take was complete.",
     advice: "Check that the studio is still running, then press Speak again.",
+    isLost: true,
   });
+}
+
+export function notConnected() {
+  return new Refusal({ what: "Not connected.", why: "The studio does not answer.", advice: "Try again once it does.", isLost: true });
 }

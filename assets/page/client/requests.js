@@ -1,7 +1,20 @@
 // Requests to the studio's API and their answers as JSON; a refusal is raised, or read as null where it says enough.
 
 import { address } from "./address.js";
-import { lostConnection, refusalOf } from "./refusal.js";
+import { notConnected, refusalOf } from "./refusal.js";
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
+async function reach(path, options) {
+  try {
+    return await fetch(address(path), options);
+  } catch (problem) {
+    if (problem instanceof TypeError) throw notConnected();
+    throw problem;
+  }
+}
 
 /**
  * The answer of a route. Raises Refusal.
@@ -9,13 +22,7 @@ import { lostConnection, refusalOf } from "./refusal.js";
  * @param {string} path
  */
 export async function fetched(path, options = {}) {
-  let response;
-  try {
-    response = await fetch(address(path), { cache: "no-store", ...options });
-  } catch (problem) {
-    if (problem instanceof TypeError) throw lostConnection();
-    throw problem;
-  }
+  const response = await reach(path, { cache: "no-store", ...options });
   if (!response.ok) throw await refusalOf(response);
   return response;
 }
@@ -31,13 +38,13 @@ export async function ask(path, options) {
 }
 
 /**
- * The JSON of such an answer; null when it was refused.
+ * The JSON of such an answer; null when it was refused. Raises Refusal when nobody answers.
  *
  * @param {string} path
  * @param {RequestInit} [options]
  */
 export async function readJson(path, options) {
-  const response = await fetch(address(path), options);
+  const response = await reach(path, options);
   return response.ok ? response.json() : null;
 }
 

@@ -2,7 +2,7 @@
 
 import { address } from "./address.js";
 import { isZeroGpu } from "./host.js";
-import { lostConnection, refusalOf } from "./refusal.js";
+import { lostConnection, Refusal, refusalOf } from "./refusal.js";
 import { json, readJson } from "./requests.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
@@ -58,7 +58,7 @@ export async function readingOf(request) {
   try {
     return await readJson("/v1/audio/speech/reading", json("POST", request));
   } catch (problem) {
-    if (problem instanceof TypeError) return null; // no connection: Speak will tell
+    if (problem instanceof Refusal) return null; // no connection: Speak will tell
     throw problem;
   }
 }

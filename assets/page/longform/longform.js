@@ -5,6 +5,7 @@ import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
+import { DeletedProject } from "./deleted-project.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "../client/projects.js";
 
@@ -31,6 +32,7 @@ export class LongForm extends EventTarget {
   #voices = [];
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
+  #deleted = new DeletedProject();
 
   /** nowPlaying: where projects are heard. */
   constructor(root, nowPlaying) {
@@ -48,14 +50,23 @@ export class LongForm extends EventTarget {
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
+    this.part("undo").addEventListener("click", () => this.#deleted.undo());
+    this.#deleted.addEventListener("change", () => this.#showDeleted());
   }
 
   /** id: of a project to show, else the one that was shown last, if any. */
   async open(id = "") {
     this.#isOpen = true;
+    if (!this.#deleted.project) this.#say("");
     const listed = (this.#voices = await voices());
     this.#offer(listed);
     this.#show(id || localStorage.getItem(OPENED), listed, true);
+  }
+
+  /** The studio answers again: what somebody is writing stays. */
+  back() {
+    if (this.#project) return this.#project.look();
+    return this.open();
   }
 
   /** Show a project, or the list: the address says so. */
@@ -162,6 +173,11 @@ export class LongForm extends EventTarget {
       this.#show(null);
       this.#say(detail.words);
     });
+    project.addEventListener("delete", ({ detail }) => {
+      this.#deleted.put(detail);
+      this.#show(null);
+      this.part("undo").focus();
+    });
     project.addEventListener("titled", ({ detail }) => this.#project === project && this.#about({ item: id, title: detail.title, isSame }));
     await project.look(); // before it is seen: a press on what the last one said would be lost
     if (this.#project === project) this.#reveal("project");
@@ -180,13 +196,21 @@ export class LongForm extends EventTarget {
     try {
       const { data } = await listProjects();
       if (!this.#isOpen || this.#project) return;
-      this.part("projects").replaceChildren(...data.map((project) => this.#row(project)));
+      const gone = this.#deleted.project?.id;
+      this.part("projects").replaceChildren(...data.filter(({ id }) => id !== gone).map((project) => this.#row(project)));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#list(), REFRESH);
+  }
+
+  #showDeleted() {
+    const { project } = this.#deleted;
+    this.#say(project ? `Deleted “${project.title}”.` : "");
+    this.part("undo").hidden = !project;
+    if (this.#isOpen && !this.#project) this.#list();
   }
 
   #row(project) {

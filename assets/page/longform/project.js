@@ -8,7 +8,7 @@ import { PartRow } from "./part-row.js";
 import { Recorded } from "../player/track.js";
 import { inARow } from "./timeline.js";
 import {
-  changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
+  changePart, changeProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
   savedAddress, takeAddress, timesAddress,
 } from "../client/projects.js";
 
@@ -16,7 +16,7 @@ const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
 const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", "M4B with chapters"]];
 
-/** Fires "titled" with {title} when it is known, and "gone" with {words} when there is no such project any more. */
+/** Fires "titled" with {title} when it is known, "delete" with {id, title}, and "gone" with {words} when there is no such project any more. */
 export class Project extends EventTarget {
   #rows = new Map(); // by part id
   #page = 0;
@@ -74,7 +74,7 @@ export class Project extends EventTarget {
     on("selected", "click", () => this.#speakSelected());
     on("pause", "click", () => orderProject(this.id, this.#project.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
-    on("delete", "click", () => this.#delete());
+    this.part("delete").addEventListener("click", () => this.#delete(), { signal });
     on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
     on("project-voice", "change", ({ target }) => changeProject(this.id, { voice: target.value }));
     on("normalize", "change", ({ target }) => changeProject(this.id, { normalize: JSON.parse(target.value) }));
@@ -196,10 +196,10 @@ export class Project extends EventTarget {
     this.#select(false);
   }
 
-  async #delete() {
-    if (!confirm(`Delete “${this.#project.title}” with all its sound? This cannot be undone.`)) return;
-    await deleteProject(this.id);
-    this.dispatchEvent(new CustomEvent("gone", { detail: { words: `Deleted “${this.#project.title}”.` } }));
+  #delete() {
+    const { id, title } = this.#project;
+    if (this.nowPlaying.current instanceof Recorded && this.nowPlaying.current.of?.project === id) this.nowPlaying.pause();
+    this.dispatchEvent(new CustomEvent("delete", { detail: { id, title } }));
   }
 
   /** Play a part, the others beside it; null: all that are spoken, one after the other. */

@@ -17,8 +17,11 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
   return words[status];
 }
 
-/** Asks from the moment it is made, so that the answer may be there before the page is drawn. */
-export class EngineHealth {
+/**
+ * Asks from the moment it is made, so that the answer may be there before the page is drawn. Fires "back" when the studio
+ * answers again after it did not.
+ */
+export class EngineHealth extends EventTarget {
   /** @type {any} */
   #last = { status: "connecting" };
   #watchers = new Set();
@@ -28,6 +31,7 @@ export class EngineHealth {
   isWatched = false; // somebody waits for the engine: look often
 
   constructor() {
+    super();
     this.look();
   }
 
@@ -37,13 +41,14 @@ export class EngineHealth {
     if (this.#last.status !== "connecting") watcher(this.#last);
   }
 
-  /** Say it in the header. */
-  showIn(pill) {
+  /** Say it in the header; line: what is seen in every area while the studio does not answer. */
+  showIn(pill, line) {
     const shown = pill.querySelector("[data-part=words]");
     this.watch((now) => {
       pill.dataset.status = now.status;
       const words = wordsFor(now);
       if (shown.textContent !== words) shown.textContent = words;
+      line.hidden = now.status !== "unreachable";
     });
   }
 
@@ -60,6 +65,7 @@ export class EngineHealth {
   async look() {
     clearTimeout(this.#timer);
     const now = await health();
+    const isBack = this.#last.status === "unreachable" && now.status !== "unreachable";
     this.#last = now;
     if (!this.isStarting) {
       for (const go of this.#waiting) go();
@@ -67,7 +73,8 @@ export class EngineHealth {
     }
     for (const watcher of this.#watchers) watcher(now);
     clearTimeout(this.#timer);
-    const isBusy = this.isWatched || this.isStarting || now.load?.running;
+    if (isBack) this.dispatchEvent(new CustomEvent("back"));
+    const isBusy = this.isWatched || this.isStarting || now.status === "unreachable" || now.load?.running;
     this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);
   }
 

@@ -45,6 +45,11 @@ export class Tabs extends EventTarget {
     return this.#shown;
   }
 
+  /** What of the shown area the address names, or "". */
+  get item() {
+    return this.#item;
+  }
+
   show(area, item = "") {
     if (area === this.#shown) return;
     [this.#shown, this.#item] = [area, item];

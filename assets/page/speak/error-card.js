@@ -3,10 +3,15 @@
 import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
 
+const LATE = 700; // ms
+
 /** Fires "told" with {what} when there is something to tell. */
 export class ErrorCard extends EventTarget {
   /** @type {any} */
   #before = null; // what had the focus when there was nothing to tell
+  /** @type {any} */
+  #refusal = null; // what is told
+  #since = 0;
 
   constructor(element) {
     super();
@@ -19,13 +24,26 @@ export class ErrorCard extends EventTarget {
   }
 
   hide() {
+    this.#refusal = null;
     this.element.hidden = true;
+  }
+
+  /** The studio answers again. */
+  reconnected() {
+    if (this.#refusal?.isLost) this.hide();
+  }
+
+  /** Something else would be asked for now. Gradio tells of keys that were pressed before Speak a moment later: not of those. */
+  changed() {
+    if (this.#refusal?.isOfRequest && performance.now() - this.#since > LATE) this.hide();
   }
 
   /** An error that is not a Refusal is one of the page's own: it is told, and raised again. */
   tell(problem) {
     const known = problem instanceof Refusal;
+    this.#since = performance.now();
     const refusal = known ? problem : { what: "The page failed.", why: String(problem.message ?? problem), advice: "Load the page again." };
+    this.#refusal = refusal;
     for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
     if (this.element.hidden) this.#before = document.activeElement;
     this.element.hidden = false;

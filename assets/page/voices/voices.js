@@ -55,6 +55,12 @@ export class Voices extends EventTarget {
     else this.inspector.refresh();
   }
 
+  /** The studio answers again: what somebody is writing in the inspector stays. */
+  back() {
+    this.#say("");
+    return this.#do(() => this.#list());
+  }
+
   /** Inspect a voice, or none: the address says so. */
   go(id) {
     if (id) this.#inspect(id);

@@ -140,6 +140,27 @@ def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> No
     screen.speak.click()
     expect(screen.card).to_contain_text("The connection was lost.")
     expect(screen.page.locator("#pill")).to_contain_text("does not answer")
+    lost = screen.page.get_by_text("Not connected to the studio. Trying again …")
+    for area in ("Voices", "Long form", "History", "Compare", "Settings", "Queue"):
+        screen.page.get_by_role("tab", name=area).click()
+        expect(lost).to_be_visible()
+    screen.page.get_by_role("tab", name="Voices").click()
+    expect(screen.page.get_by_role("button", name="Inspect Anna")).to_have_count(0)
+    screen.page.context.set_offline(False)
+    expect(screen.page.get_by_role("button", name="Inspect Anna")).to_be_visible()  # by itself
+    expect(lost).to_be_hidden()
+    screen.page.get_by_role("tab", name="Studio").click()
+    expect(screen.card).to_be_hidden()
+
+
+def test_a_card_goes_when_its_cause_goes(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.script.fill("")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("There is nothing to say.")
+    screen.page.wait_for_timeout(800)  # keys of before are told later than the press
+    screen.script.fill("Something")
+    expect(screen.card).to_be_hidden()
 
 
 def test_what_people_type_is_never_run(served: Served, open_page: Open) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import FilePayload, Locator, Route, expect
 
@@ -174,11 +173,21 @@ def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -
     expect(rows.nth(9)).to_contain_text("Done")
     expect(rows.nth(0)).to_contain_text("Not spoken")
     expect(area.locator("[data-part=left-out]")).to_have_text("58 parts are not included yet.")
-    screen.page.on("dialog", lambda dialog: dialog.accept())
+    title = area.get_by_label("Title of the project").input_value()
+    listed = area.get_by_role("list", name="Projects")
     area.get_by_role("button", name="Delete").click()
-    expect(area.locator("[data-part=said]")).to_contain_text("Deleted")
-    titles = [project["title"] for project in httpx.get(f"{studio.url}/v1/projects").json()["data"]]
-    assert "Chapter 1" not in titles
+    expect(area.get_by_role("button", name="Undo")).to_be_focused()
+    expect(area.locator("[data-part=said]")).to_have_text(f"Deleted “{title}”.")
+    expect(listed).not_to_contain_text(title)
+    area.get_by_role("button", name="Undo").click()
+    listed.get_by_role("button", name=title).click()
+    area.get_by_role("button", name="Delete").click()
+    expect(area.get_by_role("button", name="Undo")).to_be_visible()
+    screen.page.reload()  # nobody can undo it any more
+    screen.page.wait_for_function(
+        "async (title) => !(await (await fetch('/v1/projects')).json()).data.some((each) => each.title === title)",
+        arg=title,
+    )
 
 
 def test_names_that_begin_lines_are_given_voices(studio: Served, open_page: Open) -> None:
