@@ -61,7 +61,7 @@ class Aligner:
 
     def stop(self) -> None:
         """End the thread; who still waits gets EngineStopped."""
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.shutdown()
 
     def _begin(self) -> None:
         """One CUDA stream for good, beside those that speak."""

@@ -42,14 +42,18 @@ class Following:
         return attention(q, k, v, causal=True)
 
     def _looks(self, q: Tensor, k: Tensor) -> np.ndarray:
-        """Weights (heads, frames, tokens) of q (1, steps, heads, head_dim) on k (1, steps, kv_heads, head_dim)."""
-        end = self._frames.stop
-        queries = q[0, self._frames].transpose(0, 1).float()
-        keys = k[0, :end].transpose(0, 1).float().repeat_interleave(q.shape[2] // k.shape[2], 0)
-        scores = queries @ keys.mT / math.sqrt(q.shape[-1])
+        """Weights (heads, frames, tokens) of q (1, steps, heads, head_dim) on k (1, steps, kv_heads, head_dim).
+
+        A group of heads at a time: those of all steps on all are large.
+        """
+        end, found = self._frames.stop, list[Tensor]()
         steps = torch.arange(end, device=q.device)
-        scores.masked_fill_(steps > steps[self._frames][:, None], -math.inf)
-        return scores.softmax(-1)[:, :, self._tokens].cpu().numpy()
+        to_come = steps > steps[self._frames][:, None]
+        queries, keys = q[0, self._frames].transpose(0, 1), k[0, :end].transpose(0, 1)
+        for group, key in zip(queries.chunk(len(keys)), keys, strict=True):
+            scores = group.float() @ key.float().mT / math.sqrt(q.shape[-1])
+            found.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
+        return torch.cat(found).numpy()
 
 
 def steady_path(weights: np.ndarray) -> np.ndarray:

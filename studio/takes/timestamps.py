@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
+from weakref import WeakValueDictionary
 
 from anyio import to_thread
 
@@ -20,6 +22,7 @@ class TakeTimes:
 
     def __init__(self, history: History, library: Library, host: EngineHost) -> None:
         self._history, self._takes, self._host = history, library.takes, host
+        self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, take_id: str, unit: Unit, sees: str | None) -> tuple[str, list[Timed]]:
         """The text, and its times in seconds of the kept sound; the first time costs the engine hundredths of these.
@@ -27,11 +30,11 @@ class TakeTimes:
         Raises NotFound, UnderWay, NoTimestamps, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
         take = await self._history.stored(take_id, sees)
-        kept = await to_thread.run_sync(self._takes.word_times, take_id)
-        if kept is None:
-            words = await self._find(take)
-            kept = [(word.text, word.start, word.end) for word in words]
-            await to_thread.run_sync(self._takes.keep_word_times, take_id, kept)
+        async with self._finding.setdefault(take_id, asyncio.Lock()):  # who asks at the same time has the same words
+            kept = await to_thread.run_sync(self._takes.word_times, take_id)
+            if kept is None:
+                kept = [(word.text, word.start, word.end) for word in await self._find(take)]
+                await to_thread.run_sync(self._takes.keep_word_times, take_id, kept)
         words = [Timed(*word) for word in kept]
         times = await to_thread.run_sync(partial(in_units, unit, take.text, "cast" in take.parameters, words))
         return take.text, times

@@ -55,12 +55,14 @@ async def test_it_makes_the_takes_and_codes_of_the_engine(direct: DirectEngine, 
     with running_engine(tiny_checkpoint, threads=1) as engine:
         reference = await engine.encode_reference(clip, 44_100, "A tone.")
         wanted = [await hear(engine, greedy()), await hear(engine, seeded("More words.", 7, references=(reference,)))]
+        times = await engine.align("More words.", wanted[1].codes)
     again = await direct.encode_reference(clip, 44_100, "A tone.")
     assert np.array_equal(again.codes, reference.codes)
     for take, utterance in zip(wanted, (greedy(), seeded("More words.", 7, references=(again,))), strict=True):
         made = await hear(direct, utterance)
         assert np.array_equal(made.codes, take.codes) and made.reason == take.reason
         np.testing.assert_allclose(made.pcm, take.pcm, atol=1e-5)
+    np.testing.assert_allclose(await direct.align("More words.", wanted[1].codes), times, atol=1e-6)
     stats = direct.stats()
     assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)
 

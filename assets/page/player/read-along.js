@@ -61,7 +61,7 @@ export class ReadAlong {
     this.#words = [];
     this.text.replaceChildren(
       ...pieces.map(({ text, start, end }) => {
-        if (start === undefined) return text;
+        if (start === undefined) return text.replace(/\s*\n\s*/g, "\n"); // an empty line would only take the room of one
         const word = { start, end, element: element("span", {}, [text]) };
         this.#words.push(word);
         return word.element;

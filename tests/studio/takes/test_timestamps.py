@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -89,6 +90,15 @@ def test_a_kept_take_is_aligned_when_somebody_asks_and_never_again(steered: Stee
         assert_envelope(client.get(f"{TAKES}/req_nobody/timestamps"), 404)
         unkept = speak(client, "Hello.", store=False)
         assert_envelope(client.get(f"{TAKES}/{unkept.headers['x-request-id']}/timestamps"), 404)
+
+
+def test_who_asks_at_the_same_time_has_the_same_words_and_the_engine_is_asked_once(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client, ThreadPoolExecutor(4) as threads:
+        take = speak(client, "Hello there, all of you.")
+        asked = [threads.submit(times_of, client, take, of=unit) for unit in ("word", "word", "sentence", "word")]
+        first, second, *_ = [each.result() for each in asked]
+    assert first == second and len(engine.aligned) == 1
 
 
 def test_in_a_dialogue_names_are_no_words_and_turns_have_their_places(steered: Steer) -> None:
