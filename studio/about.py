@@ -16,7 +16,19 @@ from pathlib import Path
 from studio.library import Library
 from studio.settings import ROOT, Settings
 
-PACKAGES = ("torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers", "safetensors", "normt2s")
+PACKAGES = (
+    "torch",
+    "triton",
+    "gradio",
+    "fastapi",
+    "uvicorn",
+    "numpy",
+    "av",
+    "tokenizers",
+    "safetensors",
+    "normt2s",
+    "pypdf",
+)
 SECRET = "api_keys"  # noqa: S105  (a setting's name)
 
 

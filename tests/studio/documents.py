@@ -8,6 +8,9 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
 CONTAINER = (
     '<?xml version="1.0"?>'
     '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
@@ -72,3 +75,44 @@ def png(width: int = 8, height: int = 8) -> bytes:
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     rows = zlib.compress((b"\0" + b"\x90\x30\x20" * width) * height)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def docx(body: str, about: str = "", styles: str = "") -> bytes:
+    """A Word document of this markup, in which w: is Word's namespace and dc: the Dublin Core's."""
+    names = (
+        'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+        'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", f"<w:document {names}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/styles.xml", f"<w:styles {names}>{styles}</w:styles>")
+        archive.writestr("docProps/core.xml", f"<about {names}>{about}</about>")
+    return file.getvalue()
+
+
+def pdf(pages: Sequence[Sequence[str]], outline: Mapping[int, str] | None = None, locked_with: str = "") -> bytes:
+    """A PDF of lines in Helvetica, a page for each list; ``outline``: titles by the number of the page, from 0."""
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in (
+            ("Type", "Font"), ("Subtype", "Type1"), ("BaseFont", "Helvetica"), ("Encoding", "WinAnsiEncoding"),
+        )}
+    )  # fmt: skip
+    for lines in pages:
+        page = writer.add_blank_page(612, 792)
+        fonts = DictionaryObject({NameObject("/F1"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 72 720 Td\n{shown}ET".encode("cp1252"))
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    for number, title in (outline or {}).items():
+        writer.add_outline_item(title=title, page_number=number)
+    writer.add_metadata({"/Title": "A PDF", "/Author": "Ann"})
+    if locked_with:
+        writer.encrypt(locked_with, algorithm="RC4-128")
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()

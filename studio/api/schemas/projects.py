@@ -93,7 +93,7 @@ class ProjectBody(SettingsBody):
 
     input: str | None = Field(None, description="A document as text.")
     items: list[ItemBody] | None = Field(None, min_length=1, max_length=MAX_PARTS)
-    kind: Literal["txt", "md", "epub", "srt", "csv"] | None = Field(
+    kind: Literal["txt", "md", "epub", "docx", "pdf", "srt", "csv"] | None = Field(
         None, description="Of the document; absent: by the file's name, and txt for input."
     )
     cast: dict[str, VoiceName] | None = Field(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from studio.errors import InvalidDocument
+from studio.projects.documents.docx import read_docx
 from studio.projects.documents.epub import read_epub
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, Document, Passage
+from studio.projects.documents.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv
@@ -19,6 +21,8 @@ READERS: Mapping[str, Callable[[bytes], Document]] = {
     "txt": read_plain,
     "md": read_markdown,
     "epub": read_epub,
+    "docx": read_docx,
+    "pdf": read_pdf,
     "srt": read_srt,
     "csv": read_csv,
 }
@@ -29,8 +33,11 @@ _SUFFIXES = {"text": "txt", "markdown": "md", "tsv": "csv"} | {kind: kind for ki
 def kind_of(file_name: str) -> str:
     """The kind of a file by the end of its name. Raises InvalidDocument."""
     suffix = file_name.rpartition(".")[2].lower()
+    if suffix == "doc":
+        raise InvalidDocument("old Word documents (.doc) cannot be read: save it as .docx", "file")
     if suffix not in _SUFFIXES:
-        raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send .txt, .md, .epub, .srt or .csv", "file")
+        readable = ".txt, .md, .epub, .docx, .pdf, .srt or .csv"
+        raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send {readable}", "file")
     return _SUFFIXES[suffix]
 
 

@@ -38,6 +38,11 @@ def unwrap(paragraph: str) -> str:
     return "".join(pieces)
 
 
+def is_heading(line: str) -> bool:
+    """Whether a line reads like the title of a chapter: "Chapter 1", "Prologue"."""
+    return _HEADING.fullmatch(line) is not None
+
+
 def _passage(paragraph: str) -> Passage:
     text = unwrap(paragraph)
-    return Passage(text, chapter=text if "\n" not in text and _HEADING.fullmatch(text) else "")
+    return Passage(text, chapter=text if "\n" not in text and is_heading(text) else "")

@@ -95,7 +95,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
         inputs,
         facts,
         api_name="batch_submit",
-        api_description="Speak texts, or a document (.txt, .md, .epub, .srt, .csv), in the background.",
+        api_description="Speak texts, or a document (.txt, .md, .epub, .docx, .pdf, .srt, .csv), in the background.",
     )
     trigger.click(
         endpoints.status,

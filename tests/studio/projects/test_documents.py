@@ -179,7 +179,7 @@ def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
         ("csv", b"text,pause\nHi,1\nHi,soon", "line 3: the pause 'soon'"),
         ("csv", b"text,pause\nHi,99", "line 2: a pause must be"),
         ("csv", b'text\n"Hi', "line 2"),
-        ("pdf", b"x", "'pdf' is not a kind"),
+        ("odt", b"x", "'odt' is not a kind"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(kind: str, text: bytes, why: str) -> None:
@@ -201,7 +201,9 @@ def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> Non
 def test_limits_are_told() -> None:
     assert kind_of("My.Book.EPUB") == "epub" and kind_of("x.tsv") == "csv"
     with pytest.raises(InvalidDocument, match="cannot be read"):
-        kind_of("x.docx")
+        kind_of("x.odt")
+    with pytest.raises(InvalidDocument, match=r"save it as \.docx"):
+        kind_of("x.doc")
     with pytest.raises(InvalidDocument, match="part 2 has 4001 characters"):
         parts_of("text\nHi\n" + "x" * 4001, "csv")
     with pytest.raises(InvalidDocument, match="more than 20000 parts"):

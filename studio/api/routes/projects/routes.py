@@ -59,8 +59,8 @@ class ProjectRoutes:
         return routes
 
     async def create_project(self, request: Request) -> Response:
-        """A document becomes a project: multipart with file (.txt, .md, .epub, .srt, .csv), or JSON with input or
-        items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
+        """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .csv), or JSON with
+        input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         document, kind, body = await _read(request)
         project = await to_thread.run_sync(
             lambda: self._service.create(

@@ -1,0 +1,118 @@
+"""Word documents and PDFs: what is read aloud of them, and what cannot be read, told clearly."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from studio.errors import InvalidDocument
+from studio.projects.documents import pdf as pdf_reader
+from studio.projects.documents import read_document
+from tests.studio.documents import docx, pdf
+
+
+def p(text: str, style: str = "", more: str = "") -> str:
+    return f'<w:p><w:pPr><w:pStyle w:val="{style}"/>{more}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+
+
+STYLES = "".join(
+    f'<w:style w:styleId="{each}"><w:name w:val="{name}"/></w:style>'
+    for each, name in (("berschrift1", "heading 1"), ("Titel", "Title"), ("V1", "toc 1"))
+)
+
+
+def test_a_word_document_is_read_as_it_is_seen() -> None:
+    box = f"<mc:Choice>{p('In a box.')}</mc:Choice><mc:Fallback>{p('In a box.')}</mc:Fallback>"
+    body = (
+        p("My Book", "Titel") + p("One 3", "V1") + p("One", "berschrift1")
+        + "<w:p><w:r><w:t>Café &amp; </w:t></w:r><w:del><w:r><w:delText>not this</w:delText></w:r></w:del>"
+        "<w:ins><w:r><w:t xml:space='preserve'>tea</w:t><w:br/><w:t>here.</w:t></w:r></w:ins>"
+        "<w:r><w:instrText>PAGE</w:instrText></w:r></w:p>"
+        f"<w:tbl><w:tr><w:tc>{p('A cell.')}</w:tc></w:tr></w:tbl><w:p><w:r>{box}<w:t>After.</w:t></w:r></w:p>"
+        + p("***") + p("Two", more='<w:outlineLvl w:val="1"/>') + p("The end.", "Standard")
+    )  # fmt: skip
+    about = "<dc:title></dc:title><dc:creator>Ann A.</dc:creator><dc:language>de-DE</dc:language>"
+    document = read_document(docx(body, about, STYLES), "docx")
+    assert (document.title, document.author, document.language) == ("My Book", "Ann A.", "de-DE")
+    assert [(each.text, each.chapter) for each in document.passages] == [
+        ("My Book", ""), ("One", "One"), ("Café & tea here.", ""), ("A cell.", ""), ("In a box.", ""), ("After.", ""),
+        ("Two", "Two"), ("The end.", ""),
+    ]  # fmt: skip
+
+
+def archive(**files: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name.replace("__", "/") + ".xml", content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\xd0\xcf\x11\xe0" + bytes(99), "old Word document .*password"),
+        (b"PK nothing", "not a readable Word document"),
+        (archive(content="<x/>"), "not a Word document"),
+        (archive(word__document="<w:p"), "malformed"),
+        (archive(word__document=" " * 9000 + "<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>"), "document type"),
+        (archive(word__document="<x>" + " " * (65 << 20)), "unpacks to more"),
+        (docx(p(" ")), "no text to speak"),
+    ],
+)
+def test_a_word_document_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
+    with pytest.raises(InvalidDocument, match=why):
+        read_document(data, "docx")
+
+
+LONG = "This is a line that is as long as the lines of a page of print are, more or less"
+
+
+def test_a_pdf_becomes_paragraphs_without_what_each_page_repeats() -> None:
+    pages = [
+        ["My Book  1", "The Start", LONG, "and here the sentence goes on with an exam-", "ple in it.", f"{LONG},", "7"],
+        ["My Book  2", f"not ended by the page, {LONG[:50]}", "and so on.", LONG, "8"],
+        ["My Book  3", "Another", f"{LONG}.", "9"],
+        ["My Book  4", f"{LONG}.", "10"],
+    ]
+    document = read_document(pdf(pages, {0: "1 The Start", 2: "Another"}), "pdf")
+    assert (document.title, document.author) == ("A PDF", "Ann")
+    assert [(each.text, each.chapter) for each in document.passages] == [
+        ("The Start", "1 The Start"),
+        (f"{LONG} and here the sentence goes on with an example in it.", ""),
+        (f"{LONG}, not ended by the page, {LONG[:50]} and so on.", ""),
+        (LONG, ""),
+        ("Another", "Another"),
+        (f"{LONG}. {LONG}.", ""),
+    ]
+
+
+def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
+    pages = [[f"Chapter {number}", f"{LONG}.", "And " * number] for number in range(1, 7)]
+    pages[1] = ["The rest of the first.", *pages[1]]
+    for outline in ({}, {number: f"Chapter {number + 1}" for number in range(6)}):
+        passages = read_document(pdf(pages, outline), "pdf").passages
+        assert [each.chapter for each in passages if each.chapter] == [f"Chapter {number}" for number in range(1, 7)]
+        assert [each.text for each in passages[1:4]] == [f"{LONG}. And", "The rest of the first.", "Chapter 2"]
+        assert passages[-1].text == f"{LONG}. And And And And And And"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"no PDF at all", "this PDF cannot be read: it is damaged"),
+        (pdf([["A secret text of some length."]], locked_with="x"), "has a password"),
+        (pdf([["1"], ["2"], []]), "scanned.*text recognition"),
+    ],
+)
+def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
+    with pytest.raises(InvalidDocument, match=why):
+        read_document(data, "pdf")
+
+
+def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf_reader, "SECONDS", 0.001)
+    with pytest.raises(InvalidDocument, match="takes too long"):
+        read_document(pdf([["Some text."]]), "pdf")
