@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from engine import EngineError, EngineFull, EngineStats, InvalidUtterance, Reference, Sampling, SpeechEngine, Utterance
+from engine import (
+    CannotAlign,
+    EngineError,
+    EngineFull,
+    EngineStats,
+    InvalidUtterance,
+    Reference,
+    Sampling,
+    SpeechEngine,
+    Utterance,
+)
 from studio.background import Watch
 from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
 from studio.library import Voice
@@ -196,6 +206,11 @@ class SpeechService:
         """The request's text as it would be read. Raises InvalidRequest, NotReady, Unavailable."""
         card = self.host.engine().info.card
         return await to_thread.run_sync(reading_of, request, self.voices, card) or request.text
+
+    def check_alignment(self) -> None:
+        """Raises CannotAlign where the engine cannot tell when words are heard, NotReady, Unavailable."""
+        if why := self.host.engine().info.cannot_align:
+            raise CannotAlign(why)
 
     def check(self, request: SpeechRequest) -> None:
         """Blocking. Raises UnknownVoice for a request that could not be spoken whatever its text."""

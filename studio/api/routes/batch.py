@@ -23,6 +23,7 @@ from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
 from studio.speech.request import Origin
 from studio.speech.service import SpeechService
+from studio.speech.timing.timestamps import as_json
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
@@ -103,11 +104,15 @@ class _Batch:
         try:
             body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
             body = await with_model_as_voice(self._service, body)
+            if body.timestamps:
+                self._service.check_alignment()
             async with self._places:
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = b"".join([piece async for piece in speech.body])
+                if body.timestamps:
+                    head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, StudioError, EngineError) as error:
             return head | {"status": "error"} | envelope(describe(error))
         take = speech.take

@@ -34,6 +34,7 @@ from studio.settings import Settings
 from studio.speech.request import MAX_INPUT, Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
 from studio.speech.text import Sentences, is_blank
+from studio.speech.timing.timestamps import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
@@ -131,6 +132,8 @@ class _Session:
         options = await with_model_as_voice(self._service, options)
         # Refuses what makes no sense before there is text.
         await to_thread.run_sync(self._service.check, options.request_for("a"))
+        if options.timestamps:
+            self._service.check_alignment()
         self._options = options
 
     def _add(self, text: object) -> None:
@@ -176,7 +179,10 @@ class _Session:
                     async for piece in speech.body:
                         await self._send(piece)
                 reason = speech.take.finish_reason
-                await self._send({"type": "audio.done", "sentence_index": index, "finish_reason": reason})
+                done: dict[str, object] = {"type": "audio.done", "sentence_index": index, "finish_reason": reason}
+                if unit := self._options.timestamps:
+                    done["timestamps"] = as_json(await speech.timestamps(unit))
+                await self._send(done)
             except Cancelled:
                 await self._send({"type": "audio.cancelled", "sentence_index": index})
 

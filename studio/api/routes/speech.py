@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from engine import CannotAlign, EngineError
+from engine import EngineError
 from studio.api.http import sse
 from studio.api.http.body import as_model, read_json
 from studio.api.http.hangup import let_go, until_hangup
@@ -96,16 +96,14 @@ async def spoken(
 
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
     """Before anything is spoken: raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
-    if body.timestamps is None:
-        return
-    if not body.wants_events:
+    if body.timestamps and not body.wants_events:
         raise InvalidRequest(
             'sound alone cannot carry timestamps: ask for them with stream_format "sse", or, once the take has ended, '
             "at /v1/takes/{x-request-id}/timestamps",
             "timestamps",
         )
-    if why := service.host.engine().info.cannot_align:
-        raise CannotAlign(why)
+    if body.timestamps:
+        service.check_alignment()
 
 
 def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:

@@ -84,6 +84,12 @@ class SpeechOptions(BaseModel):
         None, description="false: the take is not kept in the library, and GET /v1/takes shows only its figures."
     )
 
+    timestamps: Literal["word", "sentence"] | None = Field(
+        None,
+        description="Of what the times are told: in a speech.audio.timestamps event before the last one, only with "
+        "stream_format sse; in a batch and on a socket beside each sound. Absent: none.",
+    )
+
     @property
     def wants_events(self) -> bool:
         return self.stream_format == "sse" or (self.stream_format is None and bool(self.stream))
@@ -126,12 +132,6 @@ class SpeechBody(SpeechOptions):
     )
     turn_gap: Annotated[Number, Field(ge=0, le=MAX_GAP)] | None = Field(
         None, description=f"Seconds of silence between the turns of a dialogue; default {TURN_GAP}."
-    )
-
-    timestamps: Literal["word", "sentence"] | None = Field(
-        None,
-        description="Of what the times are told, in a speech.audio.timestamps event before the last one; only with "
-        "stream_format sse. Absent: none.",
     )
 
     input: str = Field(

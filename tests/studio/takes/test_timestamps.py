@@ -16,6 +16,7 @@ import pytest
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FRAME, RATE, FakeEngine
 from tests.studio.server import Served
+from tests.studio.speech.test_socket import open_socket, send, sentence
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 WORD = 6 * FRAME / RATE
@@ -54,6 +55,24 @@ def test_a_stream_tells_words_or_sentences_before_its_last_event(steered: Steer)
         assert [each["text"] for each in told["timestamps"]] == ["Abc defg.", "Hi."]
         assert told["timestamps"][1]["start"] == pytest.approx((2 * WORD + 1) / 2, abs=0.001)
         assert [each["type"] for each in streamed(client, "Abc.")][-2] == "speech.audio.delta"
+
+
+def test_each_result_of_a_batch_and_each_sentence_of_a_socket_has_its_times(steered: Steer) -> None:
+    served, engine = steered()
+    items: list[dict[str, object]] = [{"input": "Abc defg."}, {"input": "Hi.", "timestamps": None}]
+    with served.client() as client, open_socket(served) as socket:
+        batch = {"items": items, "timestamps": "word"}
+        one, two = client.post("/v1/audio/speech/batch", json=batch).json()["results"]
+        assert [each["text"] for each in one["timestamps"]] == ["Abc", "defg"] and "timestamps" not in two
+        send(socket, "session.config", timestamps="sentence")
+        send(socket, "input.text", text="Abc defg. Hi")
+        *_, done = sentence(socket)
+        assert done["timestamps"] == [
+            {"text": "Abc defg.", "start": 0, "end": pytest.approx(2 * WORD * 8 / 9, abs=0.001)}
+        ]
+        engine.info = replace(engine.info, cannot_align="held in fp8")
+        one, two = client.post("/v1/audio/speech/batch", json=batch).json()["results"]
+        assert (one["status"], one["error"]["code"], two["status"]) == ("error", "no_timestamps", "success")
 
 
 def test_sound_alone_and_an_engine_that_cannot_say_so_before_they_speak(steered: Steer) -> None:
