@@ -15,7 +15,7 @@ export class ReadAlong {
   #words = [];
   /** @type {HTMLElement | null} */
   #lit = null;
-  #known = new WeakMap(); // the times of a track, or their promise
+  #known = new WeakMap(); // the pieces of a track's text; none while they are asked for
 
   constructor(dock, nowPlaying, preferences) {
     this.nowPlaying = nowPlaying;

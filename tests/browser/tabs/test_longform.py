@@ -94,6 +94,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     expect(screen.status).to_have_text("My table, part 2 of 3")  # and no further
     screen.page.get_by_role("button", name="Previous part").click()
     expect(screen.status).to_have_text("My table, part 1 of 3")
+    expect(screen.page.locator("#dock .read-along-text")).to_have_text("Another one.")
     seconds, rendered = screen.page.evaluate("[window.studio.current.seconds, window.studio.heard.rendered]")
     assert rendered == round(seconds * 44100)
     with screen.page.expect_download() as download:
