@@ -10,7 +10,7 @@ from dataclasses import replace
 from studio.audio.sink import Sink
 from studio.audio.tags import Tags
 from studio.library.files import AudioFiles
-from studio.projects.mastering import Masterings, Standard
+from studio.projects.mastering import Mastering, Masterings, Standard
 from studio.projects.render import encoded
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import DATED
@@ -36,7 +36,10 @@ def chapters_zipped(
         for number, (named, chapter) in enumerate(chapters, start=1):
             title = named or book.title
             tags = replace(book, title=title, album=book.title, track=(number, len(chapters)), chapters=())
-            mastering = masterings.found(chapter, files, standard) if standard else None
+            mastering = None
+            for step in masterings.find(chapter, files, standard) if standard else ():
+                mastering = step if isinstance(step, Mastering) else None
+                yield b""  # a place to be left at
             info = zipfile.ZipInfo(f"{number:0{digits}} {_plain(title)}.{name}", DATED)
             with archive.open(info, "w", force_zip64=name == "wav") as file:
                 for data in encoded(chapter, files, name, tags, mastering):

@@ -127,12 +127,6 @@ class Masterings:
                         del self._known[next(iter(self._known))]
             yield step
 
-    def found(self, timeline: Timeline, files: AudioFiles, standard: Standard) -> Mastering:
-        """The same at once. Blocking: a second or two for each minute of sound."""
-        *_, last = self.find(timeline, files, standard)
-        assert isinstance(last, Mastering)
-        return last
-
 
 def find_mastering(
     sound: Callable[[], Iterable[np.ndarray]], sample_rate: int, standard: Standard
