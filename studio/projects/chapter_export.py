@@ -7,10 +7,11 @@ import zipfile
 from collections.abc import Generator
 from dataclasses import replace
 
+from studio.audio.mastering import Mastering, Standard
 from studio.audio.sink import Sink
 from studio.audio.tags import Tags
 from studio.library.files import AudioFiles
-from studio.projects.mastering import Mastering, Masterings, Standard
+from studio.projects.mastering import Masterings
 from studio.projects.render import encoded
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import DATED

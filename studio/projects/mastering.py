@@ -1,107 +1,17 @@
-"""Loudness by a standard: how much louder a project has to be, found by measuring it, and the sound with that."""
+"""What timelines need to meet a standard of loudness, remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Generator
 from threading import Lock
 
-import numpy as np
-
-from studio.audio.limiter import Limiter
-from studio.audio.loudness import Loudness, Meter
-from studio.errors import InvalidRequest
+from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.library.files import AudioFiles
 from studio.projects.concatenation import Concatenation
 from studio.projects.timeline import Timeline
 
-NONE = "none"
-"""Sound as it was spoken."""
-MOST_GAIN = 30.0
-"""dB; a sound that needs more is next to silence, and its noise would be heard."""
-CLOSE = 0.25
-"""dB beside the target that are no reason to measure again: no ear hears them."""
-PASSES = 4
 MOST_KNOWN = 256
-"""Plans that are remembered, of a few hundred bytes each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standard:
-    """What a finished file has to measure."""
-
-    name: str
-    by_rms: bool
-    """Whether its level is RMS in dB, else loudness in LUFS."""
-    target: float
-    lowest: float
-    highest: float
-    """Between these the level must be."""
-    ceiling: float
-    """dB that no peak may pass."""
-    limit: float
-    """dBTP that the limiter leaves: lossy formats and other rates move peaks by a few tenths."""
-    noise_floor: float | None = None
-    """dB that the quietest half second may have."""
-    bit_rate: int | None = None
-    """Of its MP3 files, in bits a second."""
-    head: float = 0.0
-    tail: float = 0.0
-    """Seconds of silence before and after each chapter's file."""
-
-    def level(self, loudness: Loudness) -> float | None:
-        return loudness.rms if self.by_rms and loudness.integrated is not None else loudness.integrated
-
-    def faults(self, loudness: Loudness) -> list[str]:
-        """What a finished file that measures this does not keep."""
-        level, unit = self.level(loudness), "dB RMS" if self.by_rms else "LUFS"
-        if level is None:
-            return ["It is too short or too quiet to be measured."]
-        found = []
-        if not self.lowest <= level <= self.highest:
-            found.append(f"Its level is {level:.1f} {unit}, not {self.lowest:g} to {self.highest:g}.")
-        peak = loudness.peak if self.by_rms else loudness.true_peak
-        if peak > self.ceiling + 0.05:
-            found.append(f"Its highest peak is {peak:.1f} dB, above {self.ceiling:g}.")
-        if self.noise_floor is not None and loudness.noise_floor > self.noise_floor:
-            found.append(f"Its noise floor is {loudness.noise_floor:.1f} dB, above {self.noise_floor:g}.")
-        return found
-
-
-STANDARDS = {
-    # Apple Podcasts and the AES (TD1008) ask for -16 LUFS within 1 LU, and true peaks of at most -1 dBTP.
-    "podcast": Standard("podcast", False, -16.0, -17.0, -15.0, -1.0, -1.6),
-    # ACX: each file -23 to -18 dB RMS, peaks of at most -3 dB, a noise floor of at most -60; MP3 of 192 kbit/s or more,
-    # 0.5 to 1 s of room before the words and 1 to 5 s after them.
-    "acx": Standard("acx", True, -20.0, -23.0, -18.0, -3.0, -3.6, -60.0, 192_000, 0.75, 2.0),
-}
-LOUDNESSES = (NONE, *STANDARDS)
-
-
-def standard_of(name: str) -> Standard | None:
-    """None for sound as it is. Raises InvalidRequest for a standard that there is not."""
-    if name not in LOUDNESSES:
-        raise InvalidRequest(f"{name[:20]!r} is not a loudness; use one of {', '.join(LOUDNESSES)}", "loudness")
-    return STANDARDS.get(name)
-
-
-@dataclass(frozen=True, slots=True)
-class Mastering:
-    """What is done to a sound for a standard, and what it measures before and after."""
-
-    standard: Standard
-    gain: float
-    """dB."""
-    is_limited: bool
-    before: Loudness
-    after: Loudness
-
-    def applied(self, pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[np.ndarray, None, None]:
-        """The sound, float32 mono, with it: as many samples."""
-        if not self.is_limited:
-            yield from (pcm * np.float32(10 ** (self.gain / 20)) for pcm in pieces)
-            return
-        yield from _limited(pieces, sample_rate, self.gain, self.standard.limit)
+"""Masterings, of a few hundred bytes each."""
 
 
 class Masterings:
@@ -126,46 +36,3 @@ class Masterings:
                     while len(self._known) > MOST_KNOWN:
                         del self._known[next(iter(self._known))]
             yield step
-
-
-def find_mastering(
-    sound: Callable[[], Iterable[np.ndarray]], sample_rate: int, standard: Standard
-) -> Generator[Mastering | int, None, None]:
-    """Measures ``sound``, which can be had several times, until a gain meets the standard; the Mastering comes last."""
-    before = yield from _measured(sound(), sample_rate)
-    level = standard.level(before)
-    if level is None:
-        yield Mastering(standard, 0.0, False, before, before)
-        return
-    gain = min(MOST_GAIN, standard.target - level)
-    if before.true_peak + gain <= standard.limit:
-        yield Mastering(standard, gain, False, before, before.louder(gain))
-        return
-    last = 0.0, level
-    for _ in range(PASSES):  # the limiter takes away some of what the gain gives: the more, the more it gives
-        after = yield from _measured(_limited(sound(), sample_rate, gain, standard.limit), sample_rate)
-        found = Mastering(standard, gain, True, before, after)
-        reached = standard.level(after)
-        if reached is None or abs(standard.target - reached) <= CLOSE:
-            break
-        slope = (reached - last[1]) / (gain - last[0]) if gain != last[0] else 1.0
-        last = gain, reached
-        gain = min(MOST_GAIN, gain + (standard.target - reached) / min(1.0, max(0.25, slope)))
-    yield found
-
-
-def _measured(pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[int, None, Loudness]:
-    meter = Meter(sample_rate)
-    for number, pcm in enumerate(pieces):
-        meter.write(pcm)
-        yield number
-    return meter.finish()
-
-
-def _limited(
-    pieces: Iterable[np.ndarray], sample_rate: int, gain: float, ceiling: float
-) -> Generator[np.ndarray, None, None]:
-    limiter = Limiter(sample_rate, gain, ceiling)
-    for pcm in pieces:
-        yield limiter.write(pcm)
-    yield limiter.finish()

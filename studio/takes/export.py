@@ -7,6 +7,7 @@ import re
 import time
 import zipfile
 from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 
 import av
@@ -15,6 +16,7 @@ from av.error import FFmpegError
 
 from studio.audio.encode import wav_samples
 from studio.audio.formats import open_encoder
+from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.sink import Sink
 from studio.errors import StudioError
 from studio.library import StoredTake
@@ -35,25 +37,41 @@ def file_name(take: StoredTake, format_name: str) -> str:
 
 
 def encoded(
-    path: Path, media_type: str, format_name: str, sample_rate: int | None = None
+    path: Path,
+    media_type: str,
+    format_name: str,
+    sample_rate: int | None = None,
+    standard: Standard | None = None,
 ) -> Generator[bytes, None, None]:
-    """A kept file in another format, piece by piece while it is read. Blocking.
+    """A kept file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
 
     Raises StudioError when the file is damaged, before its first piece if it is so from the start.
     """
     try:
         with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:
-            stream = source.streams.audio[0]
-            rate = stream.codec_context.sample_rate
-            encoder = open_encoder(format_name, rate, sample_rate, _samples(path, media_type))
-            resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
-            for frame in source.decode(stream):
-                for part in resampler.resample(frame):
-                    if piece := encoder.write(_floats(part)):
-                        yield piece
-            yield encoder.finish()
+            rate = source.streams.audio[0].codec_context.sample_rate
+        sound = partial(_sound, path, media_type, rate)
+        pieces = sound()
+        if standard is not None:
+            *_, mastering = find_mastering(sound, rate, standard)
+            assert isinstance(mastering, Mastering)
+            pieces = mastering.applied(pieces, rate)
+        encoder = open_encoder(format_name, rate, sample_rate, _samples(path, media_type))
+        for pcm in pieces:
+            if piece := encoder.write(pcm):
+                yield piece
+        yield encoder.finish()
     except (FFmpegError, OSError, IndexError) as error:
         raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
+
+
+def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None, None]:
+    """Its samples, float32 mono. Raises FFmpegError, OSError, IndexError."""
+    with av.open(str(path), "r", format=CONTAINERS[media_type]) as source:
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
+        for frame in source.decode(source.streams.audio[0]):
+            for part in resampler.resample(frame):
+                yield _floats(part)
 
 
 def zipped(

@@ -17,6 +17,7 @@ from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, sends
 from studio.api.http.ranges import of_path, ranged
 from studio.audio.formats import MEDIA_TYPES, check_format
+from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.errors import InvalidRequest, NotFound
 from studio.library import StoredTake, TakeFilter
 from studio.speech.timing.timestamps import Unit, as_json
@@ -120,13 +121,16 @@ class TakeRoutes:
         request: Request,
         format: Annotated[str | None, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")] = None,
         sample_rate: int | None = None,
+        loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
     ) -> Response:
-        """The sound of a take. As it was kept, ranges of it can be asked for; in another format it is made anew."""
+        """The sound of a take. As it was kept, ranges of it can be asked for; in another format, or at the
+        loudness of a standard, it is made anew."""
+        standard = standard_of(loudness)
         take, path = await self._history.sound(take_id, request.state.sees)
-        if sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
+        if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
             return _as_kept(request, take, path)
         check_format(format or STORED, sample_rate)
-        return await _converted(request, take, path, format or STORED, sample_rate)
+        return await _converted(request, take, path, format or STORED, sample_rate, standard)
 
     async def star_take(self, take_id: str, request: Request) -> JSONResponse:
         """Star a take, which then stays however many follow, or no longer: {"starred": true}."""
@@ -190,12 +194,14 @@ def _as_kept(request: Request, take: StoredTake, path: Path) -> Response:
     return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
 
 
-async def _converted(request: Request, take: StoredTake, path: Path, name: str, sample_rate: int | None) -> Response:
-    tag = f'"{take.audio}-{name}-{sample_rate or 0}"'
+async def _converted(
+    request: Request, take: StoredTake, path: Path, name: str, sample_rate: int | None, standard: Standard | None
+) -> Response:
+    tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
     headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    pieces = await _begun(in_threads(encoded(path, take.media_type, name, sample_rate)))
+    pieces = await _begun(in_threads(encoded(path, take.media_type, name, sample_rate, standard)))
     headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
     return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
 

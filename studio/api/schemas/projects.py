@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
 from studio.api.schemas.voices import VoiceName
 from studio.audio.loudness import Loudness as Measured
+from studio.audio.mastering import Mastering
 from studio.errors import InvalidDocument
 from studio.library.checks import clean_language
 from studio.library.projects.records import (
@@ -24,7 +25,6 @@ from studio.library.projects.records import (
 from studio.library.projects.repository import PartChanges
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
-from studio.projects.mastering import Mastering
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (

@@ -9,7 +9,7 @@ import pytest
 
 from studio.audio.limiter import Limiter
 from studio.audio.loudness import QUIETEST, Loudness, Meter
-from studio.projects.mastering import STANDARDS, Mastering, find_mastering
+from studio.audio.mastering import STANDARDS, Mastering, find_mastering
 from tests.studio.sounds import tone
 
 RATE = 44_100

@@ -184,3 +184,18 @@ def test_a_span_may_end_within_a_pause(book: tuple[Served, Json]) -> None:
     begin, end = (44 + 2 * round(timeline["parts"][n][key] * RATE) for n, key in ((0, "end_s"), (1, "start_s")))
     assert begin < end
     assert fetch(served, project, "audio", Range=f"bytes={begin - 4}-{end - 101}")[4:] == bytes(end - begin - 100)
+
+
+def test_a_single_take_can_meet_a_standard_too(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        take = client.post("/v1/audio/speech", json={"input": "One two three four five six seven."}).headers[
+            "x-request-id"
+        ]
+        url = f"/v1/takes/{take}/audio"
+        kept, louder = client.get(url), client.get(url, params={"loudness": "podcast"})
+        assert louder.headers["etag"] != kept.headers["etag"] and len(louder.content) == len(kept.content)
+        assert measured_wav(louder.content).integrated == pytest.approx(-16, abs=0.3)
+        mp3 = client.get(url, params={"loudness": "acx", "format": "mp3"})
+        assert levels(mp3.content, "mp3").rms == pytest.approx(-20, abs=0.8)  # LAME makes it softer
+        assert_envelope(client.get(url, params={"loudness": "loud"}), 400, "loudness")

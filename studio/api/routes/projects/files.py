@@ -14,13 +14,14 @@ from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
 from studio.api.schemas.projects import loudness_json, timeline_json
+from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
 from studio.errors import InvalidRequest, NotFound, NoTimestamps
 from studio.projects.chapter_export import chapters_zipped
 from studio.projects.concatenation import ConcatenatedWav, check_wav
 from studio.projects.cues import cues, words_of
 from studio.projects.documents.subtitles import write_srt
-from studio.projects.mastering import STANDARDS, Mastering, Masterings, Standard, standard_of
+from studio.projects.mastering import Masterings
 from studio.projects.render import FORMATS, M4B, STREAMED, encoded, write_m4b
 from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
