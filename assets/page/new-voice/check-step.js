@@ -31,8 +31,9 @@ export class CheckStep {
     this.draft.sound?.stop();
   }
 
-  get isDone() {
-    return this.draft.advice !== null;
+  /** What is still to be done here, "" for nothing. */
+  get lacks() {
+    return this.draft.advice ? "" : "Choose a part of the clip that can be used.";
   }
 
   /** Play a cut of the clip, or stop what plays. */
@@ -67,11 +68,13 @@ export class CheckStep {
       const advice = await advise({ clip, words, cut }, this.draft.heard);
       if (turn !== this.#turn || clip !== this.draft.clip) return;
       this.#judged = words;
-      this.draft.set({ cut: advice.cut, advice });
+      this.draft.set({ cut: advice.cut, advice, isRead: true });
       showAdvice(this.part("advice"), advice, (mended) => this.#judge(mended));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (turn === this.#turn) showNoAdvice(this.part("advice"), problem.why);
+      if (turn !== this.#turn || clip !== this.draft.clip) return;
+      showNoAdvice(this.part("advice"), problem.why);
+      this.draft.set({ isRead: true, ...(cut || problem.isLost ? {} : { refused: problem.why }) });
     }
     this.#show();
   }

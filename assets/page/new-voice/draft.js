@@ -11,6 +11,8 @@ export class Draft extends EventTarget {
   cut = null;
   /** As /v1/voices/advise gave it for this very cut. @type {any} */
   advice = null;
+  isRead = false; // the server has looked at the clip
+  refused = ""; // why it cannot be used at all
   words = "";
   heard = ""; // a recogniser's words
   language = "";
@@ -25,6 +27,8 @@ export class Draft extends EventTarget {
       this.cut = null;
       this.advice = null;
       this.heard = "";
+      this.isRead = false;
+      this.refused = "";
       names.push("cut");
     }
     Object.assign(this, changes);

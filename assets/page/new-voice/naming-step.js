@@ -40,7 +40,7 @@ export class NamingStep {
     const { voice } = this.draft;
     this.part("facts").hidden = voice !== null;
     this.part("naming-title").textContent = voice ? `Add this clip to ${voice.name}` : "Name and consent";
-    this.#say(voice ? "It becomes part of the voice's next revision; older revisions are unchanged." : "");
+    this.#say(voice ? "It becomes part of the voice's next revision; older revisions are unchanged." : "", false);
     this.#state();
   }
 
@@ -72,7 +72,7 @@ export class NamingStep {
     const { voice, sample } = this.draft;
     if (!voice && !facts.name) return this.#ask("name", "Give the voice a name.");
     if (!voice && !this.part("consent").checked) return this.#ask("consent", "Please confirm that the voice is yours or that you have permission.");
-    this.#say("Saving the voice …");
+    this.#say("Saving the voice …", false);
     try {
       const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
       this.#say("");
@@ -110,7 +110,8 @@ export class NamingStep {
     return null;
   }
 
-  #say(words) {
+  #say(words, isBad = true) {
     this.part("naming-said").textContent = words;
+    this.part("naming-said").toggleAttribute("data-bad", isBad);
   }
 }

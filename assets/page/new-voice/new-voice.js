@@ -71,7 +71,7 @@ export class NewVoice extends EventTarget {
     if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ clip, source: "Your own clip", words });
-    this.#go("check");
+    this.#show("check"); // which reads it
   }
 
   /** Capture one more clip for a voice: {id, name, slug, language}. */
@@ -93,7 +93,7 @@ export class NewVoice extends EventTarget {
 
   /** The first step that is not done: no later one can be shown. */
   get #reached() {
-    const open = ORDER.findIndex((name) => !this.steps[name].isDone);
+    const open = ORDER.findIndex((name) => this.steps[name].lacks);
     return open < 0 ? ORDER.length - 1 : open;
   }
 
@@ -124,7 +124,9 @@ export class NewVoice extends EventTarget {
     this.part("back").hidden = at === 0;
     this.part("discard").hidden = !this.draft.clip && !this.draft.voice;
     this.part("next").textContent = this.#shown !== "naming" ? "Next" : this.draft.voice ? "Add the clip" : "Save the voice";
-    this.part("next").disabled = this.#shown !== "naming" && !this.steps[this.#shown]?.isDone;
+    const lacks = this.steps[this.#shown]?.lacks ?? "";
+    this.part("next").disabled = lacks !== "";
+    if (this.part("why").textContent !== lacks) this.part("why").textContent = lacks;
   }
 
   async #next() {

@@ -49,8 +49,13 @@ export class CaptureStep {
     this.recording.hold();
   }
 
-  get isDone() {
-    return this.draft.clip !== null && !this.recording.isRecording;
+  /** What is still to be done here, "" for nothing. */
+  get lacks() {
+    const { clip, isRead, refused } = this.draft;
+    if (this.recording.isRecording) return "Stop the recording first.";
+    if (!clip) return "Record or upload a clip first.";
+    if (!isRead) return "Reading the clip …";
+    return refused && "Record again, or choose another file.";
   }
 
   #read(number) {
@@ -63,14 +68,12 @@ export class CaptureStep {
 
   #recorded({ blob, seconds }) {
     this.draft.set({ clip: blob, source: `Recorded, ${clock(seconds)}`, words: this.part("reading").textContent, language: this.part("reading-language").value });
-    this.#say(seconds < 3 ? "That was very short: record again, 10 to 30 seconds." : "");
   }
 
   #bring(file) {
     if (file.size > LARGEST) {
       return this.#say(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST / 2 ** 20} MB can be read. Shorten it, or save it as FLAC or MP3.`);
     }
-    this.#say("");
     this.draft.set({ clip: file, source: file.name, words: "", language: "" });
   }
 
@@ -89,10 +92,11 @@ export class CaptureStep {
   }
 
   #show() {
-    const { clip, source, sound } = this.draft;
+    const { clip, source, sound, refused } = this.draft;
     this.part("captured").hidden = !clip;
     this.part("clip-words").textContent = source;
     this.part("playback").disabled = !sound;
+    this.#say(refused && `${refused[0].toUpperCase()}${refused.slice(1)}.`);
   }
 
   #say(words) {

@@ -52,8 +52,9 @@ export class WordsStep {
     this.part("no-recogniser").hidden = Boolean(name);
   }
 
-  get isDone() {
-    return this.draft.words.trim() !== "";
+  /** What is still to be done here, "" for nothing. */
+  get lacks() {
+    return this.draft.words.trim() ? "" : "Type what is said in the clip.";
   }
 
   #write(words) {
@@ -82,7 +83,7 @@ export class WordsStep {
   async #transcribe() {
     const { sample, language } = this.draft;
     this.part("transcribe").disabled = true;
-    this.#say("Listening …");
+    this.#say("Listening …", false);
     try {
       const { text } = await transcribe(sample, language);
       if (sample.clip !== this.draft.clip) return;
@@ -114,7 +115,8 @@ export class WordsStep {
     this.part("word-hints").replaceChildren(...findings.map(({ message }) => element("li", { textContent: message })));
   }
 
-  #say(words) {
+  #say(words, isBad = true) {
     this.part("words-said").textContent = words;
+    this.part("words-said").toggleAttribute("data-bad", isBad);
   }
 }

@@ -24,12 +24,14 @@ export function showAdvice(root, { score, seconds, findings, fixed }, mend = nul
     if (finding.fix && mend) item.append(fix(sentence(finding.fix), finding.cut, mend));
     return item;
   });
+  const count = findings.length;
+  const but = count ? `, with ${count} ${count === 1 ? "thing" : "things"} to improve` : "";
   const fixes = findings.filter((finding) => finding.fix);
   root.dataset.grade = grade;
   root.classList.add("advice");
   root.replaceChildren(
     element("p", { className: "advice-head" }, [
-      element("strong", { textContent: `${WORDS[grade]}: ${score} of 100` }),
+      element("strong", { textContent: `${WORDS[grade]}${but}: ${score} of 100` }),
       element("span", { className: "quiet", textContent: `${seconds.toFixed(1)} s` }),
     ]),
     element("ul", {}, list),

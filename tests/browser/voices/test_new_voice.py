@@ -233,12 +233,16 @@ def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, ope
 def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     steps = new_voice(screen)
-    (tmp_path / "noise.wav").write_bytes(b"RIFF" + bytes(400))
-    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "noise.wav")
-    press(screen, "Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("not readable audio")
-    expect(steps.get_by_role("button", name="Next", exact=True)).to_be_disabled()
-    press(screen, "Back")
+    nav = steps.locator("[data-part=nav]")
+    expect(nav).to_contain_text("Record or upload a clip first.")
+    sounds = {"noise": (b"RIFF" + bytes(400), "not readable audio"), "silence": (wav(tone(6) * 0), "is silent")}
+    sounds |= {"short": (wav(tone(0.6)), "at least 1 s")}
+    for name, (sound, why) in sounds.items():
+        (tmp_path / f"{name}.wav").write_bytes(sound)
+        steps.get_by_label("A recording of the voice").set_input_files(tmp_path / f"{name}.wav")
+        expect(steps.locator("[data-part=capture-said]")).to_contain_text(why)
+        expect(nav).to_contain_text("Record again, or choose another file.")
+        expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
     expect(steps).to_contain_text("large.wav has 11.0 MB; at most 10 MB can be read.")
@@ -259,7 +263,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     press(screen, "Record")
     expect(steps.locator("[data-part=consent-recording]")).to_contain_text("Good level")
     press(screen, "Stop recording")
-    expect(steps.get_by_label("The recorded consent")).to_be_visible()
+    expect(steps.get_by_role("button", name="Listen to the consent")).to_be_visible()
     save(screen, "Tom")
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom is in the library")
     press(screen, "Add another clip")
