@@ -101,7 +101,6 @@ class Studio {
     if (!isZeroGpu) offerPreview(preview, this);
     const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
     this.cast = new Cast(await rendered("#cast"), script.area);
-    this.cast.addEventListener("change", () => (script.note = this.cast.note));
     this.cast.refresh();
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));

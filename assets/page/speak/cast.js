@@ -8,6 +8,8 @@ import { plainVoice } from "../takes/take.js";
 import { folded, speakers, voiceNamed } from "./dialogue.js";
 
 const STORE = "voice-studio-cast-1";
+const RANDOM = "random"; // sounds other in every take
+
 /** Fires "change" when the mode or a voice is another one. */
 export class Cast extends EventTarget {
   #chosen = {}; // folded name: voice id
@@ -44,16 +46,16 @@ export class Cast extends EventTarget {
     return this.#isOn;
   }
 
-  /** The request, as a dialogue if that is what the page is set to. Raises Refusal for a name without a voice. */
+  /** The request, as a dialogue if that is what the page is set to. Raises Refusal while there are no voices. */
   dress(request) {
     if (!this.#isOn) return request;
     const names = speakers(request.input);
-    const missing = names.filter((name) => !this.#voiceOf(name));
-    if (missing.length) {
+    this.#deal(names);
+    if (!names.every((name) => this.#voiceOf(name))) {
       throw new Refusal({
-        what: `${missing.join(", ")} ${missing.length > 1 ? "have" : "has"} no voice yet.`,
-        why: "In a dialogue, a line that begins with a name and a colon is a turn of that speaker.",
-        advice: "Choose a voice below the script, write the line without the colon, or switch Dialogue off.",
+        what: "There are no voices for this dialogue.",
+        why: "The library has none yet.",
+        advice: "Record or import voices first, or switch Dialogue off.",
       });
     }
     return { ...request, cast: Object.fromEntries(names.map((name) => [name, this.#voiceOf(name)])) };
@@ -65,14 +67,9 @@ export class Cast extends EventTarget {
     this.#turn(cast !== undefined);
   }
 
-  /** What there is to say about the script's names. */
-  get note() {
-    const missing = this.#isOn ? speakers(this.#text).filter((name) => !this.#voiceOf(name)) : [];
-    return missing.length ? `${missing.join(", ")}: choose a voice.` : "";
-  }
-
   show() {
     const names = this.#isOn ? speakers(this.#text) : [];
+    this.#deal(names);
     const look = JSON.stringify([names, this.#chosen, this.#isOn]);
     if (look === this.#shown) return;
     this.#shown = look;
@@ -88,6 +85,16 @@ export class Cast extends EventTarget {
     this.show();
   }
 
+  /** Names without a voice get one each, in the library's order, that no other of them has while there are enough. */
+  #deal(names) {
+    const all = this.#voices.map(({ id }) => id).filter((id) => id !== RANDOM);
+    const taken = names.map((name) => this.#voiceOf(name));
+    const free = all.filter((id) => !taken.includes(id));
+    const dealt = names.filter((name) => !this.#voiceOf(name));
+    for (const [i, name] of dealt.entries()) this.#chosen[folded(name)] = free[i] ?? all[i % all.length];
+    if (dealt.length) this.#keep();
+  }
+
   #voiceOf(name) {
     const key = folded(name);
     const chosen = this.#voices.find(({ id }) => id === this.#chosen[key]);
@@ -97,7 +104,6 @@ export class Cast extends EventTarget {
   #role(name) {
     const voice = this.#voiceOf(name);
     const options = this.#voices.map(({ id, name: words }) => element("option", { value: id, textContent: words, selected: id === voice }));
-    if (!voice) options.unshift(element("option", { value: "", textContent: "Choose a voice", selected: true }));
     const select = labelled(element("select", {}, options), `Voice of ${name}`);
     select.addEventListener("change", () => {
       this.#chosen[folded(name)] = select.value;
@@ -107,7 +113,6 @@ export class Cast extends EventTarget {
     });
     const label = element("label", {}, [element("span", { textContent: name, title: name }), select]);
     label.dataset.name = name;
-    label.toggleAttribute("data-missing", !voice);
     return label;
   }
 

@@ -65,7 +65,6 @@ export function insertTag(area, tag) {
 
 export class ScriptTools {
   #cutAfter = 0;
-  #note = "";
   #card = NO_CARD;
   #offered = offered(null);
   /** @type {string | null} */
@@ -124,15 +123,8 @@ export class ScriptTools {
     this.say();
   }
 
-  /** One more thing to say of the script, grave if it is not blank. */
-  set note(words) {
-    this.#note = words;
-    this.say();
-  }
-
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
-    if (this.#note) notes.unshift({ words: this.#note, grave: true });
     const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
     this.line.replaceChildren(
       ...parts.filter(Boolean).map((words, i) => {

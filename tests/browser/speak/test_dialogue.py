@@ -1,4 +1,4 @@
-"""Writing a dialogue: names in the script get voices below it, and one that has none is told before it is sent."""
+"""Writing a dialogue: names in the script get voices below it, which can be changed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page
     expect(cast).to_be_hidden()
     screen.page.get_by_role("switch", name="Dialogue").click()
     expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
-    expect(screen.page.locator("#lint")).to_contain_text("The fish: choose a voice")
-    screen.speak.click()
-    expect(screen.card).to_contain_text("The fish has no voice yet.")
-    cast.get_by_label("Voice of The fish").select_option("bert")
-    expect(screen.page.locator("#lint")).not_to_contain_text("no voice")
+    fish = cast.get_by_label("Voice of The fish")
+    expect(fish).to_have_value("bert")  # the one that nobody has
+    fish.select_option("anna")
+    screen.script.press("End")
+    screen.script.press_sequentially("\nEve: Ha.")
+    expect(cast.get_by_label("Voice of Eve")).to_have_value("bert")
+    expect(fish).to_have_value("anna")  # what was chosen stays
+    screen.script.fill("It was late.\nAnna: Good evening.\nThe fish: Is it? I say: no.")
+    fish.select_option("bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     assert posted(request.value)["cast"] == {"Anna": "anna", "The fish": "bert"}
