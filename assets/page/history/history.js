@@ -93,7 +93,8 @@ export class History extends EventTarget {
   /** Mark the take that the player holds. */
   select(take) {
     this.#current = take;
-    for (const row of this.#rows) row.element.toggleAttribute("aria-current", row.take.id === take?.id);
+    const isTold = take && !take.isBlind; // the row of a blind one would name its voice
+    for (const row of this.#rows) row.element.toggleAttribute("aria-current", isTold && row.take.id === take.id);
     this.comparison.mark(take);
   }
 
@@ -217,7 +218,9 @@ export class History extends EventTarget {
   #showChosen() {
     const [ids, format] = [[...this.#chosen], this.part("format").value];
     this.part("chosen").hidden = !ids.length;
-    this.part("count").textContent = `${plural(ids.length)} chosen`;
+    const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
+    const left = silent ? `; ${silent} without sound, not in the zip` : "";
+    this.part("count").textContent = `${plural(ids.length)} chosen${left}`;
     if (ids.length) this.part("zip").href = zipAddress(ids, format);
     for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take), format });
   }

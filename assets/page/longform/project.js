@@ -107,11 +107,12 @@ export class Project extends EventTarget {
   }
 
   #showProject(project) {
-    const { title, state, parts, seconds, eta_s: eta, settings } = project;
+    const { title, kind, state, parts, seconds, eta_s: eta, settings } = project;
     this.finish.show(project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };
+    this.part("pauses").hidden = kind === "srt"; // its cues say when each part begins
     fill("title", title);
     this.dispatchEvent(new CustomEvent("titled", { detail: { title } }));
     fill("project-voice", settings.voice ?? "");
