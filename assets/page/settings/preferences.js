@@ -1,4 +1,4 @@
-// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume, figures. It shows nothing.
+// What this browser likes: theme, first voice, format of saved takes beside WAV, sound before playing, volume, text, figures. It shows nothing.
 
 import { keep, kept } from "../lib/storage.js";
 
