@@ -15,6 +15,8 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 """Where a word or phrase may begin: what stands before it is no letter of the same word."""
 _GOES_ON = rf"(?![^\W{_UNSPACED}])"
 MOST_KNOWN = 64
+MOST_PATTERNS = 4096
+"""Made when their first words are met: to make thousands takes a good part of a second."""
 
 
 class Dictionary:
@@ -24,15 +26,14 @@ class Dictionary:
     """
 
     def __init__(self, entries: Iterable[Pronunciation]) -> None:
-        self._by_token: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+        self._by_token: dict[str, list[Pronunciation]] = {}
         known = set[str]()
         for entry in sorted(entries, key=lambda each: -len(each.phrase)):
             begins = _TOKEN.search(entry.phrase)
             if begins is None or entry.key in known:
                 continue
             known.add(entry.key)
-            found = self._by_token.setdefault(begins[0].casefold(), [])
-            found.append((_pattern(entry), entry.said))
+            self._by_token.setdefault(begins[0].casefold(), []).append(entry)
 
     def read(self, text: str) -> str:
         """The text with what is said in the place of each phrase. Blocking: a few milliseconds."""
@@ -51,9 +52,9 @@ class Dictionary:
         for token in _TOKEN.finditer(text, start, end):
             if token.start() < at:
                 continue
-            for pattern, said in self._by_token.get(token[0].casefold(), ()):
-                if found := pattern.match(text, token.start(), end):
-                    read += text[at : token.start()], said
+            for entry in self._by_token.get(token[0].casefold(), ()):
+                if found := _pattern(entry).match(text, token.start(), end):
+                    read += text[at : token.start()], entry.said
                     at = found.end()
                     break
         return "".join([*read, text[at:end]])
@@ -65,6 +66,7 @@ def dictionary_of(entries: tuple[Pronunciation, ...]) -> Dictionary:
     return Dictionary(entries)
 
 
+@lru_cache(maxsize=MOST_PATTERNS)
 def _pattern(entry: Pronunciation) -> re.Pattern[str]:
     words = r"\s+".join(map(re.escape, entry.phrase.split()))
     ends_a_word = re.search(rf"[^\W{_UNSPACED}]\Z", entry.phrase)
