@@ -78,7 +78,8 @@ export class Settings {
   close() {}
 
   #fill() {
-    for (const [name, value] of Object.entries(this.preferences.values)) this.form.elements[name].value = value;
+    const { values } = this.preferences; // some have their switch where they are seen
+    for (const field of this.form.querySelectorAll("[name]")) field.value = values[field.name];
   }
 
   #say(words) {
