@@ -14,6 +14,7 @@ from pathlib import Path
 
 from studio.errors import InvalidRequest, StudioError
 from studio.library import Cut, Library, Voice, VoiceDraft
+from studio.library.checks import GENDERS
 from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
 from studio.strings import check_strings, text_of
@@ -57,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--text-file", type=Path, help="a file with them")
     add.add_argument("--description", default="")
     add.add_argument("--language", default="", help="BCP 47, such as en")
+    add.add_argument("--gender", default="", help=", ".join(GENDERS))
+    add.add_argument("--accent", default="", help="in words, such as British")
+    add.add_argument("--colour", default="", help="#rrggbb, of its initial on the page")
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
     add.add_argument("--licence", default="")
     add.add_argument("--start", type=float, default=0.0, help="seconds; where the clip is cut")
@@ -94,7 +98,9 @@ def _add(library: Library, options: argparse.Namespace) -> None:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    draft = VoiceDraft(options.name, options.description, tuple(options.tag), options.language, licence=options.licence)
+    said = ("description", "language", "gender", "accent", "colour", "licence")
+    told = {name: getattr(options, name) for name in said}
+    draft = VoiceDraft(options.name, tags=tuple(options.tag), **told)
     _print(library.voices.create(draft, [intake.sample(text)]), options)
 
 
@@ -106,7 +112,8 @@ def _list(library: Library, options: argparse.Namespace) -> None:
         print(json.dumps([_facts(voice) for voice in found], ensure_ascii=False, indent=1))
         return
     for voice in found:
-        print(f"{voice.address:<28} {voice.seconds:6.1f} s  {voice.name}")
+        facts = (voice.gender, voice.accent, voice.language, ", ".join(voice.tags))
+        print(" · ".join([f"{voice.address:<28} {voice.seconds:6.1f} s  {voice.name}", *filter(None, facts)]))
 
 
 def _show(library: Library, options: argparse.Namespace) -> None:
@@ -166,6 +173,9 @@ def _facts(voice: Voice) -> dict[str, object]:
         "description": voice.description,
         "tags": list(voice.tags),
         "language": voice.language,
+        "gender": voice.gender,
+        "accent": voice.accent,
+        "colour": voice.colour,
         "licence": voice.licence,
         "bundled": voice.bundled,
         "samples": [

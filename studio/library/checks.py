@@ -27,6 +27,10 @@ DEFAULTS: Mapping[str, tuple[float, float]] = {
 }
 """What a voice may preset for requests that do not say, and within which bounds."""
 
+GENDERS = ("female", "male", "neutral")
+MAX_ACCENT = 50
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 
 
@@ -47,6 +51,24 @@ def clean_language(language: str) -> str:
     if language and not _LANGUAGE.fullmatch(language):
         raise InvalidRequest(f"language must be a BCP 47 tag such as en or pt-BR, not {language[:40]!r}", "language")
     return language
+
+
+def clean_gender(gender: str) -> str:
+    gender = gender.strip().lower()
+    if gender and gender not in GENDERS:
+        raise InvalidRequest(f"gender must be {', '.join(GENDERS)} or blank, not {gender[:40]!r}", "gender")
+    return gender
+
+
+def clean_accent(accent: str) -> str:
+    return " ".join(clean_text("accent", accent, MAX_ACCENT).split())
+
+
+def clean_colour(colour: str) -> str:
+    colour = colour.strip().lower()
+    if colour and not _COLOUR.fullmatch(colour):
+        raise InvalidRequest(f"colour must be written as #rrggbb, such as #0f766e, not {colour[:40]!r}", "colour")
+    return colour
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:

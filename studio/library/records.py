@@ -117,6 +117,12 @@ class VoiceDraft:
     """Unix time; None is now. A pack brings its own."""
     consent: NewConsent | None = None
     """One to record together with the voice, in the place of consent_id."""
+    gender: str = ""
+    """As it sounds: female, male or neutral; blank if nobody has said."""
+    accent: str = ""
+    """In words, such as British."""
+    colour: str = ""
+    """#rrggbb, of its initial on the page; blank: drawn from its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,12 @@ class Voice:
     description: str
     tags: tuple[str, ...]
     language: str
+    gender: str
+    """As it sounds: female, male or neutral; blank if nobody has said."""
+    accent: str
+    """In words, such as British."""
+    colour: str
+    """#rrggbb, of its initial on the page; blank: drawn from its name."""
     favourite: bool
     bundled: bool
     licence: str

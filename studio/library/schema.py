@@ -348,3 +348,10 @@ def m015_part_take_times(db: Database) -> None:
     db.table("part_take_times").create({"take": str, "text": str, "words": str}, pk="take", not_null=("text", "words"))
     removed = "delete from part_take_times where take = old.id"
     db.execute(f"create trigger part_take_times_removed after delete on part_takes begin {removed}; end")
+
+
+@MIGRATIONS()
+def m016_voice_facts(db: Database) -> None:
+    """By what a voice is chosen: whose it sounds like, and its colour as #rrggbb; blank where nobody has said."""
+    for column in ("gender", "accent", "colour"):
+        db.table("voices").add_column(column, str, not_null_default="")

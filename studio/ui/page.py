@@ -161,17 +161,15 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
 
 
 def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
-    listed, usual = voices.listed, voices.find(None)
-    first = usual.slug if usual and not listed[0].favourite else listed[0].id
     source = gr.Radio(
         [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
         value="bundled",
         label=words.SOURCE,
         elem_id="source",
     )
-    choices = [(voice.name, voice.id) for voice in listed]
+    choices = [(voice.label, voice.id) for voice in voices.listed]
     voice = gr.Dropdown(
-        choices, value=first, label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
+        choices, value=voices.first_choice, label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
     )
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):

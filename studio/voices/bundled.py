@@ -1,6 +1,7 @@
 """The voices that come with the studio: a folder of NAME.wav and NAME.txt, put into the library once each.
 
 aliases.json there says which of them the default voice and OpenAI's names mean: {"nova": ["greta", "clara"], …}.
+facts.json says what there is to say of each: {"Clara": {"gender": "female", "accent": "American", …}, …}.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import json
 import logging
 from pathlib import Path
 
-from studio.errors import InvalidRequest, NameTaken, NotFound
-from studio.library import Library, NewSample, VoiceDraft
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
+from studio.library import Library, NewSample, VoiceChanges, VoiceDraft
 from studio.settings import SettingsError
 from studio.strings import text_of
 from studio.voices.intake import take_in
@@ -19,7 +22,22 @@ from studio.voices.intake import take_in
 log = logging.getLogger(__name__)
 
 EVENT = "voice.bundled"
+DESCRIBED = "voice.described"
 ALIASES = "aliases.json"
+FACTS = "facts.json"
+
+
+class Facts(BaseModel):
+    """What the folder says of one of its voices, as the library keeps it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    language: str = ""
+    gender: str = ""
+    accent: str = ""
+    colour: str = ""
 
 
 def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -40,12 +58,28 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
         raise SettingsError(f"VOICES: {file} must have a list of voices for each alias: {error}") from error
 
 
+def read_facts(folder: Path) -> dict[str, Facts]:
+    """By the names of the folder's files; nothing where it does not say. Raises SettingsError."""
+    file = folder / FACTS
+    if not file.is_file():
+        return {}
+    try:
+        return TypeAdapter(dict[str, Facts]).validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise SettingsError(f"VOICES: {file} is wrong{' at ' + where if where else ''}: {first['msg']}") from error
+
+
 def import_bundled(library: Library, folder: Path) -> None:
     """Put in those voices of the folder that have never been there; a new recording is the next revision. Blocking.
 
     One that somebody has deleted stays deleted, one that somebody has recorded anew stays as it is, and one that shares
     its name with a voice of the library's owner is left out. A clip without words, or words without a clip, is none.
+    What the folder says of a voice is said in the library, except where its owner has said otherwise.
+    Raises SettingsError for facts that say it wrong.
     """
+    facts = read_facts(folder)
     entries = library.audit.entries(event=EVENT)
     known = {entry.details.get("source") for entry in entries}
     brought = {entry.details["name"]: entry.subject for entry in entries}
@@ -53,7 +87,7 @@ def import_bundled(library: Library, folder: Path) -> None:
         words = clip.with_suffix(".txt")
         if not words.is_file():
             continue
-        name = clip.stem.replace("_", " ").replace("-", " ").title()
+        name = _name(clip.stem)
         try:
             text, data = text_of(words).strip(), clip.read_bytes()
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
@@ -64,6 +98,32 @@ def import_bundled(library: Library, folder: Path) -> None:
             continue
         except InvalidRequest as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
+    _describe(library, {_name(stem): told for stem, told in facts.items()})
+
+
+def _name(stem: str) -> str:
+    return stem.replace("_", " ").replace("-", " ").title()
+
+
+def _describe(library: Library, facts: dict[str, Facts]) -> None:
+    """Say of each voice that was brought what is new; a field that is not as it was brought is its owner's."""
+    brought = {entry.details["name"]: entry.subject for entry in library.audit.entries(event=EVENT)}
+    before = {
+        entry.subject: Facts.model_validate_json(str(entry.details["source"]))
+        for entry in library.audit.entries(event=DESCRIBED)
+    }
+    for name in facts.keys() & brought.keys():
+        told, last = facts[name], before.get(brought[name], Facts())
+        try:
+            voice = library.voices.get(brought[name])
+            changes = {field: now for field, now in told if getattr(last, field) == getattr(voice, field) != now}
+            if changes:
+                source = told.model_dump_json()
+                library.voices.edit(voice.id, VoiceChanges(**changes), voice.version, DESCRIBED, source)
+        except (NotFound, Changed):  # deleted; or being changed by its owner, so that it waits for the next start
+            continue
+        except InvalidRequest as refusal:
+            log.warning("what %s says of %s cannot be used: %s", FACTS, name, refusal)
 
 
 def _bring(library: Library, name: str, sample: NewSample, source: str, voice_id: str | None) -> None:

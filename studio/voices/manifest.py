@@ -68,6 +68,9 @@ class Manifest(_Told):
     created: Time
     samples: list[ToldSample]
     consent: ToldConsent | None
+    gender: str = ""  # packs of earlier versions have none of these
+    accent: str = ""
+    colour: str = ""
 
 
 def read_manifest(text: bytes) -> Manifest:

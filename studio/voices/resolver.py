@@ -44,12 +44,22 @@ class ListedVoice:
     text: str = ""
     """The words spoken in its first sample."""
     language: str = ""
+    gender: str = ""
+    accent: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    colour: str = ""
     bundled: bool = False
     favourite: bool = False
     defaults: dict[str, Scalar] = field(default_factory=dict)
     """What it presets of the sampling."""
     created: float = 0.0
     """Unix time; 0 for the random one, which is made anew for every take."""
+
+    @property
+    def label(self) -> str:
+        """The name, and in short whose voice it is: "Clara · female · American"."""
+        return " · ".join(part for part in (self.name, self.gender, self.accent) if part)
 
 
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
@@ -76,6 +86,12 @@ class VoiceResolver:
         bundled = self._bundled()
         free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
         return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
+
+    @property
+    def first_choice(self) -> str:
+        """The id of the voice that a page begins with: a favourite, else the default one."""
+        listed, usual = self.listed, self.find(None)
+        return usual.slug if usual and not listed[0].favourite else listed[0].id
 
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
@@ -177,6 +193,11 @@ def _listed(voice: Voice) -> ListedVoice:
         name=voice.name,
         text=text,
         language=voice.language,
+        gender=voice.gender,
+        accent=voice.accent,
+        description=voice.description,
+        tags=voice.tags,
+        colour=voice.colour,
         bundled=voice.bundled,
         favourite=voice.favourite,
         defaults=voice.defaults,

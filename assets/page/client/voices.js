@@ -3,10 +3,14 @@
 import { address } from "./address.js";
 import { ask, fetched, form, json, readJson } from "./requests.js";
 
-/** All voices to speak in: {id, name, bundled, …}. */
+/** All voices to speak in: {id, name, gender, accent, bundled, …}; one `isFirstChoice`, with which a choice begins. */
 export async function voices() {
-  return (await readJson("/v1/audio/voices"))?.voices ?? [];
+  const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
+  return listed.map((voice) => ({ ...voice, isFirstChoice: voice.id === first }));
 }
+
+/** In a list to choose from: "Clara · female · American". */
+export const labelOf = ({ name, gender, accent }) => [name, gender, accent].filter(Boolean).join(" · ");
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 

@@ -1,6 +1,6 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
-import { voices } from "../client/voices.js";
+import { labelOf, voices } from "../client/voices.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
 const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
@@ -86,7 +86,7 @@ export class Fields extends EventTarget {
   /** Have the next change offer the library's voices as they are now. */
   async lookForVoices() {
     this.voices = await voices();
-    this.#choices = this.voices.map(({ id, name }) => [name, id]);
+    this.#choices = this.voices.map((voice) => [labelOf(voice), voice.id]);
   }
 
   /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. Of no seed, Gradio makes 0. */

@@ -18,7 +18,7 @@ from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
 from studio.voices.resolver import VoiceResolver
 
-_SAID = ("speaker", "language", "description", "tags", "licence", "consent")
+_SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
 NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
 NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
@@ -47,7 +47,8 @@ class OpenAIVoiceRoutes:
 
     async def create_voice(self, request: Request) -> JSONResponse:
         """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
-        speaker, language, description, tags (a,b), licence and consent if wanted. Its codes are there at once."""
+        speaker, language, gender, accent, description, tags (a,b), colour, licence and consent if wanted. Its codes are
+        there at once."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
             raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
@@ -64,6 +65,9 @@ class OpenAIVoiceRoutes:
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
             language=form.text("language"),
+            gender=form.text("gender"),
+            accent=form.text("accent"),
+            colour=form.text("colour"),
             licence=form.text("licence"),
             consent_id=consent if ours else None,
             # Words of somebody else's scheme are recorded as such.
@@ -85,6 +89,11 @@ class OpenAIVoiceRoutes:
                 "name": voice.name,
                 "text": voice.text,
                 "language": voice.language or None,
+                "gender": voice.gender,
+                "accent": voice.accent,
+                "description": voice.description,
+                "tags": list(voice.tags),
+                "colour": voice.colour,
                 "bundled": voice.bundled,
                 "defaults": voice.defaults,
                 "created_at": int(voice.created),
@@ -97,6 +106,7 @@ class OpenAIVoiceRoutes:
                 "voices": data,
                 "data": data,
                 "aliases": self._voices.aliases,
+                "first_choice": self._voices.first_choice,
                 "uploaded_voices": uploaded,
                 "has_more": False,
             }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
@@ -90,6 +90,9 @@ class VoiceRoutes:
         self,
         q: str = "",
         tag: Annotated[tuple[str, ...], Query()] = (),
+        gender: str = "",
+        accent: str = "",
+        language: str = "",
         favourite: bool | None = None,
         order: Order = "name",
         limit: int = 50,
@@ -98,27 +101,25 @@ class VoiceRoutes:
     ) -> JSONResponse:
         """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back.
 
-        ``tags`` of the answer are those of the whole library.
+        ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
         """
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
-        found = (
-            voices.deleted()
-            if deleted
-            else voices.page(q, tags=tag, favourite=favourite, order=order, limit=limit + 1, after=after)
-        )
+        wanted: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
+        wanted |= {"favourite": favourite, "order": order, "limit": limit + 1, "after": after}
+        found = voices.deleted() if deleted else voices.page(q, **wanted)
         data = [voice_json(voice) for voice in found[:limit]]
         last = data[-1]["id"] if data else None
         told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
-        return JSONResponse(told | {"tags": voices.tags()})
+        return JSONResponse(told | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name, in the revision after an "@" or the newest."""
         return voice_response(request, self._library.voices.get(reference))
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
-        """Change what is said of a voice: name, description, tags, language, favourite, licence, consent, defaults."""
+        """Change what is said of a voice: its name, facts, favourite, licence, consent and defaults."""
         changes = as_model(await read_json(request), VoiceBody).changes()
         voice = await self._get(reference)
         edit = partial(self._library.voices.edit, voice.id, changes, version_wanted(request, voice.id))

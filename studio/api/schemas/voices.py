@@ -29,6 +29,9 @@ class VoiceBody(BaseModel):
     description: str | None = None
     tags: list[str] | None = None
     language: str | None = None
+    gender: str | None = Field(None, description="female, male, neutral or blank.")
+    accent: str | None = None
+    colour: str | None = Field(None, description="#rrggbb; blank: drawn from the name.")
     favourite: bool | None = None
     licence: str | None = None
     consent: str | None = Field(None, description="The id of a consent; blank removes it.")
@@ -41,6 +44,9 @@ class VoiceBody(BaseModel):
             description=self.description,
             tags=None if self.tags is None else tuple(self.tags),
             language=self.language,
+            gender=self.gender,
+            accent=self.accent,
+            colour=self.colour,
             favourite=self.favourite,
             licence=self.licence,
             consent_id=self.consent,

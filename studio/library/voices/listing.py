@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from sqlite_utils import Database
 
 from studio.errors import InvalidRequest
-from studio.library.checks import MAX_TAGS
+from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
 from studio.library.voices.names import fold
 from studio.library.voices.rows import Row
 
@@ -33,8 +33,13 @@ class Filter:
     """What a voice must have to be listed; None and nothing ask for nothing."""
 
     query: str = ""
-    """Every word of it is in name, slug, tags, language or description."""
+    """Every word of it is in name, slug, tags, accent, language or description, or is the gender."""
     tags: Sequence[str] = ()
+    gender: str = ""
+    accent: str = ""
+    """In any case."""
+    language: str = ""
+    """In any region unless it names one: "en" is also "en-GB"."""
     favourite: bool | None = None
     bundled: bool | None = None
 
@@ -48,11 +53,22 @@ def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row |
     if len(tags) > MAX_TAGS:
         raise InvalidRequest(f"the query has {len(tags)} tags; at most {MAX_TAGS} are allowed", "tag")
     for number, word in enumerate(words):
-        where.append(f"instr(haystack, :word{number})")
+        # "male" is no part of "female": of a voice whose gender is known only the very word counts.
+        unless_known = f"case when gender = '' then instr(haystack, :word{number}) else gender = :word{number} end"
+        where.append(unless_known if word in GENDERS else f"instr(haystack, :word{number})")
         values[f"word{number}"] = word
     for number, tag in enumerate(tags):
         where.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
         values[f"tag{number}"] = tag
+    if wanted.gender:
+        where.append("gender = :gender")
+        values["gender"] = clean_gender(wanted.gender)
+    if wanted.accent:
+        where.append("accent = :accent collate nocase")
+        values["accent"] = clean_accent(wanted.accent)
+    if wanted.language:
+        where.append("(language = :language collate nocase or language like :language || '-%')")
+        values["language"] = clean_language(wanted.language)
     for column in ("favourite", "bundled"):
         is_wanted = getattr(wanted, column)
         if is_wanted is not None:
@@ -64,7 +80,11 @@ def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row |
     return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[order], limit=limit))
 
 
-def tags_of(db: Database) -> list[str]:
-    """Every tag that some voice has."""
-    query = "select distinct value from voices, json_each(tags) where deleted is null order by value"
-    return [row[0] for row in db.execute(query).fetchall()]
+def offered(db: Database) -> dict[str, list[str]]:
+    """Every tag, gender, accent and language that some voice has."""
+    found = {"tags": "select distinct value from voices, json_each(tags) where deleted is null order by value"}
+    for column in ("gender", "accent", "language"):
+        without_case = f"{column} collate nocase"
+        where = f"where deleted is null and {column} != '' group by {without_case} order by {without_case}"
+        found[f"{column}s"] = f"select min({column}) from voices {where}"
+    return {name: [row[0] for row in db.execute(query).fetchall()] for name, query in found.items()}

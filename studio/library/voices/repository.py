@@ -16,7 +16,10 @@ from studio.library.audit import note
 from studio.library.checks import (
     MAX_DESCRIPTION,
     check_samples,
+    clean_accent,
+    clean_colour,
     clean_defaults,
+    clean_gender,
     clean_language,
     clean_tags,
     clean_text,
@@ -24,7 +27,7 @@ from studio.library.checks import (
 from studio.library.database import Store
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.voices.consents import write_consent
-from studio.library.voices.listing import Filter, Order, rows_of, tags_of
+from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
 from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
 
@@ -43,6 +46,9 @@ class VoiceChanges:
     description: str | None = None
     tags: tuple[str, ...] | None = None
     language: str | None = None
+    gender: str | None = None
+    accent: str | None = None
+    colour: str | None = None
     favourite: bool | None = None
     licence: str | None = None
     consent_id: str | None = None
@@ -113,26 +119,29 @@ class Voices:
         query: str = "",
         *,
         tags: Sequence[str] = (),
+        gender: str = "",
+        accent: str = "",
+        language: str = "",
         favourite: bool | None = None,
         bundled: bool | None = None,
         order: Order = "name",
         limit: int = MAX_PAGE,
         after: str | None = None,
     ) -> list[Voice]:
-        """Voices that have every word of the query and every tag.
+        """Voices that have every word of the query, every tag, and what else is not left open; see `Filter`.
 
         ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
-        query of too many words or tags.
+        query of too many words or tags, and for a gender or language that is none.
         """
-        wanted = Filter(query, tags, favourite, bundled)
+        wanted = Filter(query, tags, gender, accent, language, favourite, bundled)
         with self._store.reading() as db:
             last = None if after is None else self._row(db, after)
             return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), last))
 
-    def tags(self) -> list[str]:
-        """Every tag that some voice has, in order."""
+    def offered(self) -> dict[str, list[str]]:
+        """By what voices can be filtered: every tag, gender, accent and language that some voice has, in order."""
         with self._store.reading() as db:
-            return tags_of(db)
+            return offered(db)
 
     def count(self) -> int:
         with self._store.reading() as db:
@@ -144,8 +153,15 @@ class Voices:
             rows = db.table("voices").rows_where("deleted > ?", [self._undo_until()], order_by="deleted desc")
             return voices_of(db, list(rows))
 
-    def edit(self, reference: str, changes: VoiceChanges, version: int | None = None) -> Voice:
-        """Change what is said of a voice; its samples and revision stay.
+    def edit(
+        self,
+        reference: str,
+        changes: VoiceChanges,
+        version: int | None = None,
+        event: str = "voice.edit",
+        source: str = "",
+    ) -> Voice:
+        """Change what is said of a voice; its samples and revision stay. ``event`` and ``source`` are as in `create`.
 
         With ``version``, raises Changed when somebody was faster. Raises NotFound, InvalidRequest, NameTaken.
         """
@@ -162,7 +178,7 @@ class Voices:
             _check_consent(db, changed)
             self._touch(db, changed)
             fields = sorted([*given, *(["slug"] if slug else [])])
-            note(db, "voice.edit", row["id"], fields=", ".join(fields))
+            note(db, event, row["id"], fields=", ".join(fields), **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
     def revise(
@@ -348,6 +364,9 @@ def _checked(told: dict[str, Any]) -> Row:
         "description": clean_text("description", told["description"], MAX_DESCRIPTION),
         "tags": json.dumps(clean_tags(told["tags"]), ensure_ascii=False),
         "language": clean_language(told["language"]),
+        "gender": clean_gender(told["gender"]),
+        "accent": clean_accent(told["accent"]),
+        "colour": clean_colour(told["colour"]),
         "favourite": int(told["favourite"]),
         "licence": clean_text("licence", told["licence"], MAX_DESCRIPTION),
         "consent_id": told["consent_id"] or None,

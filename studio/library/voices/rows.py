@@ -16,7 +16,8 @@ Row = dict[str, Any]
 
 def haystack(voice: Row) -> str:
     """What a search looks through, folded."""
-    words = (voice["name"], voice["slug"], voice["description"], voice["language"], *json.loads(voice["tags"]))
+    said = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
+    words = (*said, *json.loads(voice["tags"]))
     return fold(" ".join(words))
 
 
@@ -100,6 +101,9 @@ def _voice(row: Row, revision: int, samples: Sequence[Sample]) -> Voice:
         description=row["description"],
         tags=tuple(json.loads(row["tags"])),
         language=row["language"],
+        gender=row["gender"],
+        accent=row["accent"],
+        colour=row["colour"],
         favourite=bool(row["favourite"]),
         bundled=bool(row["bundled"]),
         licence=row["licence"],

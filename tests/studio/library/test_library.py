@@ -43,10 +43,12 @@ def test_a_voice_is_found_by_id_slug_and_name_in_any_case_and_keeps_its_clip_unt
 
 def test_everything_is_there_after_a_restart(library: Library) -> None:
     draft = VoiceDraft("Anna", "kind", ("a",), "en", True, "CC0", None, {"temperature": 0.5})
+    draft = dataclasses.replace(draft, gender="Female ", accent=" north  Irish", colour="#0F766E")
     made = library.voices.create(draft, [new_sample(), new_sample(b"other", "two", Cut(0.5, 2.0, -3.0, 1), 1)])
     library.codes.put(made.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2))
     reopened = Library(library.home)
     assert reopened.voices.get("anna") == made
+    assert (made.gender, made.accent, made.colour) == ("female", "north Irish", "#0f766e")
     codes = reopened.codes.get(made.samples[0].cut_key, "codec")
     assert codes is not None and codes.tolist() == np.arange(20).reshape(10, 2).tolist()
     assert reopened.codes.get(made.samples[0].cut_key, "another codec") is None
@@ -176,6 +178,35 @@ def test_search_looks_at_name_tags_language_and_description_whatever_the_case(li
     assert names(tags=["old"]) == ["Bärbel"] and names(favourite=True) == ["Bärbel"]
     first = library.voices.page(limit=1)
     assert names(after=first[0].id) == ["Bärbel"]
+
+
+def test_voices_are_found_by_gender_accent_and_language_which_the_list_offers(library: Library) -> None:
+    told = {"Anna": ("female", "British", "en-GB"), "Bert": ("male", "british", "en"), "Cleo": ("", "", "eng")}
+    for name, (gender, accent, language) in told.items():
+        draft = VoiceDraft(name, "a male part", language=language, gender=gender, accent=accent)
+        library.voices.create(draft, [new_sample()])
+
+    def names(query: str = "", **filters: str) -> list[str]:
+        return [voice.name for voice in library.voices.page(query, **filters)]  # type: ignore[arg-type]
+
+    assert names("male") == ["Bert", "Cleo"] and names("FEMALE") == ["Anna"] and names("brit") == ["Anna", "Bert"]
+    assert names(gender="male") == ["Bert"] and names(accent="British") == ["Anna", "Bert"]
+    assert names(language="EN") == ["Anna", "Bert"] and names(language="en-gb", gender="female") == ["Anna"]
+    offered = library.voices.offered()
+    assert (offered["genders"], offered["accents"]) == (["female", "male"], ["British"])
+    assert (offered["tags"], offered["languages"]) == ([], ["en", "en-GB", "eng"])
+    with pytest.raises(InvalidRequest, match="gender must be female, male, neutral or blank"):
+        names(gender="m")
+
+
+def test_voices_of_an_older_library_say_nothing_of_their_gender(tmp_path: Path) -> None:
+    made = Library(tmp_path).voices.create(VoiceDraft("Anna", "kind"), [new_sample()])
+    with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
+        for column in ("gender", "accent", "colour"):
+            connection.execute(f"alter table voices drop column {column}")
+        connection.execute("delete from _sqlite_migrations where name = 'm016_voice_facts'")
+        connection.commit()
+    assert Library(tmp_path).voices.get("anna") == made
 
 
 def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library) -> None:

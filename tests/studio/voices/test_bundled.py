@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from studio.library import Library, VoiceChanges
-from studio.settings import Settings
-from studio.voices.bundled import import_bundled
+from studio.settings import Settings, SettingsError
+from studio.voices.bundled import import_bundled, read_facts
 from studio.voices.intake import take_in
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -64,6 +64,50 @@ def test_a_voice_that_somebody_deleted_does_not_come_back_with_a_new_recording(t
     assert [voice.name for voice in library.voices.page()] == ["Bert", "Carl"]
 
 
+def tell(folder: Path, **anna: object) -> Path:
+    (folder / "facts.json").write_text(json.dumps({"anna": anna, "nobody": {"gender": "male"}}))
+    return folder
+
+
+def test_what_is_said_of_a_voice_comes_with_it_and_later_and_leaves_its_owners_words_alone(tmp_path: Path) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
+    import_bundled(library, folder)  # an older studio, which said nothing
+    library.voices.edit("anna", VoiceChanges(name="Ann", tags=("mine",)))
+    for _ in range(2):
+        import_bundled(library, tell(folder, gender="female", accent="Irish", tags=["low"], description="Low."))
+    voice = library.voices.get("ann")
+    assert (voice.gender, voice.accent, voice.tags, voice.description) == ("female", "Irish", ("mine",), "Low.")
+    assert voice.revision == 1 and voice.version == 3
+    library.voices.edit("ann", VoiceChanges(description="", accent="Scottish"))
+    import_bundled(library, tell(folder, gender="neutral", accent="Welsh", tags=["high"], description="High."))
+    voice = library.voices.get("ann")
+    assert (voice.gender, voice.accent, voice.tags, voice.description) == ("neutral", "Scottish", ("mine",), "")
+    library.voices.delete("ann")
+    import_bundled(library, tell(folder, gender="female"))
+    assert library.audit.verify()
+
+
+def test_facts_that_say_nothing_usable_stop_the_start_or_cost_only_themselves(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
+    with pytest.raises(SettingsError, match=r"facts\.json is wrong at anna\.sex"):
+        import_bundled(library, tell(folder, sex="female"))
+    import_bundled(library, tell(folder, gender="woman"))
+    assert library.voices.get("anna").gender == ""
+    assert "says of Anna cannot be used: gender must be female" in caplog.text
+
+
+def test_every_voice_of_the_bundled_model_is_described(tmp_path: Path) -> None:
+    folder, library = Path(Settings().voices), Library(tmp_path)
+    assert read_facts(folder).keys() == {clip.stem for clip in folder.glob("*.wav")}
+    import_bundled(library, folder)
+    for voice in library.voices.page():
+        assert voice.gender and voice.accent and voice.language and voice.description and voice.tags and voice.colour
+    clara = {"name": "Clara", "gender": "female", "accent": "American", "language": "en-US"}
+    assert {field: getattr(library.voices.get("clara"), field) for field in clara} == clara
+
+
 @pytest.mark.parametrize(("starred", "first"), [(None, "bert"), ("carl", "carl")])
 def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
     tmp_path: Path, starred: str | None, first: str
@@ -77,5 +121,6 @@ def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
     settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
         parts = client.get("/config").json()["components"]
+        assert client.get("/v1/audio/voices").json()["first_choice"] == first
     (value,) = [part["props"]["value"] for part in parts if part["props"].get("elem_id") == "voice"]
     assert value == first

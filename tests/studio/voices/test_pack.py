@@ -44,8 +44,9 @@ def other(tmp_path: Path) -> Library:
 def make(library: Library) -> Voice:
     consent = NewConsent("Eve E.", "en", "I agree.", spoken(2), "audio/wav")
     draft = VoiceDraft(
-        "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True
-    )
+        "Eve", "warm", ("a", "b"), "en", licence="CC0", consent=consent, defaults={"top_k": 5}, favourite=True,
+        gender="female", accent="British", colour="#0f766e",
+    )  # fmt: skip
     samples = [
         take_in(spoken(), WORDS).sample(WORDS),
         take_in(spoken(1), "Another one says more words.", Cut(0.1, 1.2, 2.0)).sample(
@@ -68,6 +69,7 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
     pack = export_voice(library, "eve")
     got = import_pack(other, pack)
     assert (got.name, got.description, got.tags, got.language, got.licence) == ("Eve", "warm", ("a", "b"), "en", "CC0")
+    assert (got.gender, got.accent, got.colour) == ("female", "British", "#0f766e")
     assert got.defaults == {"top_k": 5} and got.created == sent.created and not got.favourite
     for mine, theirs in zip(sent.samples, got.samples, strict=True):
         assert (mine.clip, mine.text, mine.speaker, mine.cut) == (theirs.clip, theirs.text, theirs.speaker, theirs.cut)

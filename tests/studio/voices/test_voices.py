@@ -192,7 +192,8 @@ def test_samples_are_added_heard_changed_and_removed_and_revisions_stay(client: 
 @pytest.mark.parametrize(
     "body",
     [{"name": ""}, {"nmae": "x"}, {"tags": "x"}, {"defaults": {"speed": 2}}, {"defaults": {"top_k": 2.5}},
-     {"favourite": "maybe"}, {"language": "?"}, {"name": "\ud800"}],
+     {"favourite": "maybe"}, {"language": "?"}, {"gender": "f"}, {"colour": "red"}, {"accent": "x" * 51},
+     {"name": "\ud800"}],
 )  # fmt: skip
 def test_a_change_with_a_bad_field_is_refused(client: httpx.Client, body: dict[str, object]) -> None:
     before = client.get("/v1/voices/anna").json()
@@ -243,7 +244,7 @@ def test_the_real_engine_speaks_in_an_uploaded_voice(studio: Served) -> None:
 
 
 def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(client: httpx.Client) -> None:
-    create(client, "Eve", tags="warm, slow ,")
+    create(client, "Eve", tags="warm, slow ,", gender="female", accent="Irish", language="en-IE", colour="#BE123C")
     create(client, "Dan", tags="warm")
     client.patch("/v1/voices/bert", json={"favourite": True})
 
@@ -252,7 +253,7 @@ def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(cl
         after: dict[str, str] = {}
         while True:  # page by page
             page = client.get("/v1/voices", params={"limit": 2, **wanted, **after}).json()
-            assert page["tags"] == ["slow", "warm"]
+            assert page["tags"] == ["slow", "warm"] and page["accents"] == ["Irish"]
             found += [voice["name"] for voice in page["data"]]
             if not page["has_more"]:
                 return found
@@ -262,7 +263,11 @@ def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(cl
     assert names(order="favourites") == ["Bert", "Anna", "Dan", "Eve"]
     assert names(order="recent")[:3] == ["Bert", "Dan", "Eve"]
     assert names(tag=["warm"]) == ["Dan", "Eve"]
-    assert names(tag=["warm", "slow"]) == ["Eve"]
+    assert names(tag=["warm", "slow"]) == names(gender="female", accent="irish", language="en") == ["Eve"]
+    listed = {voice["id"]: voice for voice in client.get(VOICES).json()["voices"]}
+    assert (listed["eve"]["gender"], listed["eve"]["colour"], listed["anna"]["accent"]) == ("female", "#be123c", "")
+    assert client.patch("/v1/voices/eve", json={"accent": ""}).json()["accent"] == ""
+    assert client.get("/v1/voices", params={"gender": "f"}).json()["error"]["param"] == "gender"
     assert client.get("/v1/voices", params={"order": "age"}).status_code == 400
 
 
