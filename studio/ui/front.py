@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 import re
@@ -25,11 +26,13 @@ PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
 
 UNTIL_DRAWN = (
-    "body:not([data-area]) .gradio-container{visibility:hidden}"
+    "body:not([data-area]) .gradio-container{visibility:hidden;animation:anyway 0s 10s forwards}"
+    "@keyframes anyway{to{visibility:visible}}"
     "body:not([data-area])::before{content:'Voice Studio';position:fixed;top:1.85rem;"
     "left:calc(max(0px,50vw - 560px) + 4.3rem);font:600 1.3rem system-ui,sans-serif;opacity:.45}"
 )
-"""Gradio draws the page piece by piece, and each would push the others about: it is seen once all are there."""
+"""Gradio draws the page piece by piece, and each would push the others about: it is seen once all are there,
+and after ten seconds in any case."""
 
 
 class FrontPage:
@@ -56,8 +59,11 @@ class FrontPage:
             head = (self._head + self._shown(Request(scope))).encode()
             whole = _OTHERS.sub(b"", bytes(page)).replace(_HEAD, _HEAD + head, 1)
             headers = MutableHeaders(scope=start[0])
-            if "content-length" in headers:
-                headers["content-length"] = str(len(whole))
+            headers.add_vary_header("Accept-Encoding")
+            if "gzip" in Request(scope).headers.get("accept-encoding", ""):
+                whole = gzip.compress(whole, 5)  # a quarter of a megabyte, mostly Gradio's account of its fields
+                headers["content-encoding"] = "gzip"
+            headers["content-length"] = str(len(whole))
             await send(start[0])
             await send({"type": "http.response.body", "body": whole})
 

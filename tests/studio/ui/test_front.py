@@ -30,11 +30,19 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def metas(studio: Served, **headers: str) -> dict[str, str]:
     with studio.client() as client:
         answer = client.get("/", headers=headers)
-    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert int(answer.headers["content-length"]) == answer.num_bytes_downloaded
     assert "Gradio" not in re.findall('property="og:title" content="(.*?)"', answer.text)
     found = re.findall(r'<meta (?:property|name)="([\w:-]+)" content="(.*?)"', answer.text.partition("<body")[0])
     assert len(found) == len(dict(found))  # each once
     return {name: unescape(content) for name, content in found}
+
+
+def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
+    with studio.client() as client:
+        small, plain = (client.get("/", headers={"Accept-Encoding": coding}) for coding in ("gzip", "identity"))
+    assert small.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert small.num_bytes_downloaded < plain.num_bytes_downloaded / 3
+    assert "Accept-Encoding" in small.headers["vary"] and "Accept-Encoding" in plain.headers["vary"]
 
 
 def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
