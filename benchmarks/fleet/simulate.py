@@ -1,4 +1,4 @@
-"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--out FILE]
+"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE]
 
 The fleet's own code (fleet/replicas.py, take.py, homes.py) over engines that only keep the time that an H200 was
 measured to take (benchmarks/results/h200.json), on a clock that jumps. Left out are the network, Ray and the ingress.
@@ -246,10 +246,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", type=Path, default=RESULTS / "h200.json", help="what benchmarks.gpu wrote")
     parser.add_argument("--out", type=Path, default=RESULTS / "fleet_simulated.json")
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="fleet to look at; 64 takes some 20 minutes")
     told = parser.parse_args()
     logging.disable(logging.WARNING)  # of each replica that is killed on purpose
     pace = pace_of(json.loads(told.gpu.read_text()))
-    rows = simulate(pace)
+    rows = simulate(pace, tuple(size for size in SIZES if size <= told.largest))
     pace_told = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
     pace_told |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
     told.out.write_text(json.dumps({"pace": pace_told, "rows": rows}, indent=1) + "\n")
