@@ -1,4 +1,4 @@
-"""The simulated fleet keeps the time that it is told, and the fleet's own code loses no take of a replica that is killed."""
+"""The simulated fleet keeps the time that it is told, and loses no take of a replica that is killed."""
 
 from __future__ import annotations
 
