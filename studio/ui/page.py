@@ -168,9 +168,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         elem_id="source",
     )
     choices = [(voice.label, voice.id) for voice in voices.listed]
-    voice = gr.Dropdown(
-        choices, value=voices.first_choice, label=words.VOICE, info=words.VOICE_INFO, elem_id="voice", filterable=True
-    )
+    voice = gr.Dropdown(choices, value=voices.first_choice, label=words.VOICE, elem_id="voice", filterable=True)
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(

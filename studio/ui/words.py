@@ -32,9 +32,11 @@ SOURCE = "Voice"
 BUNDLED = "Library voices"
 OWN_CLIP = "Your own clip"
 VOICE = "Choose a voice"
-VOICE_INFO = "Pick a voice and listen to its recording."
 
-HEAR_VOICE = '<button type="button" id="hear-voice">Listen to its recording</button>'
+HEAR_VOICE = (
+    '<p id="about-voice" class="quiet">Pick a voice and listen to its recording.</p>'
+    '<button type="button" id="hear-voice">Listen to its recording</button>'
+)
 
 CLIP = "Reference clip"
 CLIP_ADVICE = (

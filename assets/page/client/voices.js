@@ -27,7 +27,7 @@ export function transcribe(sample, language) {
   return ask("/v1/voices/transcribe", sampleForm(sample, { language }));
 }
 
-/** Put a voice into the library; facts: {name, description, tags, language, licence, consent}. */
+/** Put a voice into the library; facts: {name, description, tags, language, gender, accent, licence, consent}. */
 export function createVoice(sample, facts) {
   return ask("/v1/audio/voices", sampleForm(sample, facts));
 }
@@ -45,9 +45,9 @@ export function withdrawConsent(id) {
   return ask(`/v1/audio/voice_consents/${id}`, { method: "DELETE" });
 }
 
-/** One page of voices: {data, tags, has_more, last_id}; wanted: {q, tags, favourite, order, after}. */
-export function findVoices({ q = "", tags = [], favourite, order = "name", after, limit = 100 }) {
-  const query = new URLSearchParams({ q, order, limit: String(limit) });
+/** One page of voices: {data, tags, genders, accents, languages, has_more, last_id}, of those that are as wanted. */
+export function findVoices({ q = "", tags = [], gender = "", accent = "", language = "", favourite, order = "name", after, limit = 100 }) {
+  const query = new URLSearchParams({ q, gender, accent, language, order, limit: String(limit) });
   for (const tag of tags) query.append("tag", tag);
   if (favourite) query.append("favourite", "true");
   if (after) query.append("after", after);
@@ -64,7 +64,7 @@ export async function revisionsOf(reference) {
   return (await ask(`${about(reference)}/revisions`)).data;
 }
 
-/** changes: any of name, slug, description, tags, language, favourite, licence, defaults. */
+/** changes: any of name, slug, description, tags, language, gender, accent, colour, favourite, licence, defaults. */
 export function changeVoice(reference, changes, etag) {
   return ask(about(reference), json("PATCH", changes, etag));
 }

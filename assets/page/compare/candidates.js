@@ -1,7 +1,7 @@
 // What is compared: up to eight voices with one text, or one voice with up to eight settings. It speaks nothing.
 
 import { Refusal } from "../client/refusal.js";
-import { voices } from "../client/voices.js";
+import { labelOf, voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 
@@ -60,13 +60,14 @@ export class Candidates {
   /** Offer the library's voices as they are now; `studio` are the Studio's fields. */
   async open(studio) {
     this.#studio = studio;
-    this.#voices = (await voices()).map(({ id, name, bundled }) => ({ id, name, bundled }));
+    const listed = await voices();
+    this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // stable: else as listed
     if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: "Your clip" });
     const known = new Set(this.#voices.map(({ id }) => id));
     this.#chosen = this.#chosen.filter((id) => known.has(id));
     if (!this.#rows.length) this.#rows = FILLINGS.Deliveries.map((row) => this.#fullRow(row));
-    this.part("voice").replaceChildren(...this.#voices.map(({ id, name }) => element("option", { value: id, textContent: name })));
-    this.part("voice").value = studio.source === "clip" && studio.clip ? OWN_CLIP : studio.voice;
+    this.part("voice").replaceChildren(...this.#voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) })));
+    this.part("voice").value = studio.source === "clip" && studio.clip ? OWN_CLIP : studio.voice ?? this.#voices[0]?.id;
     this.#show(this.#kind);
     this.#drawRows();
   }
@@ -154,7 +155,7 @@ export class Candidates {
 
   #drawVoices() {
     const sought = this.part("search").value.trim().toLowerCase();
-    const shown = this.#voices.filter(({ id, name }) => name.toLowerCase().includes(sought) || this.#chosen.includes(id));
+    const shown = this.#voices.filter((voice) => labelOf(voice).toLowerCase().includes(sought) || this.#chosen.includes(voice.id));
     this.part("chips").replaceChildren(
       ...shown.map(({ id, name }) => {
         const chip = element("button", { type: "button", className: "chip", textContent: name, onclick: () => this.#choose(id) });

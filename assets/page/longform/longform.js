@@ -2,7 +2,7 @@
 
 import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
-import { voices } from "../client/voices.js";
+import { labelOf, voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
 import { DeletedProject } from "./deleted-project.js";
@@ -88,7 +88,7 @@ export class LongForm extends EventTarget {
   #offer(listed) {
     const select = this.part("voice");
     const chosen = select.value;
-    select.replaceChildren(...listed.map(({ id, name }) => element("option", { value: id, textContent: name })));
+    select.replaceChildren(...listed.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice), defaultSelected: voice.isFirstChoice })));
     if (listed.some(({ id }) => id === chosen)) select.value = chosen;
   }
 
@@ -124,7 +124,7 @@ export class LongForm extends EventTarget {
     const option = (value, textContent) => element("option", { value, textContent });
     this.part("names").replaceChildren(
       ...names.map((name) => {
-        const options = [option("", "As written"), ...this.#voices.map((voice) => option(voice.id, voice.name))];
+        const options = [option("", "As written"), ...this.#voices.map((voice) => option(voice.id, labelOf(voice)))];
         const select = labelled(element("select", { name }, options), `Voice of ${name}`);
         return element("label", {}, [element("span", { textContent: name }), select]);
       }),

@@ -1,6 +1,7 @@
 // One project opened: how far it is, its parts page by page, what can be done with them, and hearing the whole.
 
 import { Refusal } from "../client/refusal.js";
+import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
 import { FinishedFiles } from "./finished-files.js";
@@ -102,7 +103,7 @@ export class Project extends EventTarget {
   }
 
   #offerVoices() {
-    const options = this.voices.map(({ id, name }) => element("option", { value: id, textContent: name }));
+    const options = this.voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) }));
     this.part("project-voice").replaceChildren(element("option", { value: "", textContent: "Default voice" }), ...options);
   }
 

@@ -8,7 +8,7 @@ import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
 
 const CONSENT = "The person who made this voice said: it is mine, or its owner has agreed that I use it.";
-const FIELDS = ["name", "language", "description", "tags", "licence"];
+const FIELDS = ["name", "language", "gender", "accent", "description", "tags", "licence"];
 const LONGEST_CONSENT = 30; // seconds
 
 export class NamingStep {

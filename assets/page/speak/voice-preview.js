@@ -1,4 +1,4 @@
-// Hear the recording of the chosen voice before it speaks.
+// The chosen voice in a line, and its recording to be heard before it speaks.
 
 import { previewAddress } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
@@ -6,6 +6,12 @@ import { Recorded } from "../player/track.js";
 /** button: what plays and pauses; fields: where the voice is chosen; playButtons, errorCard: the page's. */
 export function offerPreview(button, { fields, playButtons, errorCard }) {
   fields.addEventListener("change", ({ detail }) => (button.hidden = detail.values.voice === "random")); // the seed decides how that one sounds
+  const about = document.getElementById("about-voice");
+  const usual = about?.textContent ?? "";
+  fields.addEventListener("change", ({ detail }) => {
+    const chosen = fields.voices.find(({ id }) => id === detail.values.voice);
+    if (about) about.textContent = chosen?.description || chosen?.tags.join(", ") || usual;
+  });
   button.addEventListener("click", () => {
     const { voice } = fields.values;
     const name = fields.voices.find(({ id }) => id === voice)?.name ?? voice;

@@ -1,5 +1,6 @@
 // The inspector of the library: one voice in full, what is said of it, and everything that can be done with it.
 
+import { colourOf, initialOf } from "./initial.js";
 import { introduce } from "./introduction.js";
 import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice } from "../client/voices.js";
@@ -10,6 +11,7 @@ import { Samples } from "./clips.js";
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
+  #colour = ""; // blank: drawn from the name
 
   constructor(area, playButtons) {
     super();
@@ -24,6 +26,8 @@ export class Inspector extends EventTarget {
       event.preventDefault();
       this.#do(() => this.#save());
     });
+    this.part("colour").addEventListener("input", ({ target }) => (this.#colour = target.value));
+    this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // it would stop the Studio's take too
@@ -83,7 +87,8 @@ export class Inspector extends EventTarget {
     await this.samples.show(voice);
     if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
     this.part("dictionary").dataset.voice = voice.id;
-    this.part("title").textContent = voice.name;
+    this.part("title").replaceChildren(initialOf(voice), voice.name);
+    this.#showColour(voice.colour);
     this.part("address").textContent = voice.address;
     this.part("made").textContent = `since ${new Date(voice.created_at * 1000).toLocaleDateString()}${voice.consent ? " · with a consent" : ""}`;
     for (const field of this.root.querySelectorAll("[data-fact]")) {
@@ -92,6 +97,11 @@ export class Inspector extends EventTarget {
     }
     for (const field of this.root.querySelectorAll("[data-preset]")) field.value = voice.defaults[field.dataset.preset] ?? "";
     this.#offer(voice);
+  }
+
+  #showColour(colour) {
+    this.#colour = colour;
+    this.part("colour").value = colourOf({ name: this.#voice.name, colour });
   }
 
   #offer(voice) {
@@ -128,7 +138,7 @@ export class Inspector extends EventTarget {
 
   async #save() {
     const told = Object.fromEntries([...this.root.querySelectorAll("[data-fact]")].map((field) => [field.dataset.fact, field.value]));
-    const changes = { ...told, tags: told.tags.split(",") };
+    const changes = { ...told, tags: told.tags.split(","), colour: this.#colour };
     if (told.slug === this.#voice.slug) delete changes.slug; // a new name brings its own
     const presets = [...this.root.querySelectorAll("[data-preset]")];
     const wrong = presets.find((field) => !field.validity.valid);

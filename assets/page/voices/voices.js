@@ -1,8 +1,10 @@
 // The area of the voice library: voices found, listened to, starred and chosen; the inspector shows one of them in full.
 
 import { Refusal } from "../client/refusal.js";
+import { initialOf } from "./initial.js";
 import { Inspector } from "./inspector.js";
 import { PackImport } from "./pack-import.js";
+import { VoiceFilter } from "./voice-filter.js";
 import { changeVoice, findVoices, previewAddress, restoreVoice } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
@@ -22,7 +24,6 @@ export class Voices extends EventTarget {
   #turn = 0;
   #timer = 0;
   #view = "all";
-  #tags = new Set();
   #last = null; // id of the last voice that is shown
   #cards = new Map(); // by id
   #isSame = false; // whether what is inspected was so before the area was left
@@ -37,6 +38,8 @@ export class Voices extends EventTarget {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#do(() => this.#list()), SETTLED);
     });
+    this.filter = new VoiceFilter(this.part);
+    this.filter.addEventListener("change", () => this.#do(() => this.#list()));
     for (const button of this.part("views").children) button.addEventListener("click", () => this.#show(button.dataset.view));
     this.part("more").addEventListener("click", () => this.#do(() => this.#more()));
     this.part("undo").addEventListener("click", () => this.#do(() => this.#undo()));
@@ -117,7 +120,7 @@ export class Voices extends EventTarget {
   }
 
   #find(after) {
-    return findVoices({ q: this.part("search").value, tags: [...this.#tags], after, ...VIEWS[this.#view] });
+    return findVoices({ q: this.part("search").value, ...this.filter.wishes, after, ...VIEWS[this.#view] });
   }
 
   async #list() {
@@ -127,8 +130,8 @@ export class Voices extends EventTarget {
     this.#cards.clear();
     this.part("list").replaceChildren();
     this.#append(found);
-    this.#offerTags(found.tags);
-    const isNarrowed = this.part("search").value.trim() || this.#tags.size || this.#view === "favourites";
+    this.filter.offer(found);
+    const isNarrowed = this.part("search").value.trim() || this.filter.isOn || this.#view === "favourites";
     this.part("empty").hidden = found.data.length > 0;
     this.part("empty").textContent = isNarrowed
       ? "No voices match. Clear the filters."
@@ -152,21 +155,6 @@ export class Voices extends EventTarget {
     this.#mark(this.inspector.shown);
   }
 
-  /** Tags of the whole library; one that no voice has any more is no wish any more. */
-  #offerTags(tags) {
-    this.#tags = new Set([...this.#tags].filter((tag) => tags.includes(tag)));
-    const buttons = tags.map((tag) => {
-      const button = element("button", { type: "button", className: "tag", textContent: tag });
-      button.setAttribute("aria-pressed", String(this.#tags.has(tag)));
-      button.onclick = () => {
-        if (!this.#tags.delete(tag)) this.#tags.add(tag);
-        this.#do(() => this.#list());
-      };
-      return button;
-    });
-    this.part("tags").replaceChildren(...buttons);
-  }
-
   #mark(id) {
     for (const [each, card] of this.#cards) card.toggleAttribute("data-chosen", each === id);
   }
@@ -187,15 +175,13 @@ export class Voices extends EventTarget {
   }
 
   #card(voice) {
-    const clips = voice.samples.length > 1 ? `${voice.samples.length} clips` : "";
-    const facts = [`${voice.seconds.toFixed(1)} s`, clips, voice.language, voice.bundled ? "bundled" : ""];
+    const facts = [voice.gender, voice.accent || voice.language, voice.tags.join(", ") || voice.description].filter(Boolean).join(" · ");
     const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
       element("strong", { textContent: voice.name }),
-      element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
-      element("span", { className: "card-tags" }, voice.tags.map((tag) => element("span", { textContent: tag }))),
+      element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
     ]);
     open.setAttribute("aria-label", `Inspect ${voice.name}`);
-    const listen = element("button", { type: "button", className: "card-listen" }, [icon(PLAY)]);
+    const listen = element("button", { type: "button", className: "card-listen" }, [initialOf(voice), icon(PLAY)]);
     listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: `${voice.name}’s recording`, source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));

@@ -109,8 +109,8 @@ def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page
 
 
 def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: Open) -> None:
-    keep(studio, "Cleo", tags="warm,slow")
-    keep(studio, "Dora", tags="warm")
+    keep(studio, "Cleo", tags="warm,slow", gender="female", accent="Irish", language="en-IE")
+    keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00")
     screen = open_page(studio).ready()
     area = library(screen)
     expect(area.locator(".card")).to_have_count(4)
@@ -123,6 +123,16 @@ def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: O
     area.get_by_role("button", name="Recent").click()
     expect(area.locator(".card strong").nth(1)).to_have_text("Cleo")
     area.get_by_role("button", name="All", exact=True).click()
+    card = area.locator(".card").filter(has_text="Cleo")
+    expect(card.locator(".card-open .quiet")).to_have_text("female · Irish · warm, slow")
+    expect(card.locator(".voice-initial")).to_have_text("C")
+    area.get_by_label("Filter by language").select_option("English")
+    expect(area.locator(".card strong")).to_have_text(["Cleo"])
+    area.get_by_label("Filter by gender").select_option("Male")
+    expect(area).to_contain_text("No voices match.")
+    area.get_by_label("Filter by language").select_option("Language")
+    expect(area.locator(".card strong")).to_have_text(["Dora"])
+    area.get_by_label("Filter by gender").select_option("Gender")
     area.get_by_role("button", name="warm", exact=True).click()
     expect(area.locator(".card")).to_have_count(2)
     area.get_by_role("button", name="slow", exact=True).click()
@@ -221,6 +231,31 @@ def test_what_a_voice_presets_is_used_while_it_is_chosen(studio: Served, open_pa
     library(screen).get_by_role("button", name="Use Anna").click()
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.8")
     assert screen.page.evaluate("window.studio.fields.values.seed") is None
+
+
+def test_whose_a_voice_is_can_be_said_and_the_studio_shows_it(studio: Served, open_page: Open) -> None:
+    keep(studio, "Cleo")
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Cleo")
+    inspector.get_by_label("Gender").select_option("Female")
+    inspector.get_by_label("Accent").fill("Irish")
+    inspector.get_by_label("Description").fill("Low and slow.")
+    inspector.get_by_label("Colour").fill("#ffcc00")
+    inspector.get_by_role("button", name="Save").click()
+    expect(library(screen)).to_contain_text("Saved “Cleo”.")
+    initial = inspector.locator(".voice-initial")
+    expect(initial).to_have_css("background-color", "rgb(255, 204, 0)")
+    expect(initial).to_have_css("color", "rgb(28, 25, 23)")  # a dark letter on a light colour
+    assert serious_violations(screen) == []
+    inspector.get_by_role("button", name="From the name").click()
+    inspector.get_by_role("button", name="Save").click()
+    expect(initial).to_have_css("color", "rgb(255, 255, 255)")
+    inspector.get_by_role("button", name="Use Cleo in the Studio").click()
+    expect(picked(screen)).to_have_value("Cleo · female · Irish")
+    expect(screen.page.locator("#about-voice")).to_have_text("Low and slow.")
+    with studio.client() as client:
+        kept = client.get("/v1/voices/cleo").json()
+    assert (kept["gender"], kept["accent"], kept["colour"]) == ("female", "Irish", "")
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_written_over(studio: Served, open_page: Open) -> None:

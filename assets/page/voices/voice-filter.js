@@ -1,0 +1,68 @@
+// By what the library's list is narrowed: gender, accent, language and tags, as far as some voice has them.
+
+import { element, setChildren } from "../lib/elements.js";
+
+const CHOICES = { gender: "Gender", accent: "Accent", language: "Language" };
+const languages = new Intl.DisplayNames("en", { type: "language" });
+
+const titled = (word) => word[0].toLocaleUpperCase() + word.slice(1);
+
+/** Fires "change" when another one is wished for. */
+export class VoiceFilter extends EventTarget {
+  #tags = new Set();
+
+  constructor(part) {
+    super();
+    this.part = part;
+    for (const name of Object.keys(CHOICES)) part(name).addEventListener("change", () => this.#changed());
+  }
+
+  /** {gender, accent, language, tags}, blank where it does not matter. */
+  get wishes() {
+    const chosen = Object.keys(CHOICES).map((name) => [name, this.part(name).value]);
+    return { ...Object.fromEntries(chosen), tags: [...this.#tags] };
+  }
+
+  get isOn() {
+    const { tags, ...chosen } = this.wishes;
+    return tags.length > 0 || Object.values(chosen).some(Boolean);
+  }
+
+  /** Offer what the whole library has; a wish that no voice meets any more is none. */
+  offer({ tags, genders, accents, languages: spoken }) {
+    this.#offerTags(tags);
+    this.#offerChoice("gender", genders.map((gender) => [gender, titled(gender)]));
+    this.#offerChoice("accent", accents.map((accent) => [accent, accent]));
+    const known = new Set(spoken.map((language) => language.split("-")[0].toLowerCase())); // of any region
+    this.#offerChoice("language", [...known].map((language) => [language, languages.of(language) ?? language]));
+  }
+
+  #offerChoice(name, offered) {
+    const select = this.part(name);
+    const { value } = select;
+    const options = [["", CHOICES[name]], ...offered].map(([id, textContent]) => element("option", { value: id, textContent }));
+    select.replaceChildren(...options);
+    select.value = offered.some(([id]) => id === value) ? value : "";
+    select.hidden = offered.length === 0;
+  }
+
+  #offerTags(tags) {
+    this.#tags = new Set([...this.#tags].filter((tag) => tags.includes(tag)));
+    const present = new Map([...this.part("tags").children].map((button) => [button.textContent, button]));
+    setChildren(this.part("tags"), tags.map((tag) => present.get(tag) ?? this.#tag(tag)));
+    for (const button of this.part("tags").children) button.setAttribute("aria-pressed", String(this.#tags.has(button.textContent)));
+  }
+
+  #tag(tag) {
+    const button = element("button", { type: "button", className: "tag", textContent: tag });
+    button.onclick = () => {
+      if (!this.#tags.delete(tag)) this.#tags.add(tag);
+      this.#changed();
+    };
+    return button;
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}
