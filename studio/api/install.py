@@ -43,7 +43,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         TakeRoutes(studio.history, TakeTimes(studio.history, studio.library, speech.host)).router(),
         continuing_routes(speech, studio.history, settings),
         model_routes(speech),
-        OpenAIVoiceRoutes(speech, studio.voices).router(),
+        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber).router(),
         VoiceRoutes(speech, studio.library, studio.transcriber).router(),
         ProjectRoutes(studio.projects).router(),
         ProjectFiles(studio.projects).router(),

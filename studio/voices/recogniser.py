@@ -101,6 +101,10 @@ class Transcriber:
         self._one = CapacityLimiter(1)
         self._waiting = 0
 
+    @property
+    def is_there(self) -> bool:
+        return self._recogniser is not None
+
     async def transcribe(self, clip: Clip, language: str = "") -> Heard:
         """What is said in a clip: seconds on a CPU. Raises NotOffered, LineFull, Unavailable."""
         recogniser = self._recogniser

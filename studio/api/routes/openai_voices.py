@@ -9,26 +9,28 @@ from fastapi.responses import JSONResponse
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
-from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, sample_of
+from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, sample_of
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.schemas.voices import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
+from studio.voices.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
 _SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
-NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", *SPOKEN_CLIP))
+NEW_VOICE = reads_form(*SAMPLE, *_SAID, "name", required=("name", "audio_sample"))
 NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=("name", "language"))
 
 
 class OpenAIVoiceRoutes:
     """The routes, on these services."""
 
-    def __init__(self, speech: SpeechService, voices: VoiceResolver) -> None:
+    def __init__(self, speech: SpeechService, voices: VoiceResolver, transcriber: Transcriber) -> None:
         self._speech = speech
         self._voices = voices
+        self._transcriber = transcriber
         self._library = voices.library
 
     def router(self) -> APIRouter:
@@ -48,7 +50,7 @@ class OpenAIVoiceRoutes:
     async def create_voice(self, request: Request) -> JSONResponse:
         """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
         speaker, language, gender, accent, description, tags (a,b), colour, licence and consent if wanted. Its codes are
-        there at once."""
+        there at once. Without ref_text, a recogniser writes the words down."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
             raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
@@ -57,7 +59,7 @@ class OpenAIVoiceRoutes:
             raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
-        sample = await sample_of(form)
+        sample = await sample_of(form, self._transcriber)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
         draft = VoiceDraft(

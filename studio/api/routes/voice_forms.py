@@ -9,12 +9,13 @@ from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest
 from studio.library import Cut, NewSample
-from studio.voices.intake import take_in
+from studio.library.checks import clean_language
+from studio.voices.intake import Intake, take_in
+from studio.voices.recogniser import Transcriber
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """A clip of the largest size, and its fields."""
 SAMPLE = ("audio_sample", "ref_text", *CUT)
-SPOKEN_CLIP = ("audio_sample", "ref_text")
 
 
 def cut_of(form: Form) -> Cut:
@@ -22,16 +23,34 @@ def cut_of(form: Form) -> Cut:
     return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
 
 
-async def sample_of(form: Form) -> NewSample:
-    """The sample in a form: the file audio_sample, its words as ref_text. Raises InvalidRequest, InvalidClip."""
+async def sample_of(form: Form, transcriber: Transcriber) -> NewSample:
+    """The sample in a form: the file audio_sample, its words as ref_text, or else as they are heard.
+
+    Raises InvalidRequest, InvalidClip, and what the recogniser does.
+    """
     if form.text("speaker_embedding"):
         raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
     data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
+    cut, speaker = cut_of(form), form.whole("speaker") or 0
     if not text:
+        text = await _heard(form, data, cut, transcriber)
+    intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
+    return intake.sample(text, speaker)
+
+
+async def _heard(form: Form, data: bytes, cut: Cut, transcriber: Transcriber) -> str:
+    """The words of a clip that came without them, as OpenAI's own clients send it."""
+    if not transcriber.is_there:
         raise InvalidRequest(
-            "ref_text is missing: this model needs the words spoken in the clip",
+            "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's "
+            'Python client: extra_body={"ref_text": "…"}), or start the studio with TRANSCRIBER=faster-whisper:base, '
+            "and it writes them down itself",
             "ref_text",
             "missing_required_parameter",
         )
-    intake = await to_thread.run_sync(take_in, data, text, cut_of(form), "audio_sample")
-    return intake.sample(text, form.whole("speaker") or 0)
+    language = clean_language(form.text("language"))
+    intake: Intake = await to_thread.run_sync(take_in, data, "", cut, "audio_sample")
+    heard = await transcriber.transcribe(intake.clip, language)
+    if not heard.text.strip():
+        raise InvalidRequest("no words were heard in the clip; send what is said in it as ref_text", "ref_text")
+    return heard.text

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, reads_form, sends
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, SPOKEN_CLIP, cut_of, sample_of
+from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.voice_answers import version_wanted, voice_response
 from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.encode import pcm16, wav_header
@@ -45,7 +45,7 @@ PACK_LIMIT = MAX_PACK + 64 * 1024
 
 ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
 WRITE_DOWN = reads_form(*SAMPLE, "language", required=("audio_sample",))
-ADD_SAMPLE = reads_form(*SAMPLE, "speaker", required=SPOKEN_CLIP)
+ADD_SAMPLE = reads_form(*SAMPLE, "speaker", "language", required=("audio_sample",))
 
 # What strangers have uploaded is never shown by a browser as anything but a file to save or to play.
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
@@ -147,10 +147,13 @@ class VoiceRoutes:
         return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
 
     async def add_sample(self, reference: str, request: Request) -> Response:
-        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted."""
+        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted.
+
+        Words that are not told are written down by the recogniser, in ``language`` if that is.
+        """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
-        new = await sample_of(form)
+        new = await sample_of(form, self._transcriber)
         save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
         return voice_response(request, await self._speech.save_voice(save))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import openai
 import pytest
 
 from studio.errors import InvalidRequest
@@ -88,6 +89,7 @@ class WhisperModel:
     heard: list[tuple[np.ndarray, str | None]]
     gate: threading.Event
     broken: bool
+    silent: bool
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -100,6 +102,8 @@ class WhisperModel:
         assert word_timestamps
         self.gate.wait(30)
         self.heard.append((audio, language))
+        if self.silent:
+            return [], Info(language or "en")
         first = [Word(f" {word}") for word in ["The", "birch", "canoe", "slid"]]
         return [Segment(" The birch canoe slid", first), Segment(" on the smooth planks.")], Info(language or "en")
 
@@ -110,7 +114,8 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> type[WhisperModel]:
     module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
     module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
-    WhisperModel.heard, WhisperModel.gate, WhisperModel.broken = [], threading.Event(), False
+    WhisperModel.heard, WhisperModel.gate = [], threading.Event()
+    WhisperModel.broken = WhisperModel.silent = False
     WhisperModel.gate.set()
     return WhisperModel
 
@@ -140,6 +145,30 @@ def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
         {"text": "The ", "heard": None}, {"text": "Birch", "heard": "beech"}, {"text": "!", "heard": None}
     ]  # fmt: skip
     assert advice["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None}
+
+
+def test_a_voice_without_words_as_openais_client_sends_it_gets_those_that_are_heard(
+    recogniser: type[WhisperModel], steered: Steer
+) -> None:
+    served, _ = steered(transcriber="faster-whisper:small")
+    with openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as sdk:
+        voice = sdk.audio.voices.create(name="Eve", audio_sample=("me.wav", spoken()), consent="I agree.")
+        with served.client() as client:
+            kept = client.get(f"/v1/voices/{voice.id}").json()
+            data = {"end": "2", "language": "de-AT"}
+            files = {"audio_sample": ("me.wav", spoken(2))}
+            assert client.post("/v1/voices/eve/samples", data=data, files=files).status_code == 200
+        assert [sample["text"] for sample in kept["samples"]] == ["The birch canoe slid on the smooth planks."]
+        assert [language for _, language in recogniser.heard] == [None, "de"]
+        assert len(recogniser.heard[1][0]) == 2 * 16_000, "the cut alone is heard"
+        recogniser.silent = True
+        with pytest.raises(openai.BadRequestError, match="no words were heard in the clip"):
+            sdk.audio.voices.create(name="Ida", audio_sample=("me.wav", spoken()), consent="I agree.")
+    unable, _ = steered()
+    with openai.OpenAI(base_url=f"{unable.url}/v1", api_key="none", max_retries=0) as sdk:
+        with pytest.raises(openai.BadRequestError, match=r"extra_body.*TRANSCRIBER=faster-whisper:base") as refusal:
+            sdk.audio.voices.create(name="Ida", audio_sample=("me.wav", spoken()), consent="I agree.")
+        assert refusal.value.param == "ref_text"
 
 
 def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path) -> None:
