@@ -167,8 +167,9 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         label=words.SOURCE,
         elem_id="source",
     )
-    choices = [(voice.label, voice.id) for voice in voices.listed]
-    voice = gr.Dropdown(choices, value=voices.first_choice, label=words.VOICE, elem_id="voice", filterable=True)
+    listed = voices.listed
+    choices, first = [(voice.label, voice.id) for voice in listed], voices.first_choice(listed)
+    voice = gr.Dropdown(choices, value=first, label=words.VOICE, elem_id="voice", filterable=True)
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
         clip = gr.Audio(

@@ -112,8 +112,10 @@ def _describe(library: Library, facts: dict[str, Facts]) -> None:
         entry.subject: Facts.model_validate_json(str(entry.details["source"]))
         for entry in library.audit.entries(event=DESCRIBED)
     }
-    for name in facts.keys() & brought.keys():
-        told, last = facts[name], before.get(brought[name], Facts())
+    for name, told in facts.items():
+        if name not in brought:
+            continue
+        last = before.get(brought[name], Facts())
         try:
             voice = library.voices.get(brought[name])
             changes = {field: now for field, now in told if getattr(last, field) == getattr(voice, field) != now}

@@ -87,10 +87,9 @@ class VoiceResolver:
         free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
         return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
 
-    @property
-    def first_choice(self) -> str:
-        """The id of the voice that a page begins with: a favourite, else the default one."""
-        listed, usual = self.listed, self.find(None)
+    def first_choice(self, listed: Sequence[ListedVoice]) -> str:
+        """The id of the voice of `listed` that a page begins with: a favourite, else the default one."""
+        usual = self.find(None)
         return usual.slug if usual and not listed[0].favourite else listed[0].id
 
     def _bundled(self) -> list[str]:

@@ -5,6 +5,15 @@ import { element, setChildren } from "../lib/elements.js";
 const CHOICES = { gender: "Gender", accent: "Accent", language: "Language" };
 const languages = new Intl.DisplayNames("en", { type: "language" });
 
+function inWords(language) {
+  try {
+    return languages.of(language) ?? language;
+  } catch (problem) {
+    if (problem instanceof RangeError) return language; // the library takes what is only shaped like a language
+    throw problem;
+  }
+}
+
 const titled = (word) => word[0].toLocaleUpperCase() + word.slice(1);
 
 /** Fires "change" when another one is wished for. */
@@ -34,7 +43,7 @@ export class VoiceFilter extends EventTarget {
     this.#offerChoice("gender", genders.map((gender) => [gender, titled(gender)]));
     this.#offerChoice("accent", accents.map((accent) => [accent, accent]));
     const known = new Set(spoken.map((language) => language.split("-")[0].toLowerCase())); // of any region
-    this.#offerChoice("language", [...known].map((language) => [language, languages.of(language) ?? language]));
+    this.#offerChoice("language", [...known].map((language) => [language, inWords(language)]));
   }
 
   #offerChoice(name, offered) {

@@ -108,7 +108,7 @@ class OpenAIVoiceRoutes:
                 "voices": data,
                 "data": data,
                 "aliases": self._voices.aliases,
-                "first_choice": self._voices.first_choice,
+                "first_choice": self._voices.first_choice(listed),
                 "uploaded_voices": uploaded,
                 "has_more": False,
             }

@@ -60,15 +60,15 @@ def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row |
     for number, tag in enumerate(tags):
         where.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
         values[f"tag{number}"] = tag
-    if wanted.gender:
+    if gender := clean_gender(wanted.gender):
         where.append("gender = :gender")
-        values["gender"] = clean_gender(wanted.gender)
-    if wanted.accent:
+        values["gender"] = gender
+    if accent := clean_accent(wanted.accent):
         where.append("accent = :accent collate nocase")
-        values["accent"] = clean_accent(wanted.accent)
-    if wanted.language:
+        values["accent"] = accent
+    if language := clean_language(wanted.language):
         where.append("(language = :language collate nocase or language like :language || '-%')")
-        values["language"] = clean_language(wanted.language)
+        values["language"] = language
     for column in ("favourite", "bundled"):
         is_wanted = getattr(wanted, column)
         if is_wanted is not None:

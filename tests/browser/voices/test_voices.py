@@ -110,7 +110,7 @@ def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page
 
 def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo", tags="warm,slow", gender="female", accent="Irish", language="en-IE")
-    keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00")
+    keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00", language="Dora")
     screen = open_page(studio).ready()
     area = library(screen)
     expect(area.locator(".card")).to_have_count(4)

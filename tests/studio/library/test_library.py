@@ -190,6 +190,7 @@ def test_voices_are_found_by_gender_accent_and_language_which_the_list_offers(li
         return [voice.name for voice in library.voices.page(query, **filters)]  # type: ignore[arg-type]
 
     assert names("male") == ["Bert", "Cleo"] and names("FEMALE") == ["Anna"] and names("brit") == ["Anna", "Bert"]
+    assert names(gender=" ", accent=" ", language=" ") == ["Anna", "Bert", "Cleo"]
     assert names(gender="male") == ["Bert"] and names(accent="British") == ["Anna", "Bert"]
     assert names(language="EN") == ["Anna", "Bert"] and names(language="en-gb", gender="female") == ["Anna"]
     offered = library.voices.offered()
