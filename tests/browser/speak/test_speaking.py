@@ -165,7 +165,9 @@ def test_a_seed_of_an_old_draft_that_was_not_kept_is_blank(served: Served, open_
     screen = open_page(served).ready()
     for draft, shown in (("seed: 0, keepSeed: false", ""), ("seed: 7, keepSeed: true", "7"), ("seed: 0", "0")):
         store = f"localStorage['voice-studio-1'] = JSON.stringify({{ {draft} }})"
-        screen.page.evaluate(f"{store}; Storage.prototype.setItem = () => {{}}")  # the page may still be keeping its own
+        screen.page.evaluate(
+            f"{store}; Storage.prototype.setItem = () => {{}}"
+        )  # the page may still be keeping its own
         screen.page.reload()
         screen.page.wait_for_selector("body[data-studio=ready]")
         expect(screen.page.locator("#seed input")).to_have_value(shown)
