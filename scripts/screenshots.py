@@ -89,7 +89,7 @@ def longform(page: Page) -> None:
     document = {"name": "lighthouse.md", "mimeType": "text/markdown", "buffer": STORY.encode()}
     page.get_by_label("Choose a document").set_input_files(document)  # type: ignore[arg-type]
     page.click("#area-longform [data-part=speak]")
-    page.get_by_role("button", name="Play the whole").wait_for()
+    page.wait_for_function("document.querySelector('#area-longform [data-part=progress]').value === 1")
 
 
 def compare(page: Page) -> None:
