@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -93,6 +94,13 @@ class Screen:
         if not seed.is_visible():
             self.page.get_by_role("button", name="Sampling").click()
         expect(seed).to_be_visible()
+
+    def reopen_with(self, draft: dict[str, Any]) -> None:
+        """Open the page anew with this draft in the browser, whatever the page was about to keep there itself."""
+        keep = "(draft) => { localStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
+        self.page.evaluate(keep, json.dumps(draft))
+        self.page.reload()
+        self.page.wait_for_selector("body[data-studio=ready]")
 
     def heard(self) -> dict[str, int]:
         """What the worklet gave to the audio graph for the take in the player: rendered samples and underruns."""

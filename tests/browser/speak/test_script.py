@@ -99,9 +99,7 @@ def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) ->
 
 def test_a_kept_voice_that_is_gone_falls_back_to_the_default(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
-    screen.page.evaluate("localStorage['voice-studio-1'] = JSON.stringify({ voice: 'gone', text: 'My draft' })")
-    screen.page.reload()
-    screen.page.wait_for_selector("body[data-studio=ready]")
+    screen.reopen_with({"voice": "gone", "text": "My draft"})
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
 

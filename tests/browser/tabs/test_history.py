@@ -123,7 +123,7 @@ def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_p
     ids = [speak(served, f"Chosen {number}.", max_new_tokens=4) for number in range(3)]
     screen = open_page(served).ready()
     rows = history(screen, "chosen")
-    screen.page.get_by_label("Save as", exact=True).select_option("flac")
+    screen.page.locator("#area-history").get_by_label("Save as").select_option("flac")
     rows.nth(0).get_by_role("checkbox").check()
     screen.page.get_by_role("button", name="Choose all shown").click()
     rows.nth(1).get_by_role("checkbox").uncheck()
