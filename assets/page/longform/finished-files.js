@@ -22,6 +22,8 @@ export function loudnessWords({ loudness, before, after, faults }) {
 }
 
 export class FinishedFiles {
+  /** @type {Promise<any>} */
+  #changing = Promise.resolve(); // the last change, maybe still on its way
   #cover = "";
 
   /**
@@ -58,7 +60,7 @@ export class FinishedFiles {
 
   #change(changes) {
     this.part("measured").textContent = "";
-    return changeProject(this.id, changes);
+    return (this.#changing = changeProject(this.id, changes));
   }
 
   async #give(field) {
@@ -74,6 +76,7 @@ export class FinishedFiles {
     this.part("measured").textContent = "Measuring …";
     this.part("measure").disabled = true;
     try {
+      await this.#changing.catch(() => {}); // what is measured is as it was just chosen; why that failed is told there
       this.part("measured").textContent = loudnessWords(await measureLoudness(this.id));
     } catch (problem) {
       this.part("measured").textContent = "";
