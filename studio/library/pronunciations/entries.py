@@ -34,8 +34,8 @@ class Pronunciation:
 
     @property
     def key(self) -> str:
-        """Entries of the same key are for the same words."""
-        return f"={' '.join(self.phrase.split())}" if self.match_case else fold_phrase(self.phrase)
+        """Entries of the same key are for the same words: as they are written, behind a blank, or in any case."""
+        return f" {' '.join(self.phrase.split())}" if self.match_case else fold_phrase(self.phrase)
 
 
 @dataclass(frozen=True, slots=True)

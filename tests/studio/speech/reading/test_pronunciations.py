@@ -43,10 +43,12 @@ def test_whole_words_are_said_as_the_longest_entry_has_them(
 def test_case_counts_if_that_is_wanted_and_the_first_of_the_same_words_wins() -> None:
     entries = [Pronunciation("US", "U S", True), Pronunciation("nice", "neece"), Pronunciation("Nice", "nyce")]
     assert Dictionary(entries).read("US us Us Nice") == "U S us Us neece"
+    signs = [Pronunciation("=us", "equals us"), Pronunciation("us", "u s", True)]
+    assert Dictionary(signs).read("=us us US") == "equals us u s US"
 
 
 def test_a_large_dictionary_reads_a_long_text_at_once() -> None:
-    """Each of its phrases tried at each place would take half a minute."""
+    """Each of its phrases, which begin alike, tried at each place would take half a minute."""
     many = Dictionary(Pronunciation(f"word {number}", "x") for number in range(MAX_ENTRIES))
     assert many.read("sword 7 word 1999 words " * 4000) == "sword 7 x words " * 4000
 
