@@ -10,7 +10,7 @@ from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest
 from studio.library import Cut, NewSample
 from studio.library.checks import clean_language
-from studio.voices.intake import Intake, take_in
+from studio.voices.intake import sound_of, take_in
 from studio.voices.recogniser import Transcriber
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
@@ -49,8 +49,8 @@ async def _heard(form: Form, data: bytes, cut: Cut, transcriber: Transcriber) ->
             "missing_required_parameter",
         )
     language = clean_language(form.text("language"))
-    intake: Intake = await to_thread.run_sync(take_in, data, "", cut, "audio_sample")
-    heard = await transcriber.transcribe(intake.clip, language)
+    clip = await to_thread.run_sync(sound_of, data, cut, "audio_sample")
+    heard = await transcriber.transcribe(clip, language)
     if not heard.text.strip():
         raise InvalidRequest("no words were heard in the clip; send what is said in it as ref_text", "ref_text")
     return heard.text
