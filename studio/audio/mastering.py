@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from studio.audio.limiter import Limiter
-from studio.audio.loudness import Loudness, Meter
+from studio.audio.loudness import Loudness, Meter, amplitude
 from studio.errors import InvalidRequest
 
 NONE = "none"
@@ -93,7 +93,7 @@ class Mastering:
     def applied(self, pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[np.ndarray, None, None]:
         """The sound, float32 mono, with it: as many samples."""
         if not self.is_limited:
-            yield from (pcm * np.float32(10 ** (self.gain / 20)) for pcm in pieces)
+            yield from (pcm * np.float32(amplitude(self.gain)) for pcm in pieces)
             return
         yield from _limited(pieces, sample_rate, self.gain, self.standard.limit)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from studio.audio.encode import WAV_HEADER
+from studio.audio.loudness import amplitude
 
-QUIET = 10 ** (-50 / 20)
+QUIET = amplitude(-50.0)
 """What has a lower RMS in a window, full scale being 1, is silence."""
 WINDOW = 0.01
 KEPT = 0.03
