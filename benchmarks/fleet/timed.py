@@ -95,11 +95,12 @@ class TimedEngine:
         self._turns = asyncio.create_task(self._run())
 
     def begin(self, utterance: Utterance) -> TimedTake:
-        """Raises EngineFull."""
-        if len(self.rows) + len(self.line) >= self.pace.rows + self.pace.waiting:
-            raise EngineFull("the line is full")
+        """A take, or one that says EngineFull."""
         take = TimedTake(voice_of(utterance), utterance.max_frames, utterance.frames_so_far)
         take.sent = take.done
+        if len(self.rows) + len(self.line) >= self.pace.rows + self.pace.waiting:
+            take.items.put_nowait(EngineFull("the line is full"))
+            return take
         take.items.put_nowait(self.name)
         self.line.append(take)
         self.takes += 1
@@ -177,17 +178,6 @@ class TimedStream:
         self._take.is_left = True
 
 
-class FullStream(TimedStream):
-    def __init__(self, error: EngineFull) -> None:
-        self._error = error
-
-    async def __anext__(self) -> Any:
-        raise self._error
-
-    def cancel(self) -> None:
-        pass
-
-
 class TimedLine:
     """The way to engines of this process, as fleet/line.py is to those that Ray has placed."""
 
@@ -200,10 +190,7 @@ class TimedLine:
         return self.engines.keys()
 
     def open(self, replica: str, utterance: Utterance) -> TimedStream:
-        try:
-            return TimedStream(self._engine(replica).begin(utterance))
-        except EngineFull as error:
-            return FullStream(error)
+        return TimedStream(self._engine(replica).begin(utterance))
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
         engine = self._engine(replica)
