@@ -1,17 +1,24 @@
 """One listener of a spoken stream: a request over a bare socket, when each piece came, and how playback would go.
 
-Asks for pcm and reads HTTP/1.1's chunks itself, so that what is timed is the server and hardly the client.
+Asks for pcm and reads HTTP/1.1 itself, so that what is timed is the server and hardly the client.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 PCM_BYTES = 2
+OPENAI_RATE = 24_000
+"""Hz, of pcm from a server that does not say its own."""
+MOST_AT_ONCE = 2**16
+"""Bytes that are taken for one piece of a body without chunks."""
 
 
 @dataclass
@@ -58,18 +65,37 @@ class Address:
 
     host: str
     port: int
+    path: str = "/v1/audio/speech"
+    key: str = field(default="", repr=False)
+    """Sent as a bearer token; blank for none."""
+    is_secure: bool = False
+
+    @classmethod
+    def of(cls, url: str, key: str = "") -> Address:
+        """Of a server's URL, with or without its /v1. Raises ValueError."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no URL of a server; write it like http://127.0.0.1:7860")
+        is_secure = parts.scheme == "https"
+        base = parts.path.rstrip("/").removesuffix("/v1")
+        return cls(parts.hostname, parts.port or (443 if is_secure else 80), f"{base}/v1/audio/speech", key, is_secure)
 
     async def listen(self, request: dict[str, Any], pieces: int | None = None) -> Heard:
         """Send a speech request and hear it to its end, or hang up after so many pieces."""
         body = json.dumps(request | {"response_format": "pcm"}).encode()
         heard = Heard()
         started = time.perf_counter()
-        reader, writer = await asyncio.open_connection(self.host, self.port, limit=2**20)
+        try:
+            opening = asyncio.open_connection(self.host, self.port, limit=2**20, ssl=self.is_secure or None)
+            reader, writer = await opening
+        except OSError as error:
+            heard.error = f"no connection: {error}"
+            return heard
         try:
             writer.write(self._head(len(body)) + body)
-            rate = await _read_head(reader, heard)
+            rate, sound = await _read_head(reader, heard)
             size = 0
-            while piece := await _read_chunk(reader):
+            async for piece in sound:
                 size += len(piece)
                 heard.pieces.append((time.perf_counter() - started, size / PCM_BYTES / rate))
                 if len(heard.pieces) == pieces:
@@ -86,23 +112,40 @@ class Address:
         return heard
 
     def _head(self, length: int) -> bytes:
+        token = f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         return (
-            f"POST /v1/audio/speech HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n{token}"
             f"Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         ).encode()
 
 
-async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> int:
-    """The stream's sample rate in Hz. Raises Refused with the server's words."""
+async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, AsyncIterator[bytes]]:
+    """The stream's sample rate in Hz, and its pieces as they come. Raises Refused with the server's words."""
     status, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     if status.split()[1] != "200":
         raise Refused(f"{status}: {(await reader.read(600)).decode(errors='replace')}")
     heard.server_first_ms = float(headers.get("x-first-audio-ms", 0))
-    return int(headers["x-sample-rate"])
+    said = re.search(r"rate=(\d+)", headers.get("content-type", ""))
+    rate = int(headers.get("x-sample-rate") or (said[1] if said else OPENAI_RATE))
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        return rate, _chunks(reader)
+    return rate, _plain(reader, int(headers["content-length"]) if "content-length" in headers else None)
 
 
-async def _read_chunk(reader: asyncio.StreamReader) -> bytes:
-    """The next chunk of a chunked body; empty at its end. Raises IncompleteReadError when it broke off."""
-    size = await reader.readuntil(b"\r\n")
-    return (await reader.readexactly(int(size, 16) + 2))[:-2]
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """A chunked body. Raises IncompleteReadError when it broke off."""
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        yield (await reader.readexactly(size + 2))[:-2]
+
+
+async def _plain(reader: asyncio.StreamReader, left: int | None) -> AsyncIterator[bytes]:
+    """A body of so many bytes, or up to the connection's end. Raises IncompleteReadError when it broke off."""
+    while left != 0:
+        piece = await reader.read(min(MOST_AT_ONCE, left or MOST_AT_ONCE))
+        if not piece and left:
+            raise asyncio.IncompleteReadError(b"", left)
+        if not piece:
+            return
+        yield piece
+        left = left and left - len(piece)

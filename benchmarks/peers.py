@@ -1,0 +1,195 @@
+"""Any OpenAI-compatible speech server, measured as ours is: first audio, pace, crowds, what of the sound is missing.
+
+python -m benchmarks.peers URL [URL ...] [--fields JSON ...] [--out FILE] asks each server in turn for streamed pcm:
+alone, with a clip in the request, in a voice uploaded before, and in crowds. First audio counts from before the
+connection is opened. --fields, once a URL, adds to its requests what that server wants ({"voice": "alloy"}), or takes a
+field away ({"max_new_tokens": null}). What a server refuses is told with its own words, and the rest is measured.
+
+Takes of the same max_new_tokens are of the same length where the model never ends by itself (benchmarks.full_size): a
+difference between shortest_s and longest_s is then sound that was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.common.material import clip, data_url, sentence
+from benchmarks.common.report import Report, percentile, table
+from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.loads import CLIP_WORDS, failures, summary, watched
+
+VOICE = "benchmarks-peers"
+STEP = 4 * 2048 / 44_100
+"""Seconds of sound in four frames of S2 Pro, the first piece of the peer that sends the most at first."""
+SHORT = 60
+"""Frames of a short take, and of those before a crowd, which let a server compile and grow what it needs."""
+
+
+@dataclass
+class Peer:
+    """A server, and what is said to it: no text twice."""
+
+    address: Address
+    http: httpx.AsyncClient
+    fields: dict[str, Any]
+    _numbers: Iterator[int] = field(default_factory=lambda: count(100))
+
+    async def hear(self, frames: int, **fields: Any) -> Heard:
+        """One take of a new text of about 100 characters."""
+        whole = (
+            {"input": sentence(next(self._numbers)), "max_new_tokens": frames, "stream": True} | self.fields | fields
+        )
+        return await self.address.listen({name: value for name, value in whole.items() if value is not None})
+
+    async def upload(self) -> str:
+        """Make VOICE of a clip of ten seconds; why not, blank if it is there."""
+        form = {"name": VOICE, "ref_text": CLIP_WORDS, "consent": "A synthetic sound: nobody's voice."}
+        try:
+            answer = await self.http.post("audio/voices", data=form, files={"audio_sample": ("clip.wav", clip(0))})
+        except httpx.HTTPError as error:
+            return repr(error)
+        return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
+
+
+def alone_row(what: str, heards: list[Heard]) -> dict[str, Any]:
+    """What one caller at a time noted."""
+    whole = [heard for heard in heards if not heard.error]
+    first = [heard.first * 1e3 for heard in whole]
+    four = [next((came for came, seconds in heard.pieces if seconds >= STEP), heard.ended) * 1e3 for heard in whole]
+    return {
+        "take": what,
+        "requests": len(heards),
+        "failed": len(heards) - len(whole),
+        "first_ms_p50": percentile(first, 0.5),
+        "first_ms_worst": percentile(first, 1),
+        "four_frames_ms_p50": percentile(four, 0.5),
+        "seconds": percentile((heard.seconds for heard in whole), 0.5, 2),
+        "rtf": percentile((heard.ended / heard.seconds for heard in whole), 0.5, 4),
+        "underruns": sum(heard.playback()[0] for heard in whole),
+        "why_failed": "; ".join(failures(heards)) or "-",
+    }
+
+
+async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> list[dict[str, Any]]:
+    """One caller at a time, a row for each way to say whose voice it is; the first take of each is not counted."""
+    clips = [{"ref_audio": data_url(clip(20 + number)), "ref_text": CLIP_WORDS} for number in range(options.repeat + 1)]
+    short = min(SHORT, options.frames)
+    kinds: list[tuple[str, int, list[dict[str, Any]]]] = [
+        ("short", short, [{}] * (options.repeat + 1)),
+        ("long", options.frames, [{}] * 4),
+        ("clip of 10 s, new", short, clips),
+        ("clip of 10 s, known", short, clips[:1] * (options.repeat + 1)),
+    ]
+    if has_voice:
+        kinds.append(("uploaded voice", short, [{"voice": VOICE}] * (options.repeat + 1)))
+    rows = []
+    for what, frames, each in kinds:
+        heards = [await peer.hear(frames, **fields) for fields in each]
+        rows.append(alone_row(what, heards[1:]))
+    return rows
+
+
+async def crowd(peer: Peer, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
+    """So many takes begun at once."""
+    await asyncio.gather(*(peer.hear(min(SHORT, frames), **fields) for _ in range(streams)))
+    began = time.perf_counter()
+    async with watched() as client:
+        heards = await asyncio.gather(*(peer.hear(frames, **fields) for _ in range(streams)))
+    row = {"streams": streams, "voice": fields.get("voice", "-")} | summary(heards, time.perf_counter() - began, client)
+    lengths = [heard.seconds for heard in heards if not heard.error]
+    return row | {
+        "shortest_s": percentile(lengths, 0, 2),
+        "longest_s": percentile(lengths, 1, 2),
+        "why_failed": "; ".join(failures(heards)) or "-",
+    }
+
+
+async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """All figures of one server, printed stage by stage."""
+    address = Address.of(url, options.key)
+    base = f"{url.rstrip('/').removesuffix('/v1')}/v1/"
+    headers = {"Authorization": f"Bearer {options.key}"} if options.key else {}
+    async with httpx.AsyncClient(base_url=base, timeout=120, headers=headers) as http:
+        peer = Peer(address, http, fields)
+        first = await peer.hear(min(SHORT, options.frames))
+        if first.error:
+            return {"why_failed": first.error}
+        refusal = await peer.upload()
+        try:
+            found: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
+            found["alone"] = await alone(peer, options, not refusal)
+            table(f"{url}: one caller; the very first take spoke after {found['very_first_ms']} ms", found["alone"])
+            found["crowds"] = [await crowd(peer, streams, options.frames) for streams in options.streams]
+            if not refusal:
+                found["crowds"].append(await crowd(peer, max(options.streams), options.frames, voice=VOICE))
+            table(f"{url}: takes of at most {options.frames} frames at once", found["crowds"])
+        finally:
+            if not refusal:
+                await http.delete(f"audio/voices/{VOICE}")
+    return found
+
+
+def _server(url: str) -> str:
+    try:
+        Address.of(url)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return url
+
+
+def _fields(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+    return fields
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """The command line, or these words of one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "urls", type=_server, nargs="+", metavar="URL", help="of a server, such as http://127.0.0.1:7860"
+    )
+    parser.add_argument(
+        "--fields", type=_fields, action="append", default=[], help="for the requests to the first URL, the second …"
+    )
+    parser.add_argument(
+        "--key", default=os.environ.get("OPENAI_API_KEY", ""), help="sent as a bearer token (OPENAI_API_KEY)"
+    )
+    parser.add_argument("--streams", type=int, nargs="+", default=[8, 32, 64])
+    parser.add_argument("--frames", type=int, default=250, help="of a long take and of those of a crowd")
+    parser.add_argument("--repeat", type=int, default=8, help="takes of each kind of voice")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args(words)
+    if len(options.fields) > len(options.urls):
+        parser.error("more --fields than URLs")
+    return options
+
+
+async def main(options: argparse.Namespace) -> dict[str, Any]:
+    report = Report(options.out)
+    for url, fields in zip(options.urls, options.fields + [{}] * len(options.urls), strict=False):
+        found = await measure(url, fields, options)
+        if "why_failed" in found:
+            print(f"{url}: not measured: {found['why_failed']}", flush=True)
+        report.add({url: found})
+    report.close()
+    return report.results
+
+
+if __name__ == "__main__":
+    asyncio.run(main(arguments()))

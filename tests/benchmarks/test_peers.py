@@ -1,0 +1,85 @@
+"""Speech servers side by side: our own, and one that speaks OpenAI's HTTP and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers import arguments, main
+from benchmarks.serving.listener import Address
+from tests.studio.server import Served
+
+FEW = ["--streams", "2", "--frames", "8", "--repeat", "1"]
+
+
+@asynccontextmanager
+async def plain_server(seconds: float = 0.5, sent: float = 1.0) -> AsyncIterator[str]:
+    """Answers with a Content-Length, at OpenAI's rate, of which it sends a share; knows no clips and no uploads."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        body = await reader.readexactly(length)
+        request = json.loads(body) if b"/audio/speech" in head else {}
+        if head.startswith(b"POST /v1/audio/speech") and request["voice"] == "alloy" and "ref_audio" not in request:
+            assert "max_new_tokens" not in request
+            sound = bytes(round(seconds * 24_000) * 2)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(sound) + sound[: round(sent * len(sound))]
+            )
+        else:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nConnection: close\r\n\r\nunknown")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Path) -> None:
+    out = tmp_path / "peers.json"
+    async with plain_server() as other:
+        ours, theirs = '{"voice": "random"}', '{"voice": "alloy", "max_new_tokens": null}'
+        found = await main(
+            arguments([studio.url, f"{other}/v1", "--fields", ours, "--fields", theirs, "--out", str(out), *FEW])
+        )
+    assert json.loads(out.read_text()) == found
+    mine, another = found.values()
+    assert [(row["take"], row["failed"]) for row in mine["alone"]] == [
+        ("short", 0), ("long", 0), ("clip of 10 s, new", 0), ("clip of 10 s, known", 0), ("uploaded voice", 0),
+    ]  # fmt: skip
+    assert [(row["voice"], row["failed"]) for row in mine["crowds"]] == [("-", 0), ("benchmarks-peers", 0)]
+    assert [row["failed"] for row in another["alone"]] == [0, 0, 1, 1]
+    assert "unknown" in another["alone"][2]["why_failed"] and "400" in another["upload_refused"]
+    assert another["alone"][0]["seconds"] == 0.5
+    assert [(row["failed"], row["shortest_s"], row["longest_s"]) for row in another["crowds"]] == [(0, 0.5, 0.5)]
+
+
+async def test_an_answer_that_breaks_off_is_no_take() -> None:
+    async with plain_server(sent=0.5) as other:
+        heard = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
+    assert heard.error.startswith("broke off after 0.25 s")
+    gone = await main(arguments([other, *FEW]))
+    assert "no connection" in gone[other]["why_failed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["127.0.0.1:7860"], "no URL of a server"),
+        (["http://"], "no URL of a server"),
+        (["http://127.0.0.1:1", "--fields", "voice"], "no JSON"),
+        (["http://127.0.0.1:1", "--fields", "[]"], "no JSON object"),
+        (["http://127.0.0.1:1", "--fields", "{}", "--fields", "{}"], "more --fields than URLs"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments(words)
+    assert said in capsys.readouterr().err
