@@ -75,6 +75,8 @@ class Settings:
     """So many takes stay in the library with their audio, the newest, and all that are starred; 0 keeps none."""
     keep_takes_mb: int = 4096
     """MiB that the audio of takes may fill; starred ones do not count."""
+    share_days: int = 0
+    """Days for which a link may let anybody hear a kept take, without a key; 0: takes are not shared by links."""
     voices: str = str(ROOT / "assets" / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
@@ -107,8 +109,7 @@ class Settings:
     fish_kvcache_attn: str = "1"
     """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
     weights: str = "dtype"
-    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits, faster and a little different;
-    fp8-all: its attention and the fast AR too."""
+    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits; fp8-all: attention and fast AR too."""
     twelve_bits: bool = True
     """0: do not hold bfloat16 weights in twelve bits besides, from which a GPU serves one caller or two faster."""
     reproducible: bool = False
@@ -341,6 +342,7 @@ _READERS: dict[str, Reader] = {
     "transcriber": check_name,
     "keep_takes": _whole(0, 1_000_000),
     "keep_takes_mb": _whole(1, 100_000_000),
+    "share_days": _whole(0, 3650),
     "voices": _folder,
     "device": _device,
     "codec_device": _device,

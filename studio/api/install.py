@@ -21,6 +21,7 @@ from studio.api.routes.projects.files import ProjectFiles
 from studio.api.routes.projects.routes import ProjectRoutes
 from studio.api.routes.pronunciations import PronunciationRoutes
 from studio.api.routes.queue import queue_routes
+from studio.api.routes.shares import ShareRoutes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
 from studio.api.routes.system import system_routes
@@ -40,7 +41,10 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech),
-        TakeRoutes(studio.history, TakeTimes(studio.history, studio.library, speech.host)).router(),
+        TakeRoutes(
+            studio.history, TakeTimes(studio.history, studio.library, speech.host), settings.share_days
+        ).router(),
+        ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history, settings),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber).router(),

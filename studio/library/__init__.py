@@ -26,6 +26,7 @@ from studio.library.records import (
     Voice,
     VoiceDraft,
 )
+from studio.library.shares import Shares
 from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
@@ -66,6 +67,7 @@ class Library:
         self.voices = Voices(store, undo_seconds)
         self.codes = Codes(store)
         self.takes = Takes(store, undo_seconds)
+        self.shares = Shares(store)
         self.consents = Consents(store)
         self.projects = Projects(store)
         self.covers = Covers(store)

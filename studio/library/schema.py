@@ -355,3 +355,16 @@ def m016_voice_facts(db: Database) -> None:
     """By what a voice is chosen: whose it sounds like, and its colour as #rrggbb; blank where nobody has said."""
     for column in ("gender", "accent", "colour"):
         db.table("voices").add_column(column, str, not_null_default="")
+
+
+@MIGRATIONS()
+def m017_shares(db: Database) -> None:
+    """Links by which anybody may hear a take until they expire, in Unix time; they go with it."""
+    db.table("shares").create(
+        {"token": str, "take": int, "created": float, "expires": float},
+        pk="token",
+        not_null=("take", "created", "expires"),
+    )
+    db.table("shares").create_index(["take"])
+    removed = "delete from shares where take = old.n"
+    db.execute(f"create trigger shares_removed after delete on takes begin {removed}; end")

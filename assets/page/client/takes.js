@@ -47,5 +47,18 @@ export function restoreTakes(ids) {
   return ask("/v1/takes/restore", json("POST", { ids }));
 }
 
+/** The links by which others may hear a take, newest first: [{token, path, expires}]. */
+export async function sharesOf(id) {
+  return (await ask(`/v1/takes/${id}/shares`)).data;
+}
+
+export function addShare(id, days) {
+  return ask(`/v1/takes/${id}/shares`, json("POST", { days }));
+}
+
+export function removeShare(id, token) {
+  return ask(`/v1/takes/${id}/shares/${token}`, { method: "DELETE" });
+}
+
 export const soundAddress = (id, format = "wav") => address(`/v1/takes/${id}/audio?format=${format}`);
 export const zipAddress = (ids, format) => address(`/v1/takes/export?${new URLSearchParams({ ids: ids.join(","), format })}`);

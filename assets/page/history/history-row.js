@@ -17,9 +17,10 @@ function when(seconds) {
 }
 
 export class HistoryRow {
-  /** does: {play, reuse, again, continue, code, compare, verify, link, star, delete, choose}, each called with the take. */
-  constructor(take, does) {
+  /** does: {play, reuse, again, continue, code, compare, verify, link, share, star, delete, choose}, each called with the take. */
+  constructor(take, does, canShare) {
     this.take = take;
+    this.canShare = canShare;
     this.does = does;
     const { record } = take;
     const words = element("div", { className: "take-words" }, [
@@ -89,7 +90,10 @@ export class HistoryRow {
     }
     this.save = element("a", { textContent: "Save", download: "" });
     const link = element("button", { type: "button", textContent: "Link", title: "Copy the address of this take", onclick: () => this.does.link(take, link) });
-    return [...made, this.save, link];
+    if (!this.canShare) return [...made, this.save, link];
+    const share = this.#button("Share", "share");
+    share.title = "Let somebody without a key hear this take";
+    return [...made, this.save, link, share];
   }
 
   #button(content, deed, className = "") {

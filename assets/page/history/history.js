@@ -9,6 +9,7 @@ import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Take } from "../takes/take.js";
+import { ShareDialog } from "./share-dialog.js";
 import { repeatsExactly } from "./verify.js";
 
 const PAGE = 25;
@@ -39,10 +40,12 @@ export class History extends EventTarget {
   #timer = 0;
   #current = null;
   #only = ""; // the id of the one take that is shown
+  #shareDays = 0; // that a link to a take may last; 0: there are none
 
   constructor(root) {
     super();
     this.root = root;
+    this.shareDialog = new ShareDialog(root.querySelector("#share"));
     this.part = partsOf(root);
     this.part("format").append(...Object.entries(FORMATS).map(([value, textContent]) => element("option", { value, textContent })));
     this.comparison = new AbComparison(this.part("compare"));
@@ -151,6 +154,7 @@ export class History extends EventTarget {
     }
     if (turn !== this.#turn) return;
     if (!after) this.#clear();
+    this.#shareDays = answer.share_days;
     this.#add(answer.data.filter(({ stored }) => stored));
     this.#last = answer.last_id;
     this.part("more").hidden = !answer.has_more;
@@ -168,7 +172,7 @@ export class History extends EventTarget {
   }
 
   #add(records) {
-    const added = records.map((record) => new HistoryRow(Take.of(record), this.#deeds));
+    const added = records.map((record) => new HistoryRow(Take.of(record), this.#deeds, this.#shareDays > 0));
     this.#rows.push(...added);
     this.part("list").append(...added.map((row) => row.element));
     this.select(this.#current);
@@ -187,6 +191,7 @@ export class History extends EventTarget {
       verify: (take) => this.#do(() => this.#verify(take)),
       star: (take) => this.#do(() => this.#star(take)),
       delete: (take) => this.#do(() => this.#delete([take.id])),
+      share: (take) => this.shareDialog.open(take, this.#shareDays),
       link: (take, button) => copyWords(linkTo("history", take.id), button),
       choose: (take, isChosen) => this.#choose(isChosen ? [...this.#chosen, take.id] : [...this.#chosen].filter((id) => id !== take.id)),
     };

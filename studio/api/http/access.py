@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 from pathlib import Path
 
 from starlette.responses import PlainTextResponse
@@ -18,6 +19,9 @@ from studio.api.http.sessions import Sessions
 from studio.api.http.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.settings import Settings, on_space
 
+SHARED = "/shared/"
+"""Below it are the takes that somebody shared; the rest of the address is their key."""
+_SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/audio)?")
 LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
 
 
@@ -67,8 +71,9 @@ class Access:
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
             return self._owner(digest)
         path = scope["path"]
-        listing = scope.get("method") == "GET" and path.startswith(LISTINGS) and self._public_listing
-        return f"address {address}" if path in OPEN or listing else None
+        listed = self._public_listing and path.startswith(LISTINGS)
+        is_open = path in OPEN or (scope.get("method") == "GET" and (listed or _SHARED.fullmatch(path)))
+        return f"address {address}" if is_open else None
 
     def _knows(self, key: bytes) -> bool:
         digest = hashlib.sha256(key).digest()

@@ -71,8 +71,8 @@ Wanted = Annotated[TakeQuery, Depends()]
 class TakeRoutes:
     """The routes of this history. With API keys each key has its own; without, everything is one person's."""
 
-    def __init__(self, history: History, times: TakeTimes) -> None:
-        self._history, self._times = history, times
+    def __init__(self, history: History, times: TakeTimes, share_days: int) -> None:
+        self._history, self._times, self._share_days = history, times, share_days
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -101,6 +101,7 @@ class TakeRoutes:
                 "last_id": page.last_id,
                 "has_more": page.has_more,
                 "retention": self._history.retention_json,
+                "share_days": self._share_days,
             }
         )
 
@@ -128,7 +129,7 @@ class TakeRoutes:
         standard = standard_of(loudness)
         take, path = await self._history.sound(take_id, request.state.sees)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
-            return _as_kept(request, take, path)
+            return as_kept(request, take, path, _GUARDED)
         check_format(format or STORED, sample_rate)
         return await _converted(request, take, path, format or STORED, sample_rate, standard)
 
@@ -187,10 +188,10 @@ class TakeRoutes:
         return {"undo_seconds": (self._history.retention_json or {}).get("undo_seconds", 0)}
 
 
-def _as_kept(request: Request, take: StoredTake, path: Path) -> Response:
-    """The file itself."""
+def as_kept(request: Request, take: StoredTake, path: Path, headers: dict[str, str]) -> Response:
+    """The file itself, or a range of it."""
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
-    headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
+    headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
     return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from studio.settings import Settings
 from tests.browser.screen import Screen
@@ -17,7 +17,7 @@ Open = Callable[..., Screen]
 
 
 def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_path: Path, open_page: Open) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), share_days=30)
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         project = client.post("/v1/projects", json={"input": "One.", "title": "A book"}).json()
         voice = client.get("/v1/voices").json()["data"][0]
@@ -57,6 +57,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         rows.get_by_role("button", name="Link").click()
         expect(rows.get_by_role("button", name="Copied")).to_be_visible()
         assert page.evaluate("navigator.clipboard.readText()") == page.url == f"{studio.url}/#history/{take}"
+        share_with_a_stranger(page, rows)
         page.get_by_role("button", name="Show all takes").click()
         expect(rows).to_have_count(2)
         page.go_back()
@@ -70,3 +71,24 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         ):
             page.goto(f"{studio.url}/#{gone}")
             expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
+
+
+def share_with_a_stranger(page: Page, row: Locator) -> None:
+    """Make a link to the take, open it, and take it back."""
+    row.get_by_role("button", name="Share").click()
+    dialog = page.get_by_role("dialog", name="Share this take")
+    expect(dialog.get_by_label("Ends after")).to_have_value("7")
+    dialog.get_by_role("button", name="Make a link").click()
+    expect(dialog.get_by_role("button", name="Copy")).to_be_focused()
+    link = dialog.get_by_role("link")
+    with page.expect_popup() as opening:
+        link.click()
+    shared = opening.value
+    expect(shared.locator("blockquote")).to_have_text("First words")
+    shared.wait_for_function("document.querySelector('audio').duration > 0")
+    dialog.get_by_role("button", name="Take back").click()
+    expect(link).to_have_count(0)
+    shared.reload()
+    expect(shared.get_by_role("heading")).to_have_text("This link has ended")
+    shared.close()
+    dialog.get_by_role("button", name="Close").click()

@@ -1,0 +1,83 @@
+// The dialog that makes links by which others may hear a take, shows those that there are, and takes them back.
+
+import { address } from "../client/address.js";
+import { Refusal } from "../client/refusal.js";
+import { addShare, removeShare, sharesOf } from "../client/takes.js";
+import { copyWords } from "../lib/copy.js";
+import { closeByPressBeside } from "../lib/dialog.js";
+import { element, partsOf } from "../lib/elements.js";
+
+const DAYS = [1, 7, 30, 90, 365];
+
+/** @type {Intl.DateTimeFormatOptions} */
+const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
+
+function words(days) {
+  return days === 1 ? "1 day" : `${days} days`;
+}
+
+export class ShareDialog {
+  /** @type {any} */
+  #take = null;
+  #shown = 0; // of what the list tells: a later one counts
+
+  constructor(root) {
+    this.root = root;
+    this.part = partsOf(root);
+    this.part("make").addEventListener("click", () => this.#do(() => this.#make()));
+    closeByPressBeside(root);
+  }
+
+  /** most: days that a link may last. */
+  open(take, most) {
+    this.#take = take;
+    const choices = [...DAYS.filter((days) => days < most), most];
+    this.part("days").replaceChildren(...choices.map((days) => element("option", { value: String(days), textContent: words(days) })));
+    this.part("days").value = String(choices.includes(7) ? 7 : most);
+    this.part("links").replaceChildren();
+    this.root.showModal();
+    this.#do(() => this.#list());
+  }
+
+  async #do(work) {
+    this.part("share-said").textContent = "";
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.part("share-said").textContent = problem.why;
+    }
+  }
+
+  async #list() {
+    const shown = (this.#shown += 1);
+    const take = this.#take;
+    const links = await sharesOf(take.id);
+    if (shown === this.#shown) this.part("links").replaceChildren(...links.map((link) => this.#row(take, link)));
+  }
+
+  #row(take, { token, path, expires }) {
+    const url = address(path);
+    const copy = element("button", { type: "button", className: "plain", textContent: "Copy", onclick: () => copyWords(url, copy) });
+    const ends = `ends ${new Date(expires * 1000).toLocaleString(undefined, MINUTE)}`;
+    const back = element("button", { type: "button", className: "plain", textContent: "Take back" });
+    back.onclick = () =>
+      this.#do(async () => {
+        await removeShare(take.id, token);
+        await this.#list();
+        this.part("make").focus();
+      });
+    return element("li", {}, [
+      element("a", { href: url, target: "_blank", rel: "noreferrer", textContent: url }),
+      element("span", { className: "quiet", textContent: ends }),
+      copy,
+      back,
+    ]);
+  }
+
+  async #make() {
+    await addShare(this.#take.id, Number(this.part("days").value));
+    await this.#list();
+    this.part("links").querySelector("button")?.focus();
+  }
+}
