@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.studio.server import Served
 
@@ -23,6 +23,33 @@ def posted(request: Request) -> dict[str, Any]:
     body = request.post_data_json
     assert isinstance(body, dict), f"{request.url} brings {body!r}"
     return body
+
+
+class Held:
+    """The page's requests of an address from now on, held back: the test has them answered in its own order."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self._page = page
+        self._routes: list[Route] = []
+        page.route(address, lambda route: self._routes.append(route))
+
+    def wait_for(self, count: int) -> None:
+        """Until so many have been made."""
+        for _ in range(PATIENCE_MS // 10):
+            if len(self._routes) >= count:
+                return
+            self._page.wait_for_timeout(10)
+        raise AssertionError(f"{len(self._routes)} requests have been made, not {count}")
+
+    def answer(self, number: int) -> None:
+        """Let the server answer one, counted from 0, and the page read that."""
+        self.wait_for(number + 1)
+        route = self._routes[number]
+        route.continue_()
+        response = route.request.response()
+        assert response
+        response.finished()
+        self._page.evaluate("fetch('/health').then((answer) => answer.text())")  # one more has come after it
 
 
 class Screen:

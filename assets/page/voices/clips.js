@@ -1,29 +1,31 @@
 // A voice's clips in the inspector, revision by revision: heard, judged, corrected, used or left out.
 
 import { gradeOf, showAdvice } from "./advice.js";
-import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf, revisionsOf } from "../client/voices.js";
+import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { Recorded } from "../player/track.js";
 
-/** Fires "changed" with {said} after a new revision was made. */
-export class Samples extends EventTarget {
+export class Samples {
   /** @type {any} */
   #voice = null;
   #revisions = [];
 
-  /** part: finds an element of the inspector; run: does what may be refused. */
-  constructor(part, playButtons, run) {
-    super();
+  /**
+   * part: finds an element of the inspector; run: does what may be refused; change: does what makes a new revision, which
+   * says what it has done.
+   */
+  constructor(part, playButtons, { run, change }) {
     this.part = part;
     this.playButtons = playButtons;
     this.run = run;
+    this.change = change;
     part("revision").addEventListener("change", () => this.#draw());
-    part("go-back").addEventListener("click", () => run(() => this.#goBack()));
+    part("go-back").addEventListener("click", () => change(() => this.#goBack()));
   }
 
-  /** voice: as getVoice gives it. */
-  async show(voice) {
-    this.#revisions = await revisionsOf(voice.id);
+  /** voice and revisions: as getVoice and revisionsOf give them. */
+  show(voice, revisions) {
+    this.#revisions = revisions;
     this.#voice = voice;
     this.part("revision").replaceChildren(
       ...this.#revisions.map(({ revision, samples }) => {
@@ -87,14 +89,15 @@ export class Samples extends EventTarget {
 
   #use(sample, isUsed) {
     const box = element("input", { type: "checkbox", checked: isUsed });
-    box.onchange = () =>
-      this.run(async () => {
+    box.onchange = () => {
+      box.checked = isUsed; // until it is otherwise
+      this.change(async () => {
         const ids = this.#revisions[0].samples.map(({ id }) => id);
         const wanted = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
-        box.checked = isUsed; // until it is so
         await chooseSamples(this.#voice.id, wanted, this.#voice.etag);
-        this.#changed(isUsed ? "The clip is no longer used." : "The clip is used again.");
+        return isUsed ? "The clip is no longer used." : "The clip is used again.";
       });
+    };
     return element("label", { className: "tick" }, [box, "Used"]);
   }
 
@@ -103,7 +106,7 @@ export class Samples extends EventTarget {
     words.setAttribute("aria-label", "What is said in the clip");
     const save = element("button", { type: "button", className: "plain", textContent: "Save the words", hidden: true });
     words.oninput = () => (save.hidden = words.value.trim() === sample.text);
-    save.onclick = () => this.run(() => this.#change(sample, { text: words.value }, "Words saved."));
+    save.onclick = () => this.change(() => this.#change(sample, { text: words.value }, "Words saved."));
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
     const check = element("button", { type: "button", className: "plain", textContent: "Check" });
@@ -115,21 +118,17 @@ export class Samples extends EventTarget {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const told = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, told, (cut) => this.run(() => this.#change(sample, { cut }, "Clip fixed.")));
+    showAdvice(advice, told, (cut) => this.change(() => this.#change(sample, { cut }, "Clip fixed.")));
   }
 
   async #change(sample, changes, said) {
     await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
-    this.#changed(`${said} This made a new revision; the old one is kept.`);
+    return `${said} This made a new revision; the old one is kept.`;
   }
 
   async #goBack() {
     const { revision } = this.#chosen;
     await goBack(this.#voice.id, revision, this.#voice.etag);
-    this.#changed(`Restored revision ${revision}.`);
-  }
-
-  #changed(said) {
-    this.dispatchEvent(new CustomEvent("changed", { detail: { said } }));
+    return `Restored revision ${revision}.`;
   }
 }

@@ -3,14 +3,22 @@
 import { colourOf, initialOf } from "./initial.js";
 import { introduce } from "./introduction.js";
 import { Refusal } from "../client/refusal.js";
-import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice } from "../client/voices.js";
+import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice, revisionsOf } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 import { Samples } from "./clips.js";
 
-/** Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" {said}, "deleted" {voice} and "closed" {id}. */
+/**
+ * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" {said}, "refused" {said} of a voice that is no longer shown,
+ * "deleted" {voice} and "closed" {id}.
+ */
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
+  /** Which voice shall be shown, also while it is read. @type {string | null} */
+  #wanted = null;
+  #loads = new Latest();
+  #isChanging = false;
   #colour = ""; // blank: drawn from the name
 
   constructor(area, playButtons) {
@@ -18,13 +26,15 @@ export class Inspector extends EventTarget {
     this.playButtons = playButtons;
     this.root = area.querySelector("#inspector");
     this.part = partsOf(this.root);
-    this.samples = new Samples(this.part, playButtons, (work) => this.#do(work));
-    this.samples.addEventListener("changed", ({ detail }) => this.#saved(detail.said));
+    this.samples = new Samples(this.part, playButtons, {
+      run: (work) => this.#do(work),
+      change: (work) => this.#change(async (voice, isSame) => this.#saved(voice, isSame, await work())),
+    });
     this.part("close").addEventListener("click", () => this.close());
     this.part("add").addEventListener("click", () => this.#tell("add", { voice: this.#voice }));
     this.part("facts").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#do(() => this.#save());
+      this.#change((voice, isSame) => this.#save(voice, isSame));
     });
     this.part("colour").addEventListener("input", ({ target }) => (this.#colour = target.value));
     this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
@@ -42,18 +52,21 @@ export class Inspector extends EventTarget {
 
   /** id: or another name of the voice. Raises Refusal. */
   async show(id) {
+    this.#wanted = id;
     this.#say("");
-    await this.#load(id);
+    if (!(await this.#load(id))) return;
     this.root.hidden = false;
     this.root.focus({ preventScroll: true });
   }
 
   /** Read the voice again: it may have been changed elsewhere. */
   refresh() {
-    if (this.#voice) this.#do(() => this.#load(this.#voice.id));
+    if (this.#voice && this.#wanted === this.shown) this.#do(({ id }) => this.#load(id));
   }
 
   close() {
+    this.#wanted = null;
+    this.#loads.end();
     const id = this.shown;
     if (!id) return;
     this.#voice = null;
@@ -65,15 +78,33 @@ export class Inspector extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
+  /** Do work(voice, isSame) with the voice that is shown; isSame() tells later whether it still shall be. */
   async #do(work) {
     this.#say("");
+    const voice = this.#voice;
+    const isSame = () => this.#wanted === voice.id;
     try {
-      await work();
+      await work(voice, isSame);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (problem.status === 404 && this.#voice) return this.close(); // deleted elsewhere
-      this.#say(problem.status === 412 ? "Somebody else changed this voice in the meantime. This is its present state; make your change again." : problem.why);
-      if (problem.status === 412) await this.#load(this.#voice.id);
+      if (!isSame()) return this.#tell("refused", { said: `${voice.name}: ${problem.why}` });
+      if (problem.status === 404) return this.close(); // deleted elsewhere
+      if (problem.status !== 412) return this.#say(problem.why);
+      await this.#do(async () => {
+        const isShown = await this.#load(voice.id);
+        if (isShown) this.#say("Somebody else changed this voice in the meantime. This is its present state; make your change again.");
+      });
+    }
+  }
+
+  /** As #do, for what changes the voice: one thing after the other, so that a double press is one. */
+  async #change(work) {
+    if (this.#isChanging) return;
+    this.#isChanging = true;
+    try {
+      await this.#do(work);
+    } finally {
+      this.#isChanging = false;
     }
   }
 
@@ -82,9 +113,26 @@ export class Inspector extends EventTarget {
     this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
+  /** Read a voice and show all of it at once; false if it was no longer wanted by then. Raises Refusal. */
   async #load(id) {
-    const voice = (this.#voice = await getVoice(id));
-    await this.samples.show(voice);
+    const isLatest = this.#loads.begin();
+    try {
+      const voice = await getVoice(id);
+      const revisions = await revisionsOf(voice.id);
+      if (isLatest()) this.#show(voice, revisions);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (!isLatest()) return false;
+      this.#wanted = this.shown;
+      throw problem;
+    }
+    return isLatest();
+  }
+
+  #show(voice, revisions) {
+    this.#voice = voice;
+    this.#wanted = voice.id;
+    this.samples.show(voice, revisions);
     if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
     this.part("dictionary").dataset.voice = voice.id;
     this.part("title").replaceChildren(initialOf(voice), voice.name);
@@ -97,6 +145,7 @@ export class Inspector extends EventTarget {
     }
     for (const field of this.root.querySelectorAll("[data-preset]")) field.value = voice.defaults[field.dataset.preset] ?? "";
     this.#offer(voice);
+    this.#tell("shown", { voice });
   }
 
   #showColour(colour) {
@@ -105,41 +154,41 @@ export class Inspector extends EventTarget {
   }
 
   #offer(voice) {
-    this.#tell("shown", { voice });
-    const does = (textContent, label, onclick, className = "plain") => {
-      const button = element("button", { type: "button", className, textContent });
-      button.setAttribute("aria-label", label);
-      button.onclick = () => this.#do(() => onclick(button));
-      return button;
+    const button = (textContent, label, onclick, className = "plain") => {
+      const made = element("button", { type: "button", className, textContent, onclick });
+      made.setAttribute("aria-label", label);
+      return made;
     };
+    const changes = (textContent, label, work) => button(textContent, label, () => this.#change(work));
+    const hear = button("Hear it speak", `Hear ${voice.name} speak`, () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
     const pack = element("a", { href: exportAddress(voice.id), download: "", className: "plain", textContent: "Export" });
     pack.setAttribute("aria-label", `Export ${voice.name}`);
     this.part("actions").replaceChildren(
-      does("Use in the Studio", `Use ${voice.name} in the Studio`, () => this.#tell("choose", { id: voice.slug }), "primary"),
-      does("Hear it speak", `Hear ${voice.name} speak`, (button) => this.#introduce(button)),
-      does("Duplicate", `Duplicate ${voice.name}`, () => this.#duplicate()),
+      button("Use in the Studio", `Use ${voice.name} in the Studio`, () => this.#tell("choose", { id: voice.slug }), "primary"),
+      hear,
+      changes("Duplicate", `Duplicate ${voice.name}`, (_, isSame) => this.#duplicate(voice, isSame)),
       pack,
-      does("Delete", `Delete ${voice.name}`, () => this.#delete()),
+      changes("Delete", `Delete ${voice.name}`, (_, isSame) => this.#delete(voice, isSame)),
     );
   }
 
-  async #introduce(button) {
+  async #introduce(voice, isSame, button) {
     if (button.dataset.playing) return this.playButtons.press(button, null);
     this.#say("Loading …", false);
-    const track = await introduce(this.#voice, null);
-    this.#say("");
+    const track = await introduce(voice, null);
+    if (isSame()) this.#say("");
     await this.playButtons.press(button, track);
   }
 
-  async #saved(said) {
-    await this.#load(this.#voice.id);
+  async #saved({ id }, isSame, said) {
+    if (isSame()) await this.#load(id);
     this.#tell("changed", { said });
   }
 
-  async #save() {
+  async #save(voice, isSame) {
     const told = Object.fromEntries([...this.root.querySelectorAll("[data-fact]")].map((field) => [field.dataset.fact, field.value]));
     const changes = { ...told, tags: told.tags.split(","), colour: this.#colour };
-    if (told.slug === this.#voice.slug) delete changes.slug; // a new name brings its own
+    if (told.slug === voice.slug) delete changes.slug; // a new name brings its own
     const presets = [...this.root.querySelectorAll("[data-preset]")];
     const wrong = presets.find((field) => !field.validity.valid);
     if (wrong) {
@@ -147,15 +196,14 @@ export class Inspector extends EventTarget {
       return this.#say(`${wrong.labels[0].textContent.trim()}: ${wrong.validationMessage}`);
     }
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
-    await changeVoice(this.#voice.id, changes, this.#voice.etag);
-    await this.#saved(`Saved “${told.name.trim()}”.`);
+    await changeVoice(voice.id, changes, voice.etag);
+    await this.#saved(voice, isSame, `Saved “${told.name.trim()}”.`);
   }
 
-  async #duplicate() {
-    const { id, name } = this.#voice;
+  async #duplicate({ id, name }, isSame) {
     const copy = await this.#copyOf(id, name);
     this.#tell("changed", { said: `Saved as “${copy.name}”.` });
-    await this.#load(copy.id);
+    if (isSame()) await this.show(copy.id);
   }
 
   /** The first of "NAME copy", "NAME copy 2" … that is free. */
@@ -169,10 +217,9 @@ export class Inspector extends EventTarget {
     }
   }
 
-  async #delete() {
-    const voice = this.#voice;
+  async #delete(voice, isSame) {
     await deleteVoice(voice.id);
-    this.close();
+    if (isSame()) this.close();
     this.#tell("deleted", { voice });
   }
 }

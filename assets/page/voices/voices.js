@@ -79,6 +79,7 @@ export class Voices extends EventTarget {
     inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
     inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
+    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said));
     inspector.addEventListener("shown", ({ detail }) => this.#about({ item: detail.voice.id, title: detail.voice.name, isSame: this.#isSame }));
     inspector.addEventListener("closed", ({ detail }) => {
       this.#about({ item: "" });

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from studio.library import VoiceDraft
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Held, Screen, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.clips import new_sample
 from tests.studio.server import Served
@@ -43,7 +43,7 @@ def library(screen: Screen) -> Locator:
 def inspect(screen: Screen, name: str) -> Locator:
     library(screen).get_by_role("button", name=f"Inspect {name}", exact=True).click()
     inspector = screen.page.locator("#inspector")
-    expect(inspector.get_by_role("heading", name=name)).to_be_visible()
+    expect(inspector.get_by_role("heading", name=name, exact=True)).to_be_visible()
     return inspector
 
 
@@ -61,7 +61,7 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
     area = library(screen)
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
-    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo").click()
+    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo", exact=True).click()
     expect(area).to_contain_text("Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
     area.get_by_role("button", name="Undo").click()
@@ -81,7 +81,7 @@ def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page
     assert zipfile.is_zipfile(io.BytesIO(pack.read_bytes()))
     inspector.get_by_role("button", name="Duplicate Cleo").click()
     expect(inspector.get_by_role("heading", name="Cleo copy")).to_be_visible()
-    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo").click()
+    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo", exact=True).click()
     expect(screen.page.get_by_role("button", name="Use Cleo", exact=True)).to_have_count(0)
     screen.page.get_by_label("Import a voice pack").set_input_files(pack)
     expect(library(screen)).to_contain_text("Cleo is in the library.")
@@ -267,6 +267,30 @@ def test_what_somebody_else_changed_meanwhile_is_not_written_over(studio: Served
     inspector.get_by_role("button", name="Save", exact=True).click()
     expect(inspector).to_contain_text("Somebody else changed this voice")
     expect(inspector.get_by_label("Description")).to_have_value("Theirs.")
+
+
+def test_a_voice_that_is_no_longer_wanted_when_its_answer_comes_is_not_shown(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = library(screen)
+    anna, bert = (area.get_by_role("button", name=f"Inspect {name}", exact=True) for name in ("Anna", "Bert"))
+    inspector = screen.page.locator("#inspector")
+    asked = Held(screen.page, "**/v1/voices/*/revisions")
+    anna.click()
+    asked.wait_for(1)
+    bert.click()
+    asked.answer(1)
+    expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
+    asked.answer(0)
+    expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
+    expect(inspector.get_by_label("What is said in the clip")).to_have_value("My name is bert.")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    asked.wait_for(3)
+    anna.click()
+    asked.wait_for(4)
+    inspector.get_by_role("button", name="Close the inspector").click()
+    for number in (2, 3):
+        asked.answer(number)
+        expect(inspector).to_be_hidden()
 
 
 def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page: Open) -> None:
