@@ -30,6 +30,7 @@ UNTIL_DRAWN = (
     "@keyframes anyway{to{visibility:visible}}"
     "body:not([data-area])::before{content:'Voice Studio';position:fixed;top:1.85rem;"
     "left:calc(max(0px,50vw - 560px) + 4.3rem);font:600 1.3rem system-ui,sans-serif;opacity:.45}"
+    "@media(min-width:1600px){body:not([data-area])::before{left:calc(50vw - 700px + 4.3rem)}}"
 )
 """Gradio draws the page piece by piece, and each would push the others about: it is seen once all are there,
 and after ten seconds in any case."""
