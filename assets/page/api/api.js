@@ -4,6 +4,7 @@ import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
+import { connected } from "../client/requests.js";
 import { requestSpeech } from "../client/speech.js";
 
 const WITH_KEYS = "Needed, as Authorization: Bearer. The keys are those in API_KEYS when the studio was started.";
@@ -58,7 +59,7 @@ export class Api extends EventTarget {
     const facts = [`${response.status} ${response.headers.get("content-type")}`];
     let bytes = 0;
     for (const reader = response.body.getReader(); ; ) {
-      const { done, value } = await reader.read();
+      const { done, value } = await connected(() => reader.read());
       if (done) break;
       if (!bytes) facts.push(`first byte after ${Math.round(performance.now() - start)} ms`);
       bytes += value.length;

@@ -23,7 +23,6 @@ export class Refusal extends Error {
 }
 
 /** @type {Record<string, string>} */
-/** @type {Record<string, string>} */
 const ADVICE_BY_FIELD = {
   input: "Change the script and press Speak again.",
   speed: "Open Sampling and choose another speed.",
@@ -34,7 +33,6 @@ const ADVICE_BY_FIELD = {
   seed: "Open Sampling and choose a whole number, zero or larger.",
 };
 
-/** @type {Record<number, [string, string]>} */
 /** @type {Record<number, [string, string]>} */
 const BY_STATUS = {
   401: ["This studio asks for a key.", "Load the page again and sign in."],
@@ -52,12 +50,11 @@ const BY_STATUS = {
  */
 export async function refusalOf(response) {
   /** @type {{ message?: string, param?: any }} */
-  /** @type {{ message?: string, param?: any }} */
   let error = {};
   try {
     error = (await response.json()).error ?? {};
   } catch (problem) {
-    if (!(problem instanceof SyntaxError)) throw problem;
+    if (!(problem instanceof SyntaxError || problem instanceof TypeError)) throw problem; // no reason, or only its beginning
   }
   const [what, advice] = BY_STATUS[response.status] ?? ["The studio could not speak this.", "Change the request and press Speak again."];
   return new Refusal({

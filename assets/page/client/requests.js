@@ -4,27 +4,34 @@ import { address } from "./address.js";
 import { notConnected, refusalOf } from "./refusal.js";
 
 /**
- * @param {string} path
- * @param {RequestInit} [options]
+ * What comes of a request; that nobody answers, breaks off, or that it is another who answers, is a Refusal.
+ *
+ * @template T
+ * @param {() => Promise<T>} work
  */
-async function reach(path, options) {
+export async function connected(work) {
   try {
-    return await fetch(address(path), options);
+    return await work();
   } catch (problem) {
-    if (problem instanceof TypeError) throw notConnected();
+    if (problem instanceof TypeError || problem instanceof SyntaxError) throw notConnected();
     throw problem;
   }
 }
 
 /**
- * The answer of a route. Raises Refusal.
+ * The answer of a route, read to its end. Raises Refusal.
  *
+ * @template T
  * @param {string} path
+ * @param {RequestInit | undefined} options
+ * @param {(response: Response) => Promise<T>} read
  */
-export async function fetched(path, options = {}) {
-  const response = await reach(path, { cache: "no-store", ...options });
-  if (!response.ok) throw await refusalOf(response);
-  return response;
+export function fetched(path, options, read) {
+  return connected(async () => {
+    const response = await fetch(address(path), { cache: "no-store", ...options });
+    if (!response.ok) throw await refusalOf(response);
+    return read(response);
+  });
 }
 
 /**
@@ -33,8 +40,8 @@ export async function fetched(path, options = {}) {
  * @param {string} path
  * @param {RequestInit} [options]
  */
-export async function ask(path, options) {
-  return (await fetched(path, options)).json();
+export function ask(path, options) {
+  return fetched(path, options, (response) => response.json());
 }
 
 /**
@@ -43,9 +50,11 @@ export async function ask(path, options) {
  * @param {string} path
  * @param {RequestInit} [options]
  */
-export async function readJson(path, options) {
-  const response = await reach(path, options);
-  return response.ok ? response.json() : null;
+export function readJson(path, options) {
+  return connected(async () => {
+    const response = await fetch(address(path), options);
+    return response.ok ? response.json() : null;
+  });
 }
 
 /**

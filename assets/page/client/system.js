@@ -35,6 +35,6 @@ export function studioFacts() {
 
 /** Forget the key that this browser was signed in with, and ask for one. */
 export async function signOut() {
-  await fetch(address("/sign-out"), { method: "POST", redirect: "manual" });
+  await readJson("/sign-out", { method: "POST", redirect: "manual" });
   location.reload();
 }

@@ -55,9 +55,8 @@ export function findVoices({ q = "", tags = [], gender = "", accent = "", langua
 }
 
 /** A voice with its `etag`, for changes that must not write over somebody else's. */
-export async function getVoice(reference) {
-  const response = await fetched(about(reference));
-  return { ...(await response.json()), etag: response.headers.get("etag") };
+export function getVoice(reference) {
+  return fetched(about(reference), {}, async (response) => ({ ...(await response.json()), etag: response.headers.get("etag") }));
 }
 
 export async function revisionsOf(reference) {
@@ -105,8 +104,8 @@ export function inspectPack(file) {
 }
 
 /** A recording as it was uploaded. */
-export async function recordingOf(reference, sample) {
-  return (await fetched(`${about(reference)}/samples/${sample}/audio`)).blob();
+export function recordingOf(reference, sample) {
+  return fetched(`${about(reference)}/samples/${sample}/audio`, {}, (response) => response.blob());
 }
 
 /** Where sample number `sample` (from 0) of a voice is heard as the model hears it. */

@@ -42,6 +42,7 @@ function joined(first, second) {
 
 /**
  * Yield {sampleRate, pcm: Int16Array} while a WAV response arrives; pieces may be cut anywhere, even inside a sample.
+ * Leaving it ends the request.
  *
  * @param {Response} response
  */
@@ -50,21 +51,25 @@ export async function* readWav(response) {
   /** @type {{ sampleRate: number, start: number } | null} */
   let header = null;
   let rest = new Uint8Array(0);
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    let bytes = rest.length ? joined(rest, value) : value;
-    if (!header) {
-      header = readHeader(bytes);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      let bytes = rest.length ? joined(rest, value) : value;
       if (!header) {
-        rest = bytes;
-        continue;
+        header = readHeader(bytes);
+        if (!header) {
+          rest = bytes;
+          continue;
+        }
+        bytes = bytes.subarray(header.start);
       }
-      bytes = bytes.subarray(header.start);
+      const whole = bytes.length - (bytes.length % 2);
+      rest = bytes.slice(whole);
+      if (whole) yield { sampleRate: header.sampleRate, pcm: new Int16Array(bytes.slice(0, whole).buffer) };
     }
-    const whole = bytes.length - (bytes.length % 2);
-    rest = bytes.slice(whole);
-    if (whole) yield { sampleRate: header.sampleRate, pcm: new Int16Array(bytes.slice(0, whole).buffer) };
+  } finally {
+    reader.cancel().catch(() => {}); // who leaves ends the request; of one that has failed, it says the same again
   }
 }
 

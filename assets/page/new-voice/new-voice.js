@@ -1,7 +1,7 @@
 // The area where a voice is made, step by step: forth when a step is done, back at any time, and nothing is lost by it.
 
 import { partsOf } from "../lib/elements.js";
-import { introduce } from "../voices/introduction.js";
+import { introduction } from "../voices/introduction.js";
 import { CaptureStep } from "./record-step.js";
 import { CheckStep } from "./check-step.js";
 import { Refusal } from "../client/refusal.js";
@@ -149,9 +149,8 @@ export class NewVoice extends EventTarget {
     const say = (words) => (this.part("saved-said").textContent = words);
     say("Selected in the Studio. Playing a sample …");
     try {
-      const track = await introduce(this.#saved, control.signal);
+      await this.playButtons.press(this.part("hear-again"), introduction(this.#saved, control.signal));
       say("Selected in the Studio.");
-      await this.playButtons.press(this.part("hear-again"), track);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Refusal)) throw problem;

@@ -1,6 +1,7 @@
 // What is heard: one track at a time, in the player, with the player bar as its face. It makes none.
 
 import { Refusal } from "../client/refusal.js";
+import { Latest } from "../lib/latest.js";
 import { floats } from "../lib/wav.js";
 
 /** Tracks in a row; isPlayedOn: the next one follows by itself. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
@@ -18,7 +19,7 @@ export class NowPlaying extends EventTarget {
   /** @type {import("./player.js").Sound | null} */
   #sound = null; // the player's hold on the track
   #row = NO_ROW;
-  #turn = 0;
+  #asked = new Latest(); // of what was to be shown or played
 
   constructor(player, bar, preferences) {
     super();
@@ -81,11 +82,12 @@ export class NowPlaying extends EventTarget {
 
   /** Be about this track from now on. */
   show(take, row = NO_ROW) {
-    this.#turn += 1;
+    this.#asked.begin();
+    this.#sound?.pause(); // it is no longer what the bar is about
+    this.#sound = null;
     if (this.current && this.current !== take) this.current.leave();
     this.current = take;
     this.#row = row;
-    this.#sound = null;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
     this.bar.offer(take.url, take.fileName);
@@ -98,15 +100,19 @@ export class NowPlaying extends EventTarget {
 
   /** Play a track from a second on; one that is still being made goes on as it grows. Raises Refusal. */
   async play(take, from = 0, row = NO_ROW) {
-    const turn = (this.#turn += 1);
+    const isAsked = this.#asked.begin();
     await take.load();
-    if (turn !== this.#turn) return; // something else was asked for meanwhile
+    if (!isAsked()) return; // something else was meanwhile
     take.pressedAt = null;
     this.show(take, row);
+    const isShown = this.#asked.join();
     const sound = await this.player.open(take.sampleRate);
+    if (!isShown()) return;
     sound.pause();
     if (take.file) {
-      sound.append(await take.heard());
+      const samples = await take.heard();
+      if (!isShown()) return;
+      sound.append(samples);
       sound.complete();
       sound.seek(from < take.seconds ? from : 0);
     } else {
@@ -114,7 +120,7 @@ export class NowPlaying extends EventTarget {
       sound.seek(Math.min(from, take.seconds));
     }
     sound.play();
-    if (this.current === take) this.#sound = sound;
+    this.#sound = sound;
     if (row.isPlayedOn) this.#beside(1)?.load().catch(() => {}); // it is said when its turn comes
   }
 
@@ -140,8 +146,10 @@ export class NowPlaying extends EventTarget {
 
   /** Hear a take from its first piece on. */
   async open(take) {
+    if (this.current !== take) return; // something else is heard, and goes on
+    const isShown = this.#asked.join();
     const sound = await this.player.open(take.sampleRate);
-    if (this.current === take) this.#sound = sound;
+    if (isShown()) this.#sound = sound;
   }
 
   /** A take has one piece more. */
@@ -168,7 +176,7 @@ export class NowPlaying extends EventTarget {
 
   #hear({ firstSampleAt, position, rendered, underruns, state, loudest }) {
     const take = this.current;
-    if (!take) return;
+    if (!take || !this.#sound) return; // what is told is of the sound before
     this.heard = { rendered, underruns };
     this.bar.level(state === "playing" ? loudest : 0);
     this.position = position / take.sampleRate;

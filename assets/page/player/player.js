@@ -1,4 +1,6 @@
-// The sound: one AudioContext, one worklet, one take at a time. It knows no network and no page.
+// The sound: one AudioContext, one worklet, one take at a time. It knows no takes of the server and no page.
+
+import { notConnected } from "../client/refusal.js";
 
 // Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
 const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
@@ -12,22 +14,21 @@ const USUAL_RATE = 44100;
 export class Player extends EventTarget {
   /** @type {AudioContext | null} */
   #context = null;
-  /** @type {AudioWorkletNode | null} */
-  #node = null;
   /** @type {GainNode | null} */
   #gain = null;
   #volume = 1;
-  /** @type {Promise<void> | null} */
-  #preparing = null;
+  /** @type {Promise<AudioWorkletNode> | null} */
+  #preparing = null; // the node of the present context
   #take = 0;
   #wait = USUAL_WAIT;
   /** @type {number | null} */
   fixedWait = null; // seconds, in the place of what was learnt
 
-  /** Build the audio graph for a sample rate, once; a second caller waits for the first. */
+  /** Build the audio graph for a sample rate, once; a second caller waits for the first. Raises Refusal. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
     if (this.#context?.sampleRate !== sampleRate || !this.#preparing) {
-      this.#context?.close();
+      const [before, preparing] = [this.#context, this.#preparing];
+      Promise.allSettled([preparing]).then(() => before?.close()); // one that is being built may not be closed
       this.#context = new AudioContext({ sampleRate, latencyHint: "interactive" });
       this.#preparing = this.#build(this.#context);
     }
@@ -35,11 +36,18 @@ export class Player extends EventTarget {
   }
 
   async #build(context) {
-    await context.audioWorklet.addModule(new URL("player-worklet.js", import.meta.url));
-    this.#gain = new GainNode(context, { gain: this.#volume });
-    this.#node = new AudioWorkletNode(context, "take-source", { numberOfInputs: 0, outputChannelCount: [1] });
-    this.#node.port.onmessage = ({ data }) => this.#hear(context, data);
-    this.#node.connect(this.#gain).connect(context.destination);
+    try {
+      await context.audioWorklet.addModule(new URL("player-worklet.js", import.meta.url));
+    } catch (problem) {
+      if (context === this.#context) this.#preparing = null; // the next sound tries again
+      throw problem.name === "AbortError" ? notConnected() : problem;
+    }
+    const gain = new GainNode(context, { gain: this.#volume });
+    const node = new AudioWorkletNode(context, "take-source", { numberOfInputs: 0, outputChannelCount: [1] });
+    node.port.onmessage = ({ data }) => this.#hear(context, data);
+    node.connect(gain).connect(context.destination);
+    if (context === this.#context) this.#gain = gain;
+    return node;
   }
 
   #hear(context, report) {
@@ -60,9 +68,8 @@ export class Player extends EventTarget {
   async open(sampleRate) {
     this.#take += 1;
     const take = this.#take;
-    await this.prepare(sampleRate);
+    const { port } = await this.prepare(sampleRate);
     this.wake();
-    const { port } = /** @type {AudioWorkletNode} */ (this.#node); // which `prepare` has made
     port.postMessage({ order: "open", take, prebuffer: Math.round((this.fixedWait ?? this.#wait) * sampleRate) });
     return new Sound(port, take, sampleRate);
   }

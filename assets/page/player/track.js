@@ -1,8 +1,15 @@
 // What the player can hear: a sound that comes in pieces and is a file once it is whole. It shows nothing.
 
 import { lostConnection, refusalOf } from "../client/refusal.js";
-import { floats, readWav, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
+import { soundOf } from "../client/sound.js";
+import { floats, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 import { Waveform } from "./waveform.js";
+
+async function soundAt(source) {
+  const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
 
 /** Pieces are there until the track is closed, then file is a WAV blob. */
 export class Track {
@@ -62,10 +69,16 @@ export class Track {
     return this.sampleRate ? this.samples / this.sampleRate : 0;
   }
 
+  /** Asks for its sound, for an answer that is a WAV; null while nobody can be asked. @returns {(() => Promise<Response>) | null} */
+  get ask() {
+    const { source } = this;
+    return source ? () => soundAt(source) : null;
+  }
+
   /** Fetch the sound if it is not here. Raises Refusal. */
   async load() {
-    if (this.file || !this.source) return;
-    this.#loading ??= this.#fetch(this.source);
+    if (this.file || !this.ask) return;
+    this.#loading ??= this.#fetch(this.ask);
     try {
       await this.#loading;
     } finally {
@@ -73,16 +86,11 @@ export class Track {
     }
   }
 
-  async #fetch(source) {
-    const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
-    if (!response.ok) throw await refusalOf(response);
+  async #fetch(ask) {
+    const response = await ask();
     this.#empty();
-    try {
-      for await (const { sampleRate, pcm } of readWav(response)) this.add(sampleRate, pcm);
-    } catch (problem) {
-      if (problem instanceof TypeError) throw lostConnection();
-      throw problem;
-    }
+    for await (const { sampleRate, pcm } of soundOf(response)) this.add(sampleRate, pcm);
+    if (!this.samples) throw lostConnection();
     this.close();
   }
 
@@ -137,10 +145,11 @@ export class Recorded extends Track {
   #told;
 
   /**
-   * source: where its WAV is, null for one whose pieces are given. pause: seconds of silence that belong to it. of: what
-   * it stands for: {project, part, position}. times: where it is told when its words are heard.
+   * source: where its WAV is; ask: has it made, for an answer that is a WAV; neither for one whose pieces are given. pause:
+   * seconds of silence that belong to it. of: what it stands for: {project, part, position}. times: where it is told when its
+   * words are heard.
    *
-   * @param {{ name: string, source?: string | null, fileName?: string, pause?: number, of?: any, times?: string }} told
+   * @param {{ name: string, source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string }} told
    */
   constructor(told) {
     super();
@@ -159,6 +168,10 @@ export class Recorded extends Track {
 
   get source() {
     return this.#told.source ?? null;
+  }
+
+  get ask() {
+    return this.#told.ask ?? super.ask;
   }
 
   get timesSource() {

@@ -1,7 +1,6 @@
 // Words of a dictionary spoken as they stand there, to hear in the player whether they are right.
 
 import { requestSpeech } from "../client/speech.js";
-import { readWav } from "../lib/wav.js";
 import { Recorded } from "../player/track.js";
 
 const FRAMES = 220; // some 10 s: a model that never ends by itself shall not babble on
@@ -10,13 +9,7 @@ const FRAMES = 220; // some 10 s: a model that never ends by itself shall not ba
 export function hearWords(voice, playButtons) {
   return async (button, words, shelf) => {
     if (!words.trim()) return;
-    const track = new Recorded({ name: `“${words}”` });
-    if (!button.dataset.playing) {
-      playButtons.nowPlaying.player.wake();
-      const request = { input: words, voice: shelf.voice ?? voice(), dictionary: false, response_format: "wav", max_new_tokens: FRAMES, store: false };
-      for await (const { sampleRate, pcm } of readWav(await requestSpeech(request))) track.add(sampleRate, pcm);
-      track.close();
-    }
-    await playButtons.press(button, track);
+    const request = { input: words, voice: shelf.voice ?? voice(), dictionary: false, response_format: "wav", max_new_tokens: FRAMES, store: false };
+    await playButtons.press(button, new Recorded({ name: `“${words}”`, ask: () => requestSpeech(request) }));
   };
 }

@@ -2,6 +2,7 @@
 
 import { address } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
+import { connected } from "../client/requests.js";
 
 const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
 const LETTERS_A_SECOND = 15; // of speech, in Latin script
@@ -27,8 +28,8 @@ function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
 
-/** @type {{ path: string | null, blob: Blob | null, url: string | null }} */
-const clips = { path: null, blob: null, url: null }; // the last clip, so that using it again does not fetch it again
+/** The last clip, so that using it again does not fetch it again. @type {{ path: string, blob: Blob, url: string | null } | null} */
+let last = null;
 
 /**
  * The bytes of a file that Gradio holds. Raises Refusal.
@@ -36,10 +37,19 @@ const clips = { path: null, blob: null, url: null }; // the last clip, so that u
  * @param {{ path: string, url?: string }} file
  */
 export async function clipBlob(file) {
-  if (clips.blob && clips.path === file.path) return clips.blob;
-  const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
-  if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
-  const blob = await response.blob();
+  return (await clipOf(file)).blob;
+}
+
+/**
+ * @param {{ path: string, url?: string }} file
+ */
+async function clipOf(file) {
+  if (last?.path === file.path) return last;
+  const blob = await connected(async () => {
+    const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
+    if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
+    return response.blob();
+  });
   if (blob.size > LARGEST_CLIP) {
     throw missing(
       "Your clip is too large.",
@@ -47,22 +57,22 @@ export async function clipBlob(file) {
       "Use a shorter clip: 10 to 30 seconds is best.",
     );
   }
-  Object.assign(clips, { path: file.path, blob, url: null });
-  return blob;
+  last = { path: file.path, blob, url: null };
+  return last;
 }
 
 /**
  * @param {{ path: string, url?: string }} file
  */
 async function clipUrl(file) {
-  const blob = await clipBlob(file);
-  clips.url ??= await new Promise((resolve, reject) => {
+  const clip = await clipOf(file); // another one may be the last by the time that this one is read
+  clip.url ??= await new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
     reader.onerror = () => reject(missing("Your clip could not be read.", String(reader.error), "Record or upload it again."));
-    reader.readAsDataURL(blob);
+    reader.readAsDataURL(clip.blob);
   });
-  return clips.url;
+  return clip.url;
 }
 
 /**

@@ -1,9 +1,9 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
 import { lostConnection, Refusal } from "../client/refusal.js";
+import { soundOf } from "../client/sound.js";
 import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
-import { readWav } from "../lib/wav.js";
 
 /**
  * Ask for a take and fill it while it is made. `heard(pcm)` is awaited for every piece of Int16Array samples,
@@ -16,7 +16,7 @@ export async function generateTake(take, signal, { begun, heard, kept }) {
   begun?.();
   let ending = "stop";
   try {
-    for await (const { sampleRate, pcm } of readWav(response)) {
+    for await (const { sampleRate, pcm } of soundOf(response)) {
       take.add(sampleRate, pcm);
       await heard?.(pcm);
     }

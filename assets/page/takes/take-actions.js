@@ -1,5 +1,6 @@
 // What can be done with the takes of a list: hear them, use their settings, make them anew, see them as a program.
 
+import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
 
@@ -68,7 +69,7 @@ export class TakeActions {
     const name = take.fileName.replace(/wav$/, format);
     if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
     const response = await requestSpeech({ ...take.repeat, response_format: format });
-    const url = URL.createObjectURL(await response.blob());
+    const url = URL.createObjectURL(await fileOf(response));
     saveFile(url, name);
     setTimeout(() => URL.revokeObjectURL(url), READ);
   }

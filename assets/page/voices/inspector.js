@@ -1,7 +1,7 @@
 // The inspector of the library: one voice in full, what is said of it, and everything that can be done with it.
 
 import { colourOf, initialOf } from "./initial.js";
-import { introduce } from "./introduction.js";
+import { introduction } from "./introduction.js";
 import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice, revisionsOf } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
@@ -173,11 +173,9 @@ export class Inspector extends EventTarget {
   }
 
   async #introduce(voice, isSame, button) {
-    if (button.dataset.playing) return this.playButtons.press(button, null);
-    this.#say("Loading …", false);
-    const track = await introduce(voice, null);
+    if (!button.dataset.playing) this.#say("Loading …", false);
+    await this.playButtons.press(button, introduction(voice));
     if (isSame()) this.#say("");
-    await this.playButtons.press(button, track);
   }
 
   async #saved({ id }, isSame, said) {

@@ -1,0 +1,175 @@
+// Answers in any order, and none: only the latest counts, what is heard is what the bar is about, a lost connection is told.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
+globalThis.FileReader = /** @type {any} */ (
+  class {
+    async readAsDataURL(blob) {
+      this.result = await reading(await blob.text());
+      this.onload();
+    }
+  }
+);
+const { Refusal } = await import("../../assets/page/client/refusal.js");
+const { ask, readJson } = await import("../../assets/page/client/requests.js");
+const { soundOf } = await import("../../assets/page/client/sound.js");
+const { Latest } = await import("../../assets/page/lib/latest.js");
+const { once } = await import("../../assets/page/lib/once.js");
+const { wavFile } = await import("../../assets/page/lib/wav.js");
+const { NowPlaying } = await import("../../assets/page/player/now-playing.js");
+const { Recorded } = await import("../../assets/page/player/track.js");
+const { buildRequest, clipBlob } = await import("../../assets/page/speak/request.js");
+
+let reading = async (words) => words; // what a clip is as base64
+
+/** A promise for each time that it is called, to be kept in any order. */
+function held() {
+  const calls = [];
+  const call = () => {
+    calls.push(Promise.withResolvers());
+    return calls.at(-1).promise;
+  };
+  return { calls, call };
+}
+
+/** Every promise that can be kept is. */
+function settled() {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
+const wavAnswer = (...samples) => new Response(wavFile([Int16Array.from(samples)], 24000));
+
+/** A body that breaks off after its beginning. */
+const broken = (beginning) =>
+  new Response(
+    new ReadableStream({
+      start: (stream) => stream.enqueue(beginning),
+      pull: (stream) => stream.error(new TypeError("network error")),
+    }),
+  );
+
+test("only the latest counts, what joins it too, and none after the end", () => {
+  const latest = new Latest();
+  const first = latest.begin();
+  const [second, joined] = [latest.begin(), latest.join()];
+  assert.deepEqual([first(), second(), joined()], [false, true, true]);
+  latest.end();
+  assert.deepEqual([second(), joined()], [false, false]);
+});
+
+test("a press that is made again while its work is under way is none, also if that fails", async () => {
+  const { calls, call } = held();
+  const press = once(call);
+  const pressed = [press(), press()];
+  assert.equal(calls.length, 1);
+  calls[0].reject(new Error("no"));
+  await assert.rejects(pressed[0]);
+  press();
+  assert.equal(calls.length, 2);
+});
+
+test("an answer that breaks off, or is somebody else's, is told as a lost connection", async () => {
+  for (const answer of [() => broken(new TextEncoder().encode('{"da')), () => new Response("<html>"), () => Promise.reject(new TypeError("Failed to fetch"))]) {
+    globalThis.fetch = async () => answer();
+    for (const read of [ask, readJson]) await assert.rejects(read("/v1/voices"), (problem) => problem instanceof Refusal && problem.isLost);
+  }
+  const heard = soundOf(broken(new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer())));
+  assert.equal((await heard.next()).value?.pcm.length, 1);
+  await assert.rejects(heard.next(), Refusal);
+});
+
+test("who leaves a sound ends its request", async () => {
+  const bytes = new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer());
+  const left = Promise.withResolvers();
+  const heard = soundOf(new Response(new ReadableStream({ start: (stream) => stream.enqueue(bytes), cancel: left.resolve })));
+  await heard.next();
+  await heard.return();
+  await left.promise;
+});
+
+test("a clip that is still being read is not sent as the next one", async () => {
+  const fields = { text: "Hi", source: "clip", clipText: "words", temperature: 1, topP: 1, topK: 1, speed: 1, cutAfter: 0 };
+  globalThis.fetch = async (url) => new Response(`sound of ${url}`);
+  const { calls, call } = held();
+  reading = call;
+  const first = buildRequest({ ...fields, clip: { path: "a", url: "a" } }, 20);
+  await settled();
+  await clipBlob({ path: "b", url: "b" }); // chosen meanwhile, and judged
+  calls[0].resolve("a as base64");
+  assert.equal((await first).ref_audio, "a as base64");
+  const second = buildRequest({ ...fields, clip: { path: "b", url: "b" } }, 20);
+  await settled();
+  calls[1]?.resolve("b as base64");
+  assert.equal((await second).ref_audio, "b as base64");
+});
+
+/** What is heard, with the player's orders in a list; opened(n) lets the nth sound be opened. */
+function desk() {
+  const orders = [];
+  const { calls, call } = held();
+  const player = Object.assign(new EventTarget(), {
+    wake() {},
+    async open() {
+      const take = calls.length;
+      await call();
+      const order = (name) => () => orders.push(`${take} ${name}`);
+      return { append: order("append"), complete: () => {}, seek: () => {}, play: order("play"), pause: order("pause") };
+    },
+  });
+  const bar = Object.assign(new EventTarget(), { state: "empty", offer() {}, show() {}, offerSteps() {}, figures() {}, level() {} });
+  Object.assign(bar, { say: (state) => (bar.state = state) });
+  const preferences = Object.assign(new EventTarget(), { values: { volume: 1 }, wait: null });
+  const opened = async (number) => {
+    while (calls.length <= number) await settled();
+    calls[number].resolve();
+  };
+  const report = (state) => player.dispatchEvent(new CustomEvent("heard", { detail: { position: 0, rendered: 0, underruns: 0, state, loudest: 0 } }));
+  return { nowPlaying: new NowPlaying(player, bar, preferences), bar, orders, calls, opened, report };
+}
+
+test("of two sounds the one that was asked for last is heard, whichever is made or opened first", async () => {
+  const { nowPlaying, orders, calls, opened } = desk();
+  const { calls: made, call } = held();
+  globalThis.fetch = call;
+  const [slow, fast, shown] = ["1", "2", "3"].map((name) => new Recorded({ name, source: name }));
+  const plays = [nowPlaying.play(slow), nowPlaying.play(fast)];
+  made[1].resolve(wavAnswer(1, 2));
+  await opened(0);
+  made[0].resolve(wavAnswer(1, 2));
+  await Promise.all(plays);
+  assert.equal(nowPlaying.current, fast);
+  assert.deepEqual([orders.splice(0), calls.length], [["0 pause", "0 append", "0 play"], 1]);
+  const again = nowPlaying.play(fast);
+  await settled();
+  nowPlaying.show(shown); // while the other is being opened
+  await opened(1);
+  await again;
+  assert.deepEqual([nowPlaying.current, orders], [shown, ["0 pause"]]);
+});
+
+test("a take that is asked for silences the one before, and its first sound does not silence what is heard instead", async () => {
+  const { nowPlaying, bar, orders, calls, opened, report } = desk();
+  const { calls: made, call } = held();
+  globalThis.fetch = call;
+  const [before, preview] = ["1", "2"].map((name) => new Recorded({ name, source: name }));
+  const take = Object.assign(new Recorded({ name: "take" }), { sampleRate: 24000 });
+  const first = nowPlaying.play(before);
+  made[0].resolve(wavAnswer(1));
+  await opened(0);
+  await first;
+  nowPlaying.show(take);
+  report("over"); // of the one before
+  assert.deepEqual([orders.splice(0).at(-1), bar.state], ["0 pause", "waiting"]);
+  const second = nowPlaying.play(preview);
+  made[1].resolve(wavAnswer(1));
+  await opened(1);
+  await second;
+  await nowPlaying.open(take);
+  assert.equal(calls.length, 2);
+  report("playing");
+  assert.equal(bar.state, "playing");
+});
