@@ -124,7 +124,7 @@ class Screen:
 
     def reopen_with(self, draft: dict[str, Any]) -> None:
         """Open the page anew with this draft in the browser, whatever the page was about to keep there itself."""
-        keep = "(draft) => { localStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
+        keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()
         self.page.wait_for_selector("body[data-studio=ready]")

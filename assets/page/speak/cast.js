@@ -4,6 +4,7 @@ import { isZeroGpu } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
+import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
 import { folded, speakers, voiceNamed } from "./dialogue.js";
 
@@ -117,16 +118,12 @@ export class Cast extends EventTarget {
   }
 
   #keep() {
-    localStorage.setItem(STORE, JSON.stringify({ isOn: this.#isOn, chosen: this.#chosen }));
+    keepByTab(STORE, { isOn: this.#isOn, chosen: this.#chosen });
   }
 
   #restore() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-      this.#chosen = { ...kept.chosen };
-      this.#isOn = kept.isOn === true && !isZeroGpu;
-    } catch (problem) {
-      if (!(problem instanceof SyntaxError)) throw problem;
-    }
+    const kept = keptByTab(STORE, {});
+    this.#chosen = { ...kept.chosen };
+    this.#isOn = kept.isOn === true && !isZeroGpu;
   }
 }

@@ -1,6 +1,7 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
 import { labelOf, voices } from "../client/voices.js";
+import { keepByTab, keptByTab } from "../lib/storage.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
 const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
@@ -72,7 +73,7 @@ export class Fields extends EventTarget {
 
   #keep() {
     const kept = Object.entries(this.values).filter(([name]) => !NOT_KEPT.includes(name));
-    localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(kept)));
+    keepByTab(STORE, Object.fromEntries(kept));
   }
 
   /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
@@ -96,12 +97,7 @@ export class Fields extends EventTarget {
 }
 
 function readStore() {
-  try {
-    const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
-    if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant
-    return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name) && !NOT_KEPT.includes(name)));
-  } catch (problem) {
-    if (!(problem instanceof SyntaxError)) throw problem;
-    return {};
-  }
+  const kept = keptByTab(STORE, {});
+  if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant
+  return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name) && !NOT_KEPT.includes(name)));
 }

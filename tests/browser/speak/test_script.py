@@ -87,6 +87,13 @@ def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) ->
         "() => { const kept = JSON.parse(localStorage['voice-studio-1'] ?? '{}');"
         " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
+    with screen.page.context.new_page() as tab:  # it begins with this draft, and then has one of its own
+        tab.goto(served.url)
+        tab.wait_for_selector("body[data-studio=ready]")
+        script = tab.get_by_role("textbox", name="Script", exact=True)
+        expect(script).to_have_value("My draft")
+        script.fill("Another draft")
+        tab.wait_for_function("() => localStorage['voice-studio-1'].includes('Another draft')")
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.script).to_have_value("My draft")
