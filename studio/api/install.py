@@ -16,6 +16,7 @@ from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.openai_voices import OpenAIVoiceRoutes
+from studio.api.routes.projects.arrangement import ArrangementRoutes
 from studio.api.routes.projects.covers import cover_routes
 from studio.api.routes.projects.files import ProjectFiles
 from studio.api.routes.projects.routes import ProjectRoutes
@@ -50,6 +51,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber).router(),
         VoiceRoutes(speech, studio.library, studio.transcriber).router(),
         ProjectRoutes(studio.projects).router(),
+        ArrangementRoutes(studio.projects).router(),
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),

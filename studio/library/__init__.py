@@ -10,7 +10,9 @@ from studio.background import Watch
 from studio.library.audit import Audit
 from studio.library.backup import Backup
 from studio.library.database import Store
+from studio.library.projects.arrangement import Arrangement
 from studio.library.projects.covers import Covers
+from studio.library.projects.replacements import Replacements
 from studio.library.projects.repository import Projects
 from studio.library.projects.work import ProjectWork
 from studio.library.pronunciations.repository import Pronunciations
@@ -70,6 +72,8 @@ class Library:
         self.shares = Shares(store)
         self.consents = Consents(store)
         self.projects = Projects(store)
+        self.arrangement = Arrangement(store)
+        self.replacements = Replacements(store)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store)
         self.project_work = ProjectWork(store)

@@ -368,3 +368,11 @@ def m017_shares(db: Database) -> None:
     db.table("shares").create_index(["take"])
     removed = "delete from shares where take = old.n"
     db.execute(f"create trigger shares_removed after delete on takes begin {removed}; end")
+
+
+@MIGRATIONS()
+def m018_replacements(db: Database) -> None:
+    """The last find and replace of each project, for an undo: a JSON list of [part, text before, text after]."""
+    db.table("replacements").create({"project_id": str, "parts": str}, pk="project_id", not_null=("parts",))
+    removed = "delete from replacements where project_id = old.id"
+    db.execute(f"create trigger replacements_of_projects after delete on projects begin {removed}; end")

@@ -11,7 +11,7 @@ from studio.library import Library
 from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.repository import PartChanges, Which
 from studio.projects.documents import Document, into_parts
-from studio.projects.documents.parts import PART_BYTES
+from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.projects.edges import quiet_edges
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.worker import ProjectWorker
@@ -36,7 +36,7 @@ class ProjectService:
         title: str = "",
         settings: ProjectSettings | None = None,
         cast: Mapping[str, str] | None = None,
-        part_bytes: int = PART_BYTES,
+        cut: Cutting = BY_LENGTH,
         start: bool = False,
     ) -> Project:
         """A project of a document's parts; lines of names in the cast, or of voices' names, get these voices.
@@ -57,7 +57,7 @@ class ProjectService:
 
         parts = [
             NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end)
-            for part in into_parts(document, voice_of, part_bytes)
+            for part in into_parts(document, voice_of, cut)
         ]
         title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
         settings = replace(
@@ -86,6 +86,11 @@ class ProjectService:
         """Raises NotFound, InvalidRequest."""
         self._check_voices(changes.voice)
         return self._projects.edit_part(project_id, sees, part_id, changes)
+
+    def insert_part(self, project_id: str, sees: str | None, part: NewPart, after: str | None) -> Part:
+        """A new part after another one; None: before the first. Raises NotFound, InvalidRequest."""
+        self._check_voices(part.voice)
+        return self.library.arrangement.insert(project_id, sees, part, after)
 
     def _check_voices(self, *names: str | None) -> None:
         for name in dict.fromkeys(names):

@@ -10,13 +10,14 @@ export const readProject = (id) => ask(at(id));
 export const readParts = (id, offset, limit) => ask(at(id, `/parts?offset=${offset}&limit=${limit}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name. Raises Refusal. */
-export function makeProject(source, voice, cast) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast }));
+/** source: a File, or a text; cast: voice ids by name; cut: split_by and part_length. Raises Refusal. */
+export function makeProject(source, voice, cast, cut) {
+  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...cut }));
   const body = new FormData();
   body.append("file", source);
   body.append("voice", voice);
   body.append("cast", JSON.stringify(cast));
+  for (const [name, value] of Object.entries(cut)) body.append(name, value);
   return ask("/v1/projects", { method: "POST", body });
 }
 
@@ -24,6 +25,19 @@ export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes)
 /** Also while the page is being left. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE", keepalive: true });
 export const changePart = (id, part, changes) => ask(at(id, `/parts/${encodeURIComponent(part)}`), json("PATCH", changes));
+
+const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part)}${path}`);
+/** A new part after another one; null: before the first. */
+export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
+/** Before a character of its text, counted in code points. */
+export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
+export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
+export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
+/** Also while the page is being left. */
+export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE", keepalive: true });
+/** wanted: find, replace, match_case, whole_words and dry_run, which only counts. */
+export const replaceWords = (id, wanted) => ask(at(id, "/replace"), json("POST", wanted));
+export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
 /** parts: "missing", "all" or a list of ids. */
 export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { parts }));

@@ -5,7 +5,7 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
-import { DeletedProject } from "./deleted-project.js";
+import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "../client/projects.js";
 
@@ -32,7 +32,7 @@ export class LongForm extends EventTarget {
   #voices = [];
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
-  #deleted = new DeletedProject();
+  #deleted = new Deleted();
 
   /** nowPlaying: where projects are heard. */
   constructor(root, nowPlaying) {
@@ -57,7 +57,7 @@ export class LongForm extends EventTarget {
   /** id: of a project to show, else the one that was shown last, if any. */
   async open(id = "") {
     this.#isOpen = true;
-    if (!this.#deleted.project) this.#say("");
+    if (!this.#deleted.item) this.#say("");
     const listed = (this.#voices = await voices());
     this.#offer(listed);
     this.#show(id || localStorage.getItem(OPENED), listed, true);
@@ -137,10 +137,16 @@ export class LongForm extends EventTarget {
     return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
   }
 
+  /** How the document is to be cut into parts. */
+  get #cut() {
+    const { value } = this.part("cut");
+    return Number(value) ? { split_by: "length", part_length: Number(value) } : { split_by: value };
+  }
+
   async #make(source, cast) {
     this.#say("Reading the document …");
     try {
-      const project = await makeProject(source, this.part("voice").value, cast);
+      const project = await makeProject(source, this.part("voice").value, cast, this.#cut);
       this.#say("");
       this.#askForCast(null, []);
       this.part("form").reset();
@@ -196,7 +202,7 @@ export class LongForm extends EventTarget {
     try {
       const { data } = await listProjects();
       if (!this.#isOpen || this.#project) return;
-      const gone = this.#deleted.project?.id;
+      const gone = this.#deleted.item?.id;
       this.part("projects").replaceChildren(...data.filter(({ id }) => id !== gone).map((project) => this.#row(project)));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
@@ -207,7 +213,7 @@ export class LongForm extends EventTarget {
   }
 
   #showDeleted() {
-    const { project } = this.#deleted;
+    const { item: project } = this.#deleted;
     this.#say(project ? `Deleted “${project.title}”.` : "");
     this.part("undo").hidden = !project;
     if (this.#isOpen && !this.#project) this.#list();

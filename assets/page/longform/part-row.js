@@ -1,12 +1,13 @@
 // One part of a project as a row: its state in colour and word, its text and voice to change, its takes, play and again.
 
 import { element, icon, labelled } from "../lib/elements.js";
+import { PartTools } from "./part-tools.js";
 
 const WORDS = { new: "Not spoken", queued: "Queued", speaking: "Speaking", done: "Done", stale: "Changed", failed: "Failed" };
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
-/** Fires "play", "again" and "change" with what is to be changed. */
+/** Fires "play", "again", "change" with what is to be changed, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -25,14 +26,16 @@ export class PartRow extends EventTarget {
     this.length = element("span");
     this.play = element("button", { type: "button", onclick: () => tell("play") }, [icon(PLAY)]);
     this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
+    this.tools = new PartTools();
+    this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
     const cell = (className, children) => element("td", { className }, children);
     this.element = element("tr", {}, [
       cell("", [this.box]),
       cell("", [this.state]),
-      cell("long-text", [this.chapter, this.text, this.error]),
+      cell("long-text", [this.chapter, this.text, this.error, this.tools.element]),
       cell("long-voice-cell", [this.voice]),
       cell("long-take", [this.length, this.take]),
-      element("td", {}, [element("div", { className: "long-do" }, [this.play, this.again])]),
+      element("td", {}, [element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle])]),
     ]);
   }
 
@@ -44,8 +47,9 @@ export class PartRow extends EventTarget {
     this.box.checked = isSelected;
   }
 
-  /** Show a part as it stands now; what somebody is changing is left alone. */
-  show(part) {
+  /** Show a part as it stands now, one of so many; what somebody is changing is left alone. */
+  show(part, total, isOnly) {
+    this.tools.show(part.position, total, isOnly);
     const before = this.part;
     if (before && JSON.stringify(before) === JSON.stringify(part)) return;
     this.part = part;
@@ -65,6 +69,11 @@ export class PartRow extends EventTarget {
     this.again.disabled = part.state === "queued" || part.state === "speaking";
     if (document.activeElement !== this.voice) this.#offerVoices(name);
     if (document.activeElement !== this.take) this.#offerTakes(name);
+  }
+
+  /** Show the words that a part has now, also where the cursor is in it; before: those that were shown then. */
+  reword(before, part) {
+    if (this.text.value === before) this.text.value = part.text;
   }
 
   #offerVoices(name) {

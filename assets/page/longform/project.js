@@ -4,6 +4,8 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { duration } from "../lib/time.js";
+import { Arranging } from "./arranging.js";
+import { FindReplace } from "./find-replace.js";
 import { FinishedFiles } from "./finished-files.js";
 import { PartRow } from "./part-row.js";
 import { Recorded } from "../player/track.js";
@@ -37,6 +39,9 @@ export class Project extends EventTarget {
     this.part("told").textContent = "";
     this.#offerVoices();
     this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
+    this.arranging = new Arranging(part, { id, signal: this.#leave.signal });
+    this.arranging.addEventListener("change", () => this.look());
+    this.finding = new FindReplace(part, { id, signal: this.#leave.signal, changed: () => this.look() });
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
     this.#listen();
@@ -153,9 +158,12 @@ export class Project extends EventTarget {
   }
 
   #showParts({ data, total }) {
-    const shown = new Map(data.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
-    for (const part of data) shown.get(part.id).show(part);
+    const parts = data.filter(({ id }) => id !== this.arranging.gone);
+    const shown = new Map(parts.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
+    for (const part of parts) shown.get(part.id).show(part, total, total === (this.arranging.gone ? 2 : 1));
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
+    if (focused !== document.activeElement && focused?.isConnected) focused.focus(); // its row was moved
     this.#rows = shown;
     this.#mark();
     this.part("pager").hidden = total <= PAGE;
@@ -171,7 +179,28 @@ export class Project extends EventTarget {
     on("change", (part, changes) => changePart(this.id, part.id, changes));
     on("again", (part) => speakParts(this.id, [part.id]));
     on("play", (part) => this.#play(part));
+    on("arrange", (part, order) => this.#arrange(row, order));
     return row;
+  }
+
+  async #arrange(row, order) {
+    const shown = [...this.#rows.values()];
+    const following = shown[shown.indexOf(row) + 1];
+    const before = shown[shown.indexOf(row) - 1];
+    row.tools.say("");
+    try {
+      const done = await this.arranging.arrange(row, following?.part, order);
+      if (order.verb === "delete") (following ?? before)?.tools.toggle.focus();
+      if (order.verb === "up" || order.verb === "down") this.#turnToPart(done.position);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      row.tools.say(problem.why);
+    }
+  }
+
+  #turnToPart(position) {
+    const page = Math.floor(position / PAGE);
+    if (page !== this.#page) this.#turnTo(page);
   }
 
   #turnTo(page) {

@@ -15,6 +15,7 @@ from studio.errors import InvalidDocument
 from studio.library.checks import clean_language
 from studio.library.projects.records import (
     MAX_AUTHOR,
+    MAX_PARTS,
     MAX_PAUSE,
     Loudness,
     Part,
@@ -24,7 +25,7 @@ from studio.library.projects.records import (
 )
 from studio.library.projects.repository import PartChanges
 from studio.projects.documents import Document, Passage
-from studio.projects.documents.parts import MAX_PART_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES
+from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline
 
 SETTINGS = (
@@ -100,9 +101,16 @@ class ProjectBody(SettingsBody):
         None, max_length=MAX_CAST, description="Names that begin lines, and their voices."
     )
     part_length: Annotated[Whole, Field(ge=MIN_PART_BYTES, le=MAX_PART_BYTES)] = Field(
-        PART_BYTES, description="Bytes of UTF-8 that a part of prose may have."
+        PART_BYTES, description="Bytes of UTF-8 that a part of prose may have, where it is cut by length."
+    )
+    split_by: SplitBy = Field(
+        "length", description="Where prose is cut: length (sentences, as many as fit), paragraph or sentence."
     )
     start: bool = Field(False, description="Whether to speak all parts right away.")
+
+    @property
+    def cut(self) -> Cutting:
+        return Cutting(self.split_by, self.part_length)
 
     def of_items(self) -> Document:
         """Raises InvalidDocument."""

@@ -11,6 +11,8 @@ from studio.library.pronunciations.entries import Pronunciation, words_of
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""
+MAX_PARTS = 20_000
+"""Of one project."""
 MAX_PAUSE = 30.0
 """Seconds of silence between two parts."""
 

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sqlite_utils import Database
-
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store
 from studio.library.projects.covers import put_cover
-from studio.library.projects.records import MAX_PART_TEXT, MAX_PAUSE, NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
 from studio.library.projects.rows import (
+    AFRESH,
     as_project,
+    clean_part,
+    clean_pause,
     number_of,
     part_of,
     parts_of,
@@ -28,6 +29,7 @@ from studio.library.projects.rows import (
     settle,
     settle_all,
     take_of,
+    touch,
 )
 from studio.library.records import WordTime
 
@@ -131,7 +133,7 @@ class Projects:
                 row["title"] = _clean_title(title)
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
-            _touch(db, row)
+            touch(db, row)
             if settings is not None:
                 settle_all(db, row)
             return project_of(db, project_id, sees)
@@ -191,17 +193,17 @@ class Projects:
             if changes.voice is not None:
                 new["voice"] = changes.voice.strip()[:200] or None
             if changes.pause is not None:
-                new["pause"] = _clean_pause(changes.pause)
+                new["pause"] = clean_pause(changes.pause)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
                 new["chosen"] = changes.take
             if part.state == "failed" and ("text" in new or "voice" in new):
-                new |= {"state": "new", "attempts": 0, "error": None}  # it failed with other words
+                new |= AFRESH
             if new:
                 db.table("parts").update(number_of(db, part_id), new)
                 settle(db, part_of(db, project_id, part_id), settings_of(db, row))
-                _touch(db, row)
+                touch(db, row)
             return part_of(db, project_id, part_id)
 
     def ask(self, project_id: str, sees: str | None, which: Which) -> Project:
@@ -221,13 +223,13 @@ class Projects:
                     if part_id not in known:
                         raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
                 db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
-            _touch(db, row | {"paused": 0})
+            touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
 
     def pause(self, project_id: str, sees: str | None, paused: bool) -> Project:
         """Begin no more parts, or go on. Raises NotFound."""
         with self._store.writing() as db:
-            _touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
+            touch(db, row_of(db, project_id, sees) | {"paused": int(paused)})
             return project_of(db, project_id, sees)
 
     def cancel(self, project_id: str, sees: str | None) -> Project:
@@ -237,28 +239,10 @@ class Projects:
             settings = settings_of(db, row)
             for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
                 settle(db, part, settings, at_rest=True)
-            _touch(db, row | {"paused": 0})
+            touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
-
-
-def clean_part(text: str) -> str:
-    """The text of a part. Raises InvalidRequest."""
-    text = clean_text("text", text, MAX_PART_TEXT)
-    if not text:
-        raise InvalidRequest("a part needs text: it is blank", "text")
-    return text
 
 
 def _clean_title(title: str) -> str:
     beginning = title.strip()[: 4 * MAX_TITLE]  # to take millions of words apart holds up every thread
     return clean_text("title", " ".join(beginning.split())[:MAX_TITLE], MAX_TITLE) or "Untitled"
-
-
-def _clean_pause(pause: float) -> float | None:
-    if pause > MAX_PAUSE:
-        raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
-    return None if pause < 0 else pause
-
-
-def _touch(db: Database, row: dict[str, Any]) -> None:
-    db.table("projects").upsert(row | {"changed": time.time()}, pk="n")

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from sqlite_utils import Database
 
-from studio.errors import NotFound
-from studio.library.projects.records import PART_STATES, Part, PartState, PartTake, Project, ProjectSettings
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+from studio.library.projects.records import (
+    MAX_PART_TEXT,
+    MAX_PAUSE,
+    PART_STATES,
+    Part,
+    PartState,
+    PartTake,
+    Project,
+    ProjectSettings,
+)
 from studio.library.pronunciations.entries import Shelf, entries_on
 from studio.strings import mended
+
+AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
+"""What becomes of a part that failed once it has other words or another voice."""
 
 
 def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = False) -> None:
@@ -103,6 +117,26 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
         pace=work / spoken if spoken else None,
         cover=cover[0] if cover else None,
     )
+
+
+def clean_part(text: str) -> str:
+    """The text of a part. Raises InvalidRequest."""
+    text = clean_text("text", text, MAX_PART_TEXT)
+    if not text:
+        raise InvalidRequest("a part needs text: it is blank", "text")
+    return text
+
+
+def clean_pause(pause: float) -> float | None:
+    """Seconds; below 0: the project's. Raises InvalidRequest."""
+    if pause > MAX_PAUSE:
+        raise InvalidRequest(f"pause must be from 0 to {MAX_PAUSE:g} seconds", "pause")
+    return None if pause < 0 else pause
+
+
+def touch(db: Database, row: dict[str, Any]) -> None:
+    """Keep a project's row, changed now."""
+    db.table("projects").upsert(row | {"changed": time.time()}, pk="n")
 
 
 def take_of(row: dict[str, Any]) -> PartTake:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from studio.library.database import Store
 from studio.library.projects.records import ClaimedPart, PartTake
-from studio.library.projects.rows import part_of, settings_of, settle
+from studio.library.projects.rows import part_of, parts_of, settings_of, settle
 from studio.library.records import WordTime
 
 MAX_TAKES = 8
@@ -103,6 +103,5 @@ class ProjectWork:
         """Forget that a part was asked for: somebody ended its request, or the project was cancelled."""
         with self._store.writing() as db:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
-                part = part_of(db, claimed.project_id, claimed.part_id)
-                if part.state == "speaking":
+                for part in parts_of(db, "id = ? and state = 'speaking'", [claimed.part_id]):
                     settle(db, part, settings_of(db, row), at_rest=True)

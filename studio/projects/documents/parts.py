@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 from studio.errors import InvalidDocument
-from studio.library.projects.records import MAX_PART_TEXT
+from studio.library.projects.records import MAX_PART_TEXT, MAX_PARTS
 from studio.projects.documents.passages import Document, Passage
 from studio.speech.dialogue import turns_of
-from studio.speech.text import split_text
+from studio.speech.text import TAG, is_blank, sentences_of, split_text
 
 PART_BYTES = 400
 """A part of prose has at most so many bytes of UTF-8 if nothing is said: about 25 s of English."""
 MIN_PART_BYTES, MAX_PART_BYTES = 100, 2000
-MAX_PARTS = 20_000
+
+SplitBy = Literal["length", "paragraph", "sentence"]
 
 VoiceOf = Callable[[str], str | None]
 """The voice of a speaker's name, None where it is no speaker."""
 
 
-def into_parts(document: Document, voice_of: VoiceOf, part_bytes: int = PART_BYTES) -> list[Passage]:
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """Where prose is cut into parts."""
+
+    by: SplitBy = "length"
+    """length: as many sentences in a part as fit; else each paragraph or sentence by itself, if MAX_PART_BYTES are
+    enough for it."""
+    part_bytes: int = PART_BYTES
+    """Of UTF-8, at most, where it is cut by length."""
+
+
+BY_LENGTH = Cutting()
+
+
+def into_parts(document: Document, voice_of: VoiceOf, cut: Cutting = BY_LENGTH) -> list[Passage]:
     """The parts in order. Every word is in one of them, in the same order; no word is cut.
 
     A line that begins with a name that ``voice_of`` knows, and a colon, is that voice's, to the end of its paragraph.
-    Prose is put together sentence by sentence within a chapter. Raises InvalidDocument.
+    Prose is cut as ``cut`` says, never across chapters. Raises InvalidDocument.
     """
     voiced = (part for passage in document.passages for part in _by_voice(passage, voice_of))
-    parts = list(islice(_grouped(voiced, part_bytes) if document.prose else voiced, MAX_PARTS + 1))
+    parts = list(islice(_prose(voiced, cut) if document.prose else voiced, MAX_PARTS + 1))
     if len(parts) > MAX_PARTS:
         raise InvalidDocument(f"the document has more than {MAX_PARTS} parts; at most that many are allowed", "file")
     if not parts:
@@ -58,6 +74,34 @@ def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
             start=passage.start if number == 0 else None,
             pause=passage.pause if last else None,
         )
+
+
+def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
+    if cut.by == "length":
+        yield from _grouped(passages, cut.part_bytes)
+        return
+    held, has_word = None, False
+    for piece in _pieces(passages, cut.by):
+        is_said = any(sign.isalnum() for sign in TAG.sub("", piece.text))
+        # Dots, stars or tags alone are nothing that could be spoken: they go with what is beside them.
+        is_one = held and not piece.chapter and piece.voice == held.voice and not (has_word and is_said)
+        if held and is_one and len(held.text) < MAX_PART_BYTES:
+            held = replace(held, text=f"{held.text}{chr(10) * 2 if cut.by == 'paragraph' else ' '}{piece.text}")
+            has_word = has_word or is_said
+            continue
+        if held:
+            yield from _cut(held, MAX_PART_BYTES)
+        held, has_word = piece, is_said
+    if held:
+        yield from _cut(held, MAX_PART_BYTES)
+
+
+def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
+    for passage in passages:
+        texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
+        seen = [text.strip() for text in texts if not is_blank(text)]
+        for number, text in enumerate(seen):
+            yield replace(passage, text=text, chapter=passage.chapter if number == 0 else "")
 
 
 def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:

@@ -246,3 +246,83 @@ def test_its_files_are_finished_as_somebody_wants_them(studio: Served, open_page
         area.get_by_role("link", name="MP3 by chapter").click()
     assert saving.value.suggested_filename == "A Book mp3.zip"
     area.get_by_role("button", name="All projects").click()
+
+
+def show(area: Locator, *texts: str) -> None:
+    """The parts of a project have these texts."""
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(len(texts))
+    for number, text in enumerate(texts):
+        expect(rows.nth(number).locator("textarea").first).to_have_value(text)
+
+
+def replace_one(area: Locator) -> None:
+    area.get_by_text("Find and replace").click()
+    area.get_by_label("Find", exact=True).fill("o")
+    expect(area.get_by_text("Found 3 times in 2 parts.")).to_be_visible()
+    area.get_by_label("Whole words").check()
+    expect(area.get_by_text("Not found in any part.")).to_be_visible()
+    expect(area.get_by_role("button", name="Replace all")).to_be_disabled()
+    area.get_by_label("Find", exact=True).fill("one")
+    area.get_by_label("Replace with").fill("No")
+    expect(area.get_by_text("Found 1 time in 1 part.")).to_be_visible()
+    area.get_by_role("button", name="Replace all").click()
+    expect(area.get_by_text("Replaced 1 time in 1 part.")).to_be_visible()
+    show(area, "Between.", "Four.", "No 🙂 and two.")
+
+
+def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_text("Or paste a text").click()
+    area.get_by_label("Cut into").select_option("sentence")
+    area.get_by_label("Text of the project").fill("One 🙂 two. Three.\n\nFour.")
+    area.get_by_role("button", name="Make a project").click()
+    rows = area.locator("tbody tr")
+
+    def shows(*texts: str) -> None:
+        show(area, *texts)
+
+    def press(number: int, name: str) -> None:
+        rows.nth(number).get_by_role("button", name=name, exact=True).click()
+
+    shows("One 🙂 two.", "Three.", "Four.")
+    press(0, "Arrange part 1")
+    expect(rows.nth(0).get_by_role("button", name="Move up")).to_be_disabled()
+    text = rows.nth(0).get_by_label("Text of part 1")
+    text.evaluate("box => box.setSelectionRange(0, 0)")
+    press(0, "Split at cursor")
+    expect(rows.nth(0)).to_contain_text("Put the cursor between two words")
+    text.evaluate("box => { box.focus(); box.setSelectionRange(7, 7); }")
+    press(0, "Split at cursor")
+    shows("One 🙂", "two.", "Three.", "Four.")
+    text.fill("One 🙂 and")  # not sent yet: it goes with what is pressed next
+    press(0, "Merge with next")
+    shows("One 🙂 and two.", "Three.", "Four.")
+    press(0, "Insert below")
+    new = rows.nth(0).get_by_label("Text of a new part after part 1")
+    expect(new).to_be_focused()
+    new.fill("Between.")
+    press(0, "Add")
+    shows("One 🙂 and two.", "Between.", "Three.", "Four.")
+    down = rows.nth(0).get_by_role("button", name="Move down")
+    down.press("Enter")
+    shows("Between.", "One 🙂 and two.", "Three.", "Four.")
+    expect(rows.nth(1).get_by_role("button", name="Move down")).to_be_focused()  # once more, without looking for it
+    press(2, "Arrange part 3")
+    press(2, "Delete")
+    shows("Between.", "One 🙂 and two.", "Four.")
+    expect(rows.nth(2).get_by_role("button", name="Arrange part 4")).to_be_focused()
+    area.get_by_role("button", name="Undo").click()
+    shows("Between.", "One 🙂 and two.", "Three.", "Four.")
+    press(2, "Arrange part 3")
+    press(2, "Delete")
+    press(1, "Move down")  # what was deleted is so for good once something else is arranged
+    shows("Between.", "Four.", "One 🙂 and two.")
+
+    replace_one(area)
+    assert serious_violations(screen) == []
+    area.get_by_role("button", name="Undo").click()
+    shows("Between.", "Four.", "One 🙂 and two.")
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -99,7 +99,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
+def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """The costliest request of each kind: method, path and httpx's arguments."""
     words = "a b. " * (MAX_INPUT // 5)
     book = "It swam, and it sang.\n\n" * 10_000
@@ -143,6 +143,8 @@ def largest(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "pack": ("POST", "/v1/voices/import", {"files": {"file": ("a.fishvoice", b"PK\r\n--" * 6_000_000)}}),
         "project, items": ("POST", "/v1/projects", as_json({"items": [{"input": "It swam."}] * 20_000})),
         "project, a book": ("POST", "/v1/projects", as_json({"input": book})),
+        "project, replace": ("POST", f"/v1/projects/{book_id}/replace", as_json({"find": "a", "replace": "e"})),
+        "project, replace, undo": ("POST", f"/v1/projects/{book_id}/replace/undo", {}),
         "project, a file": ("POST", "/v1/projects", {"files": {"file": ("a.md", book.encode())}}),
         "project, a long title": (
             "POST",
@@ -168,7 +170,9 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     assert served.loop is not None
     watch = LoopWatch(served.loop)
     with served.client() as client:
-        for what, (method, path, request) in largest(clip).items():
+        items = [{"input": "a b. " * 50}] * 20_000  # as long as a project may be
+        book_id = client.post("/v1/projects", json={"items": items}).json()["id"]
+        for what, (method, path, request) in largest(clip, book_id).items():
             with watch.during(what), client.stream(method, path, **request) as answer:
                 if answer.headers["content-type"] == "application/json":
                     answer.read()

@@ -42,6 +42,9 @@ USUAL: dict[str, Any] = {
     "ids": ["req_none"],
     "samples": ["smp_none"],
     "starred": True,
+    "after": None,
+    "at": 1,
+    "position": 0,
 }
 """What required fields hold while another one is looked at; "a" where nothing is said."""
 Json = dict[str, Any]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from studio.errors import InvalidDocument
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
+from studio.projects.documents.parts import Cutting, SplitBy
 from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import epub, page, spoilt
 
@@ -18,9 +19,11 @@ def no_voices(name: str) -> str | None:
     return None
 
 
-def parts_of(text: str | bytes, kind: str, part_bytes: int = 400, voices: tuple[str, ...] = ()) -> list[Passage]:
+def parts_of(
+    text: str | bytes, kind: str, part_bytes: int = 400, voices: tuple[str, ...] = (), split_by: SplitBy = "length"
+) -> list[Passage]:
     data = text.encode() if isinstance(text, str) else text
-    return into_parts(read_document(data, kind), {v: v.lower() for v in voices}.get, part_bytes)
+    return into_parts(read_document(data, kind), {v: v.lower() for v in voices}.get, Cutting(split_by, part_bytes))
 
 
 def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
@@ -41,13 +44,27 @@ def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
     ]
 
 
+def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
+    text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
+    whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
+    assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "* * *\n\nFive"]
+    assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
+    assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
+    apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
+    assert [part.text for part in apart[:5]] == ["Chapter 1", "One.", "Two!", "Three. …", "Four."]
+    for split_by in ("paragraph", "sentence"):
+        rows = parts_of("text\nOne. Two.\n", "csv", split_by=split_by)
+        assert [part.text for part in rows] == ["One. Two."]
+
+
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
 def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     if not text.strip():
         return
     parts = parts_of(text, "txt", 100)
-    assert "".join("".join(part.text.split()) for part in parts) == "".join(text.split())
+    for cut in (parts, parts_of(text, "txt", split_by="paragraph"), parts_of(text, "txt", split_by="sentence")):
+        assert "".join("".join(part.text.split()) for part in cut) == "".join(text.split())
     assert all(len(part.text.encode()) <= 100 for part in parts)
     if all(len(word.encode()) < 90 for word in text.split()) and not {"。", "漢"} & set(text):
         assert [word for part in parts for word in part.text.split()] == text.split()

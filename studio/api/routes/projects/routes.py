@@ -23,15 +23,14 @@ from studio.api.schemas.projects import (
     project_json,
 )
 from studio.errors import InvalidRequest, StudioError
-from studio.library.projects.records import Project, ProjectSettings
+from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
 from studio.projects.documents import MAX_FILE, Document, kind_of, read_document
-from studio.projects.documents.parts import MAX_PARTS
 from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "start")
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "start")
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -70,7 +69,7 @@ class ProjectRoutes:
                 body.title or "",
                 body.settings(ProjectSettings()),
                 body.cast,
-                body.part_length,
+                body.cut,
                 body.start,
             )
         )

@@ -1,4 +1,4 @@
-// A project that was deleted here and can still be brought back: the server is told after a while, or when the page is left.
+// What was deleted here, a project or a part of one, and can still be brought back: the server is told after a while, or when the page is left.
 
 import { deleteProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -6,42 +6,49 @@ import { Refusal } from "../client/refusal.js";
 const UNDO = 15_000; // ms
 
 /** Fires "change" when there is one, another one or none any more. */
-export class DeletedProject extends EventTarget {
+export class Deleted extends EventTarget {
   /** @type {{ id: string, title: string } | null} */
-  #project = null;
+  #item = null;
   #timer = 0;
 
-  constructor() {
+  /**
+   * remove(id) has the server delete it.
+   *
+   * @param {(id: string) => Promise<unknown>} remove
+   * @param {AddEventListenerOptions} options until when it may have to be done in a hurry
+   */
+  constructor(remove = deleteProject, options = {}) {
     super();
-    addEventListener("pagehide", () => this.finish());
+    this.remove = remove;
+    addEventListener("pagehide", () => this.finish(), options);
   }
 
   /** {id, title}, null for none. */
-  get project() {
-    return this.#project;
+  get item() {
+    return this.#item;
   }
 
-  put(project) {
+  put(item) {
     this.finish();
-    this.#project = project;
+    this.#item = item;
     this.#timer = setTimeout(() => this.finish(), UNDO);
     this.dispatchEvent(new CustomEvent("change"));
   }
 
   undo() {
     clearTimeout(this.#timer);
-    this.#project = null;
+    this.#item = null;
     this.dispatchEvent(new CustomEvent("change"));
   }
 
   /** Have the server delete it now. */
   async finish() {
-    const project = this.#project;
-    if (!project) return;
+    const item = this.#item;
+    if (!item) return;
     clearTimeout(this.#timer);
-    this.#project = null;
+    this.#item = null;
     try {
-      await deleteProject(project.id);
+      await this.remove(item.id);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem; // else it is in the list again, or was gone before
     }

@@ -1,0 +1,82 @@
+// Arranges the parts of a project as their rows ask for it; a part that was deleted can be brought back for a while.
+
+import { changePart, deletePart, insertPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+import { Deleted } from "./deleted.js";
+
+const TITLE = 60; // characters of a part's text that it is known by
+
+/** Why something cannot be done, without asking the server. */
+const refuse = (why) => new Refusal({ what: "", why, advice: "" });
+
+/** Fires "change" when a part is gone or back. */
+export class Arranging extends EventTarget {
+  /** signal: until when the project is shown; part: finds what the page shows of a deleted part. */
+  constructor(part, { id, signal }) {
+    super();
+    this.part = part;
+    this.id = id;
+    this.deleted = new Deleted((gone) => deletePart(id, gone), { signal });
+    this.deleted.addEventListener("change", () => !signal.aborted && this.#showDeleted());
+    part("part-back").addEventListener("click", () => this.deleted.undo(), { signal });
+    signal.addEventListener("abort", () => this.deleted.finish());
+    part("part-gone").hidden = true;
+  }
+
+  /** The id of a part that is as good as deleted. */
+  get gone() {
+    return this.deleted.item?.id;
+  }
+
+  /**
+   * Do what a row asks for. Raises Refusal.
+   *
+   * @param {any} row
+   * @param {any} following the part that is shown after it, if any
+   * @param {{ verb: string, text?: string }} order
+   */
+  async arrange(row, following, { verb, text = "" }) {
+    const { part } = row;
+    if (verb === "delete") return this.deleted.put({ id: part.id, title: part.text.length > TITLE ? `${part.text.slice(0, TITLE)}…` : part.text });
+    const [words, cursor] = [row.text.value, row.text.selectionStart];
+    const next = following?.id;
+    await this.deleted.finish();
+    if (verb === "split" || verb === "merge") await this.#keep(part, words);
+    if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
+    if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, next ?? (await this.#after(part))));
+    if (verb === "insert") return this.#insert(row, part, text);
+    return movePart(this.id, part.id, part.position + (verb === "up" ? -1 : 1));
+  }
+
+  /** What was written and not yet sent. */
+  async #keep(part, words) {
+    if (words !== part.text) await changePart(this.id, part.id, { text: words });
+  }
+
+  async #split(part, words, cursor) {
+    if (!words.slice(0, cursor).trim() || !words.slice(cursor).trim()) {
+      throw refuse("Put the cursor between two words of this part first: that is where it is split.");
+    }
+    const { data } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
+    return data[0];
+  }
+
+  async #insert(row, part, text) {
+    await insertPart(this.id, part.id, text);
+    row.tools.written();
+  }
+
+  /** The id of the part after the last one shown. */
+  async #after(part) {
+    const { data } = await readParts(this.id, part.position + 1, 1);
+    if (!data.length) throw refuse("This is the last part.");
+    return data[0].id;
+  }
+
+  #showDeleted() {
+    const { item } = this.deleted;
+    this.part("part-gone").hidden = !item;
+    this.part("gone").textContent = item ? `Deleted “${item.title}”` : "";
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+}

@@ -1,0 +1,95 @@
+// Finds words in all parts of a project and replaces them: how many there are is said before, and once it can be undone.
+
+import { replaceWords, undoReplace } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+
+const WAIT = 250; // ms after the last key
+
+const counted = (count, one, many) => `${count.toLocaleString()} ${count === 1 ? one : many}`;
+
+export class FindReplace {
+  #timer = 0;
+  #turn = 0;
+
+  /** changed(): the parts have other words now. */
+  constructor(part, { id, signal, changed }) {
+    this.part = part;
+    this.id = id;
+    this.signal = signal;
+    this.changed = changed;
+    part("find-form").reset();
+    this.#say("");
+    part("replace").disabled = true;
+    part("find-form").addEventListener("input", () => this.#later(), { signal });
+    part("find-form").addEventListener("submit", (event) => this.#replace(event), { signal });
+    part("unreplace").addEventListener("click", () => this.#undo(), { signal });
+    part("finding").open = false;
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  get #wanted() {
+    return {
+      find: this.part("find").value,
+      replace: this.part("replacement").value,
+      match_case: this.part("match-case").checked,
+      whole_words: this.part("whole-words").checked,
+    };
+  }
+
+  #say(words, canUndo = false) {
+    this.part("found").textContent = words;
+    this.part("unreplace").hidden = !canUndo;
+  }
+
+  /** Count when nothing more is typed; until then nothing can be replaced. */
+  #later() {
+    this.part("replace").disabled = true;
+    this.#turn += 1;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#count(), WAIT);
+  }
+
+  async #count() {
+    const turn = this.#turn;
+    const wanted = this.#wanted;
+    if (!wanted.find) return this.#say("");
+    await this.#attempt(async () => {
+      const { count, parts } = await replaceWords(this.id, { ...wanted, dry_run: true });
+      if (turn !== this.#turn || this.signal.aborted) return;
+      this.#say(count ? `Found ${counted(count, "time", "times")} in ${counted(parts, "part", "parts")}.` : "Not found in any part.");
+      this.part("replace").disabled = !count;
+    });
+  }
+
+  async #replace(event) {
+    event.preventDefault();
+    if (this.part("replace").disabled) return;
+    this.part("replace").disabled = true;
+    await this.#attempt(async () => {
+      const { count, parts } = await replaceWords(this.id, this.#wanted);
+      if (this.signal.aborted) return;
+      this.#say(parts ? `Replaced ${counted(count, "time", "times")} in ${counted(parts, "part", "parts")}.` : "Nothing had to be changed.", parts > 0);
+      this.changed();
+    });
+  }
+
+  async #undo() {
+    this.part("unreplace").hidden = true;
+    await this.#attempt(async () => {
+      const { parts, left } = await undoReplace(this.id);
+      if (this.signal.aborted) return;
+      const kept = left ? ` ${counted(left, "part was", "parts were")} changed since and ${left === 1 ? "stays" : "stay"} so.` : "";
+      this.#say(`${counted(parts, "part has", "parts have")} the earlier words again.${kept}`);
+      this.changed();
+    });
+  }
+
+  async #attempt(work) {
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (!this.signal.aborted) this.#say(problem.why);
+    }
+  }
+}

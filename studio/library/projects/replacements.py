@@ -1,0 +1,155 @@
+"""Words found in all parts of a project and replaced: all of them or none, and the last time can be undone."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlite_utils import Database
+
+from studio.errors import InvalidRequest, NotFound
+from studio.library.database import Store
+from studio.library.projects.records import MAX_PART_TEXT
+from studio.library.projects.rows import clean_part, parts_of, row_of, settings_of, settle, touch
+from studio.strings import normalised
+
+MAX_FIND = 200
+MAX_REPLACE = 1000
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look for, and what is to stand in its place."""
+
+    find: str
+    replace: str = ""
+    match_case: bool = False
+    whole_words: bool = False
+
+    def pattern(self) -> re.Pattern[str]:
+        """Raises InvalidRequest."""
+        found = _clean("find", self.find, MAX_FIND)
+        if not found:
+            raise InvalidRequest("find is empty: say which words to look for", "find")
+        said = re.escape(found)
+        if self.whole_words:  # at a sign that is no letter, a word ends by itself
+            begin = r"(?<!\w)" if re.match(r"\w", found) else ""
+            said = begin + said + (r"(?!\w)" if re.search(r"\w\Z", found) else "")
+        return re.compile(said, 0 if self.match_case else re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How often it is there, and in how many parts."""
+
+    count: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """How many parts have their earlier words again, and how many were changed since and stay as they are."""
+
+    parts: int
+    left: int
+
+
+Edit = tuple[str, str, str]
+"""A part's id, its text before and after."""
+
+
+class Replacements:
+    """Calls block, in proportion to the text: about a second for the longest project; ``sees`` is as for Projects."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def count(self, project_id: str, sees: str | None, wanted: Wanted) -> Found:
+        """Raises NotFound, InvalidRequest."""
+        pattern = wanted.pattern()
+        with self._store.reading() as db:
+            row_of(db, project_id, sees)
+            texts = _texts(db, project_id)
+        counts = [len(pattern.findall(text)) for _, _, text in texts]
+        return Found(sum(counts), sum(count > 0 for count in counts))
+
+    def replace(self, project_id: str, sees: str | None, wanted: Wanted) -> Found:
+        """Replace it wherever it is; parts with other words than before become stale.
+
+        Nothing is changed where a part would become blank or too long: that raises InvalidRequest. Raises NotFound.
+        """
+        pattern, said = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            edits: list[Edit] = []
+            total = 0
+            for part_id, position, text in _texts(db, project_id):
+                count = len(pattern.findall(text))
+                after = _replaced(pattern, said, text, count, position + 1) if count else text
+                total += count
+                if after != text:
+                    edits.append((part_id, text, after))
+            if edits:
+                told: dict[str, Any] = {"project_id": project_id, "parts": json.dumps(edits)}
+                db.table("replacements").upsert(told, pk="project_id")
+                _write(db, row, ((part_id, after) for part_id, _, after in edits))
+        return Found(total, len(edits))
+
+    def undo(self, project_id: str, sees: str | None) -> Undone:
+        """Take the last one back, in the parts that nobody has changed since. Raises NotFound where there is none."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, sees)
+            kept = next(iter(db.table("replacements").rows_where("project_id = ?", [project_id])), None)
+            if kept is None:
+                raise NotFound("there is nothing to undo: no words of this project were replaced last", "project")
+            now = {part_id: text for part_id, _, text in _texts(db, project_id)}
+            edits: list[Edit] = json.loads(kept["parts"])
+            back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
+            db.table("replacements").delete_where("project_id = ?", [project_id])
+            _write(db, row, back)
+        return Undone(len(back), len(edits) - len(back))
+
+
+def _clean(field: str, text: str, limit: int) -> str:
+    """Blanks at its ends are meant. Raises InvalidRequest."""
+    if len(text) > limit:
+        raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
+    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
+        raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
+    return normalised("NFC", text)
+
+
+def _texts(db: Database, project_id: str) -> list[tuple[str, int, str]]:
+    query = "select id, position, text from parts where project_id = ? order by position"
+    return db.execute(query, [project_id]).fetchall()
+
+
+def _replaced(pattern: re.Pattern[str], said: str, text: str, count: int, number: int) -> str:
+    """The text of part ``number``, with ``count`` replacements. Raises InvalidRequest."""
+    if count * len(said) > MAX_PART_TEXT:  # not even made: a thousand times as long as it was
+        raise InvalidRequest(
+            f"part {number} would have more than {MAX_PART_TEXT} characters; nothing was replaced", "replace"
+        )
+    try:
+        return clean_part(pattern.sub(lambda _: said, text))
+    except InvalidRequest as error:
+        told = f"part {number} cannot be changed like this: {error}; nothing was replaced"
+        raise InvalidRequest(told, "replace") from None
+
+
+def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) -> None:
+    """Give parts these texts, and the states that follow from them."""
+    told = [(text, part_id) for part_id, text in texts]
+    db.conn.executemany("update parts set text = ? where id = ?", told)
+    ids = json.dumps([part_id for _, part_id in told])
+    among = "id in (select value from json_each(?))"
+    db.execute(f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {among}", [ids])
+    settings = settings_of(db, row)
+    for part in parts_of(db, f"{among} and chosen is not null", [ids]):
+        settle(db, part, settings)
+    touch(db, row)

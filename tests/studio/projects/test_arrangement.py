@@ -1,0 +1,202 @@
+"""The parts of a project arranged over HTTP: inserted, split, merged, moved, deleted, and words replaced in them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.errors import InvalidRequest
+from studio.library import Library
+from studio.library.projects import arrangement
+from studio.library.projects.records import NewPart, ProjectSettings
+from studio.library.projects.replacements import Found, Wanted
+from tests.studio.answers import assert_envelope
+from tests.studio.projects.test_projects import PROJECTS, Json, Steer, ask, change, made, parts_of, until
+from tests.studio.server import Served
+
+
+def post(served: Served, project: Json, path: str, **body: object) -> httpx.Response:
+    with served.client() as client:
+        return client.post(f"{PROJECTS}/{project['id']}/{path}", json=body)
+
+
+def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
+    """Of each part its position, its words and its state."""
+    return [(part["position"], part["text"], part["state"]) for part in parts_of(served, project)]
+
+
+def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -> None:
+    served, engine = steered()
+    items = [{"input": "One two. 🙂 Three four.", "pause": 2, "chapter": "A"}, {"input": "Five.", "voice": "bert"}]
+    project = made(served, items=items, voice="anna", start=True)
+    until(served, project, "done")
+    part, last = parts_of(served, project)
+    halves = post(served, project, f"parts/{part['id']}/split", text=f" {part['text']}", at=10).json()["data"]
+    assert [(each["text"], each["state"], each["pause"], each["chapter"]) for each in halves] == [
+        ("One two.", "stale", None, "A"), ("🙂 Three four.", "new", 2, ""),
+    ]  # fmt: skip
+    assert halves[0]["takes"] == [part["takes"][0] | {"stale": True}] and halves[1]["takes"] == []
+    assert texts(served, project)[2] == (2, "Five.", "done") and parts_of(served, project)[2]["takes"] == last["takes"]
+    whole = post(served, project, f"parts/{part['id']}/merge", following=halves[1]["id"]).json()
+    assert (whole["text"], whole["state"], whole["pause"], whole["position"]) == (part["text"], "done", 2, 0)
+    assert len(engine.utterances) == 2  # the words it had are those of its sound
+    both = post(served, project, f"parts/{part['id']}/merge", following=last["id"]).json()
+    assert (both["text"], both["voice"], both["state"]) == ("One two. 🙂 Three four. Five.", None, "stale")
+    assert {take["id"] for take in both["takes"]} == {part["chosen"], last["chosen"]}
+    with served.client() as client:
+        sound = client.get(f"{PROJECTS}/{project['id']}/takes/{last['chosen']}/audio")
+        assert sound.status_code == 200 and len(sound.content) > 44
+    ask(served, project, "speak")
+    assert until(served, project, "done")["parts"]["total"] == 1
+
+
+def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)
+    until(served, project, "done")
+    first, second = parts_of(served, project)
+    new = post(served, project, "parts", text=" Between. ", after=first["id"], voice="bert", pause=1)
+    assert (new.status_code, new.json()["position"], new.json()["voice"]) == (201, 1, "bert")
+    post(served, project, "parts", text="Before.", after=None)
+    done = [(1, "One.", "done"), (2, "Between.", "new"), (3, "Two.", "done")]
+    assert texts(served, project) == [(0, "Before.", "new"), *done]
+    assert post(served, project, f"parts/{second['id']}/move", position=0).json()["position"] == 0
+    assert [text for _, text, _ in texts(served, project)] == ["Two.", "Before.", "One.", "Between."]
+    post(served, project, f"parts/{second['id']}/move", position=2)
+    assert [text for _, text, _ in texts(served, project)] == ["Before.", "One.", "Two.", "Between."]
+    with served.client() as client:
+        gone = client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}")
+        assert gone.json() == {"id": first["id"], "object": "project.part.deleted", "deleted": True}
+        assert client.get(f"{PROJECTS}/{project['id']}/takes/{first['chosen']}/audio").status_code == 404
+        assert_envelope(client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}"), 404, "part")
+    assert [(part["position"], part["text"], part["chapter"]) for part in parts_of(served, project)] == [
+        (0, "Before.", ""), (1, "Two.", "A"), (2, "Between.", ""),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered()
+    project = made(served, items=[{"input": "a" * 2000}, {"input": "b" * 2000}, {"input": "One two."}])
+    first, second, third = parts_of(served, project)
+    before = texts(served, project)
+    changed = {"text": "One three.", "at": 3}
+    split, merge = f"parts/{third['id']}/split", f"parts/{first['id']}/merge"
+    assert_envelope(post(served, project, split, **changed), 412, "text")
+    for at in (0, 8, 99):
+        assert_envelope(post(served, project, split, text="One two.", at=at), 400, "at")
+    assert_envelope(post(served, project, merge, following=second["id"]), 400, "following")
+    assert_envelope(post(served, project, merge, following=third["id"]), 412, "following")
+    assert_envelope(post(served, project, merge, following=first["id"]), 412, "following")
+    assert_envelope(post(served, project, merge, following="none"), 404, "part")
+    assert_envelope(post(served, project, f"parts/{first['id']}/move", position=3), 400, "position")
+    for body, field in (
+        ({"text": " ", "after": None}, "text"),
+        ({"text": "Hi.", "after": None, "voice": "nobody"}, "voice"),
+        ({"text": "Hi."}, "after"),
+        ({"text": "a" * 4001, "after": None}, "text"),
+    ):
+        assert_envelope(post(served, project, "parts", **body), 400, field)
+    assert_envelope(post(served, project, "parts", text="Hi.", after="none"), 404, "part")
+    monkeypatch.setattr(arrangement, "MAX_PARTS", 3)
+    assert_envelope(post(served, project, "parts", text="Hi.", after=None), 400, "parts")
+    assert_envelope(post(served, project, split, text="One two.", at=4), 400, "parts")
+    assert texts(served, project) == before
+    alone = made(served, input="Hi.")
+    with served.client() as client:
+        [part] = parts_of(served, alone)
+        assert_envelope(client.delete(f"{PROJECTS}/{alone['id']}/parts/{part['id']}"), 400, "part")
+
+
+def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds_up_nothing(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    project = made(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)
+    until(served, project, speaking=1)
+    first = parts_of(served, project)[0]
+
+    def split(_: int) -> int:
+        return post(served, project, f"parts/{first['id']}/split", text="One two.", at=4).status_code
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(split, range(2))) == [200, 412]
+    halves = parts_of(served, project)[:2]
+    assert [(part["text"], part["state"]) for part in halves] == [("One", "speaking"), ("two.", "queued")]
+    post(served, project, f"parts/{first['id']}/merge", following=halves[1]["id"])
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}")
+    engine.first_frame_gate.set()
+    assert until(served, project, "done")["parts"]["total"] == 2
+    assert [part["text"] for part in parts_of(served, project)] == ["Three.", "Four."]
+
+
+def test_words_are_counted_replaced_in_all_parts_and_put_back(steered: Steer) -> None:
+    served, _ = steered()
+    words = ["Ann met Anna. ANN left.", "Nobody here.", "Ann"]
+    project = made(served, items=[{"input": each} for each in words], start=True)
+    until(served, project, "done")
+
+    def found(**body: object) -> Any:
+        answer = post(served, project, "replace", **body).json()
+        return answer["count"], answer["parts"]
+
+    assert found(find="ann", dry_run=True) == (4, 2)
+    assert found(find="ann", whole_words=True, dry_run=True) == (3, 2)
+    assert found(find="Ann", match_case=True, whole_words=True, dry_run=True) == (2, 2)
+    assert found(find="A.n", dry_run=True) == (0, 0)
+    assert [state for _, _, state in texts(served, project)] == ["done"] * 3
+    assert found(find="ann", replace=r"\1 Eve", whole_words=True) == (3, 2)
+    assert texts(served, project) == [
+        (0, r"\1 Eve met Anna. \1 Eve left.", "stale"), (1, "Nobody here.", "done"), (2, r"\1 Eve", "stale"),
+    ]  # fmt: skip
+    change(served, project, parts_of(served, project)[2], text="Mine.")
+    undone = post(served, project, "replace/undo")
+    assert undone.json() == {"object": "project.replacement.undone", "parts": 1, "left": 1}
+    assert [(text, state) for _, text, state in texts(served, project)] == [
+        (words[0], "done"), (words[1], "done"), ("Mine.", "stale"),
+    ]  # fmt: skip
+    assert_envelope(post(served, project, "replace/undo"), 404, "project")
+    for body, field in (
+        ({"find": ""}, "find"),
+        ({"find": "a" * 201}, "find"),
+        ({"find": "a\0"}, "find"),
+        ({"find": "a", "replace": "b" * 1001}, "replace"),
+        ({"find": "n", "replace": "b" * 1000}, "replace"),  # part 1 would be too long
+        ({"find": "Mine.", "replace": " "}, "replace"),
+    ):
+        assert_envelope(post(served, project, "replace", **body), 400, field)
+    assert (
+        "part 3 cannot be changed like this: a part needs text"
+        in (post(served, project, "replace", find="mine.").json()["error"]["message"])
+    )
+    assert [text for _, text, _ in texts(served, project)] == [words[0], words[1], "Mine."]
+
+
+def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    project = library.projects.create("me", "Mine", "txt", [NewPart("One two.")], ProjectSettings())
+    [part] = library.projects.parts(project.id, "me")
+    for does in (
+        lambda: library.arrangement.insert(project.id, "you", NewPart("Hi."), None),
+        lambda: library.arrangement.split(project.id, "you", part.id, "One two.", 4),
+        lambda: library.arrangement.merge(project.id, "you", part.id, part.id),
+        lambda: library.arrangement.move(project.id, "you", part.id, 0),
+        lambda: library.arrangement.delete(project.id, "you", part.id),
+        lambda: library.replacements.count(project.id, "you", Wanted("One")),
+        lambda: library.replacements.replace(project.id, "you", Wanted("One", "Two")),
+        lambda: library.replacements.undo(project.id, "you"),
+    ):
+        with pytest.raises(Exception, match="no project"):
+            does()
+    assert library.projects.parts(project.id, "me") == [part]
+    assert library.replacements.replace(project.id, "me", Wanted("ONE", "Two")) == Found(1, 1)
+    library.projects.delete(project.id, "me")
+    with library.store.reading() as db:
+        assert db.table("replacements").count == 0
+    with pytest.raises(InvalidRequest):
+        Wanted("").pattern()
