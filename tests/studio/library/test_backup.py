@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +12,11 @@ import pytest
 
 from studio.library import Backup, Library, VoiceDraft
 from studio.library.projects.records import NewPart, ProjectSettings
-from studio.settings import ROOT, Settings
+from studio.settings import Settings
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.test_crash import check
+from tests.studio.library.worker import begin, copy_voice_by_voice
 from tests.studio.projects.test_projects import made, parts_of, until
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -174,25 +172,11 @@ def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
 
 @pytest.mark.parametrize("lines", [1, 3, 6])
 def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, lines: int) -> None:
-    program = (
-        "import sys, pathlib\n"
-        "from studio.library import Backup, Library\n"
-        "from tests.studio.library.test_backup import add\n"
-        "home, bucket = map(pathlib.Path, sys.argv[1:])\n"
-        "library, backup = Library(home), Backup(home, bucket)\n"
-        "backup.restore()\n"
-        "for n in range(1000):\n"
-        "    add(library, f'voice {n}', n)\n"
-        "    backup.snapshot()\n"
-        "    print(n, flush=True)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "home"), str(tmp_path / "bucket")]
-    worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert worker.stdout
-    said = [int(worker.stdout.readline()) for _ in range(lines)][-1]
-    worker.send_signal(signal.SIGKILL)
-    worker.wait()
-    worker.stdout.close()
+    worker, told = begin(copy_voice_by_voice, tmp_path / "home", tmp_path / "bucket")
+    said = [told.recv() for _ in range(lines)][-1]
+    worker.kill()
+    worker.join()
+    told.close()
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
     library = check(tmp_path / "new")
     assert {f"voice {n}" for n in range(said + 1)} <= names(library)

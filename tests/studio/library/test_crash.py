@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from studio.library import Library
-from studio.settings import ROOT
-
-WORKER = """
-import runpy, sys
-sys.modules["pandas"] = None  # sqlite_utils would import it, for half of a worker's start
-runpy.run_module("tests.studio.library.worker", run_name="__main__")
-"""
-
-
-def start(home: Path, seed: int, count: int, names: int) -> subprocess.Popen[str]:
-    arguments = [str(home), str(seed), str(count), str(names)]
-    return subprocess.Popen([sys.executable, "-c", WORKER, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+from tests.studio.library.worker import begin, work
 
 
 def check(home: Path) -> Library:
@@ -58,20 +44,21 @@ def check(home: Path) -> Library:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_process_killed_in_the_middle_leaves_a_whole_library(tmp_path: Path, seed: int) -> None:
     for turn in range(3):
-        worker = start(tmp_path, seed * 10 + turn, 10_000, 4)
-        assert worker.stdout
+        worker, told = begin(work, tmp_path, seed * 10 + turn, 10_000, 4)
         for _ in range(5 + 7 * seed + turn):
-            assert worker.stdout.readline()
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
-        worker.stdout.close()
+            told.recv()
+        worker.kill()
+        worker.join()
+        told.close()
         check(tmp_path)
 
 
 def test_eight_processes_with_two_hundred_operations_each_agree(tmp_path: Path) -> None:
-    workers = [start(tmp_path, seed, 200, 6) for seed in range(8)]
-    outputs = [worker.communicate() for worker in workers]
-    assert [worker.returncode for worker in workers] == [0] * 8
-    assert sum(len(output.splitlines()) for output, _ in outputs) == 1600
+    workers = [begin(work, tmp_path, seed, 200, 6) for seed in range(8)]
+    for worker, told in workers:
+        for _ in range(200):
+            told.recv()
+        worker.join()
+        assert worker.exitcode == 0
     library = check(tmp_path)
     assert len({voice.name for voice in library.voices.page()}) == library.voices.count()

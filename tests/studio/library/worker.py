@@ -1,41 +1,68 @@
-"""A process that works on a library as fast as it can; started by tests that kill it or run many of it.
+"""Processes that work on a library as fast as they can, for tests that kill them or run many of them.
 
-python -m tests.studio.library.worker HOME SEED COUNT NAMES: a line on standard output before each operation.
+All are forked from one process that has imported what they need, and nothing of the tests' own process.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import multiprocessing
 import random
-import sys
 import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from studio.errors import Changed, InvalidRequest, NotFound
-from studio.library import Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library import Backup, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.records import NewSample, Sample, Voice
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
 from studio.voices.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken
+from tests.studio.sounds import tone, wav
 
 VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge", "take", "record", "keep", "untake")
 
 
-def work(home: Path, seed: int, count: int, names: int) -> None:
-    """``count`` mixed operations on voices that other processes work on too."""
+def begin(task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
+    """A process that does one of the tasks of this file, and where it tells how far it is."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=task, args=(*arguments, told))
+    process.start()
+    told.close()
+    return process, heard
+
+
+def work(home: Path, seed: int, count: int, names: int, told: Connection) -> None:
+    """``count`` mixed operations on voices that other processes work on too; tells each before it begins."""
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
         verb = chance.choice(VERBS)
-        print(verb, flush=True)
+        told.send(verb)
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
         except (NotFound, InvalidRequest, Changed):
             continue  # another process was faster, as is expected here
+
+
+def copy_voice_by_voice(home: Path, bucket: Path, told: Connection) -> None:
+    """A snapshot after each new voice; tells the voice's number when it is taken."""
+    library, backup = Library(home), Backup(home, bucket)
+    backup.restore()
+    for number in range(1000):
+        sound = wav(tone(0.3, hertz=200 + number))
+        library.voices.create(VoiceDraft(f"voice {number}"), [new_sample(sound, f"words of {number}")])
+        backup.snapshot()
+        told.send(number)
 
 
 def operate(library: Library, verb: str, name: str, chance: random.Random, unique: str) -> None:
@@ -98,7 +125,3 @@ def some_pack() -> bytes:
 def clip(chance: random.Random, unique: str) -> bytes:
     """Bytes of a size at which a kill may well fall into the writing; sometimes the same as another's."""
     return chance.choice([f"{unique}".encode(), b"shared"]) * 20_000
-
-
-if __name__ == "__main__":
-    work(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
