@@ -40,7 +40,7 @@ const BY_STATUS = {
   413: ["Your clip is too large.", "Use a shorter clip: 10 to 30 seconds is best."],
   429: ["All slots are busy.", "Wait a few seconds and press Speak again."],
   500: ["The engine failed on this take.", "Press Speak again; if it fails again, save a diagnostics file under Settings."],
-  503: ["The engine is not running.", "Read the terminal for the cause, then start the studio again."],
+  503: ["The engine is not running.", "Try again in a minute. If it stays so, tell whoever runs the studio: its terminal says why."],
 };
 
 /**

@@ -72,7 +72,7 @@ export class CaptureStep {
 
   #bring(file) {
     if (file.size > LARGEST) {
-      return this.#say(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST / 2 ** 20} MB can be read. Shorten it, or save it as FLAC or MP3.`);
+      return this.#say(`${file.name} is ${(file.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST / 2 ** 20} MB can be read. Shorten it, or save it as FLAC or MP3.`);
     }
     this.draft.set({ clip: file, source: file.name, words: "", language: "" });
   }

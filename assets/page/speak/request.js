@@ -53,7 +53,7 @@ async function clipOf(file) {
   if (blob.size > LARGEST_CLIP) {
     throw missing(
       "Your clip is too large.",
-      `It has ${(blob.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST_CLIP / 2 ** 20} MB can be sent.`,
+      `It is ${(blob.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST_CLIP / 2 ** 20} MB can be sent.`,
       "Use a shorter clip: 10 to 30 seconds is best.",
     );
   }

@@ -245,7 +245,7 @@ def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_pag
         expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
-    expect(steps).to_contain_text("large.wav has 11.0 MB; at most 10 MB can be read.")
+    expect(steps).to_contain_text("large.wav is 11.0 MB; at most 10 MB can be read.")
 
 
 def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
