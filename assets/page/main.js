@@ -8,6 +8,7 @@ import { CodeDialog } from "./api/code-dialog.js";
 import { Compare } from "./compare/compare.js";
 import { PlayerBar } from "./player/player-bar.js";
 import { isZeroGpu } from "./client/host.js";
+import { Refusal } from "./client/refusal.js";
 import { rendered } from "./shell/rendered.js";
 import { Fields } from "./speak/fields.js";
 import { showKeptSeed } from "./speak/kept-seed.js";
@@ -60,6 +61,7 @@ class Studio {
   constructor() {
     markDemo(this.health);
     stayForDrops();
+    addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     this.started = this.#start();
@@ -141,22 +143,26 @@ class Studio {
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */
     let left = null;
-    const enter = (item) => Promise.resolve(left?.open(item)).catch((problem) => {
-      if (!problem.isLost) throw problem;
-      this.health.look(); // the line in the header says so, and the area is entered again when the studio is back
-    });
     tabs.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
-      enter(detail.item);
+      left?.open(detail.item);
     });
     tabs.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
-    this.health.addEventListener("back", () => (left?.back ? left.back() : enter(tabs.item)));
+    this.health.addEventListener("back", () => (left?.back ? left.back() : left?.open(tabs.item)));
     for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => tabs.about(area, detail));
     tabs.start();
     if (tabs.shown === "studio" && document.activeElement === document.body) {
       (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's own way comes before it can be seen
     }
+  }
+
+  /** A refusal that no part of the page tells of itself. What is lost is asked for again when the studio is back. */
+  #tellRefusal(event) {
+    if (!(event.reason instanceof Refusal)) return;
+    event.preventDefault();
+    if (event.reason.isLost) this.health.look(); // the line in the header says so
+    else this.errorCard?.tell(event.reason);
   }
 
   /** Its takes are heard in the player like all others, from their first sound on. */

@@ -25,10 +25,30 @@ def posted(request: Request) -> dict[str, Any]:
     return body
 
 
+def press_while_heard(play: Locator, key: str, seconds: float) -> float:
+    """Click on what plays a sound, and press a key in the very moment in which so many seconds of it have been heard.
+
+    Returns the second. A test that waited for it and then pressed may find it over, in a busy browser.
+    """
+    return play.evaluate(
+        """(play, [key, seconds]) => new Promise((resolve) => {
+            const { nowPlaying } = window.studio;
+            nowPlaying.addEventListener("moved", function look({ detail: { position, state } }) {
+                if (state !== "playing" || position < seconds) return;
+                nowPlaying.removeEventListener("moved", look);
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+                resolve(position);
+            });
+            play.click();
+        })""",
+        [key, seconds],
+    )
+
+
 class Held:
     """The page's requests of an address from now on, held back: the test has them answered in its own order."""
 
-    def __init__(self, page: Page, address: str) -> None:
+    def __init__(self, page: Page, address: str | re.Pattern[str]) -> None:
         self._page = page
         self._routes: list[Route] = []
         page.route(address, lambda route: self._routes.append(route))
@@ -41,10 +61,14 @@ class Held:
             self._page.wait_for_timeout(10)
         raise AssertionError(f"{len(self._routes)} requests have been made, not {count}")
 
-    def answer(self, number: int) -> None:
-        """Let the server answer one, counted from 0, and the page read that."""
+    def __getitem__(self, number: int) -> Route:
+        """One of them, counted from 0, once it has been made."""
         self.wait_for(number + 1)
-        route = self._routes[number]
+        return self._routes[number]
+
+    def answer(self, number: int) -> None:
+        """Let the server answer one, and the page read that."""
+        route = self[number]
         route.continue_()
         response = route.request.response()
         assert response

@@ -20,6 +20,7 @@ const { once } = await import("../../assets/page/lib/once.js");
 const { wavFile } = await import("../../assets/page/lib/wav.js");
 const { NowPlaying } = await import("../../assets/page/player/now-playing.js");
 const { Recorded } = await import("../../assets/page/player/track.js");
+const { EngineHealth } = await import("../../assets/page/shell/engine-health.js");
 const { buildRequest, clipBlob } = await import("../../assets/page/speak/request.js");
 
 let reading = async (words) => words; // what a clip is as base64
@@ -37,7 +38,7 @@ function held() {
 /** Every promise that can be kept is. */
 function settled() {
   return new Promise((resolve) => {
-    setTimeout(resolve, 0);
+    setImmediate(resolve);
   });
 }
 
@@ -80,6 +81,21 @@ test("an answer that breaks off, or is somebody else's, is told as a lost connec
   const heard = soundOf(broken(new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer())));
   assert.equal((await heard.next()).value?.pcm.length, 1);
   await assert.rejects(heard.next(), Refusal);
+});
+
+test("an older look at the engine does not take back what a newer one has told", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { calls, call } = held();
+  globalThis.fetch = call;
+  const health = new EngineHealth();
+  health.look();
+  const told = [];
+  health.watch(({ status }) => told.push(status));
+  calls[1].resolve(new Response('{"status": "ready"}'));
+  await settled();
+  calls[0].reject(new TypeError("Failed to fetch"));
+  await settled();
+  assert.deepEqual(told, ["ready"]);
 });
 
 test("who leaves a sound ends its request", async () => {

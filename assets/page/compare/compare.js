@@ -64,9 +64,11 @@ export class Compare extends EventTarget {
   async speak() {
     this.stop();
     const control = new AbortController();
+    this.#mark(control);
     try {
-      await this.#begin(await this.#requests());
-      this.#mark(control);
+      const requests = await this.#requests();
+      control.signal.throwIfAborted();
+      this.#begin(requests);
       if (this.health.isStarting) {
         this.#say("The engine is warming up; all will be spoken as soon as it is ready.");
         await this.health.started(control.signal);
@@ -78,7 +80,7 @@ export class Compare extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(`${problem.why} ${problem.advice}`, true);
     } finally {
-      if (this.#making === control || !this.#making) this.#mark(null);
+      if (this.#making === control) this.#mark(null);
     }
   }
 

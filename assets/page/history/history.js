@@ -8,6 +8,8 @@ import { deleteTakes, findTakes, restoreTakes, starTake, zipAddress } from "../c
 import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
 import { ShareDialog } from "./share-dialog.js";
 import { repeatsExactly } from "./verify.js";
@@ -36,7 +38,8 @@ export class History extends EventTarget {
   #chosen = new Set();
   #deleted = [];
   #last = null; // the id that the next page comes after
-  #turn = 0;
+  #searches = new Latest();
+  #plays = new Latest();
   #timer = 0;
   #current = null;
   #only = ""; // the id of the one take that is shown
@@ -52,6 +55,7 @@ export class History extends EventTarget {
     this.comparison.addEventListener("switch", ({ detail }) => this.#hear("switch", detail.take));
     this.comparison.addEventListener("change", () => this.#showChosen());
     const on = (name, type, does) => this.part(name).addEventListener(type, () => this.#do(does));
+    const onPress = (name, does) => this.part(name).addEventListener("click", once(() => this.#do(does)));
     this.part("question").addEventListener("submit", (event) => event.preventDefault());
     this.part("query").addEventListener("input", () => {
       clearTimeout(this.#timer);
@@ -59,20 +63,18 @@ export class History extends EventTarget {
     });
     for (const name of ["voice", "since", "until", "starred"]) on(name, "change", () => this.#find());
     on("format", "change", () => this.#showChosen());
-    on("more", "click", () => this.#find(this.#last));
-    on("undo", "click", () => this.#undo());
-    on("delete", "click", () => this.#delete([...this.#chosen]));
-    on("all", "click", () => this.#choose(this.#rows.map(({ take }) => take.id)));
-    on("none", "click", () => this.#choose([]));
+    onPress("more", () => this.#find(this.#last));
+    onPress("undo", () => this.#undo());
+    onPress("delete", () => this.#delete([...this.#chosen]));
+    onPress("all", () => this.#choose(this.#rows.map(({ take }) => take.id)));
+    onPress("none", () => this.#choose([]));
     this.part("everything").addEventListener("click", () => this.go(""));
   }
 
   /** id: of the one take to show. */
   open(id = "") {
-    this.#do(async () => {
-      await this.#offerVoices();
-      await this.#show(id);
-    });
+    this.#do(() => this.#offerVoices());
+    this.go(id);
   }
 
   /** Show one take alone, or all: the address says so. */
@@ -84,7 +86,7 @@ export class History extends EventTarget {
     this.#only = id;
     this.part("question").hidden = Boolean(id);
     this.part("only").hidden = !id;
-    await this.#find();
+    if (!(await this.#find())) return;
     if (id && !this.#rows.length) this.#say("This take is not here: it was deleted, or it is somebody else's.");
     this.dispatchEvent(new CustomEvent("about", { detail: { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" } }));
   }
@@ -128,21 +130,22 @@ export class History extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why);
+      this.#say(problem.why, this.#deleted); // which can still be brought back
     }
   }
 
   async #offerVoices() {
+    const listed = await voices();
     const chosen = this.part("voice").value;
-    const choices = [["", "Every voice"], ...(await voices()).map(({ id, name }) => [id, name]), ["clip", "Own clip"]];
+    const choices = [["", "Every voice"], ...listed.map(({ id, name }) => [id, name]), ["clip", "Own clip"]];
     this.part("voice").replaceChildren(...choices.map(([value, textContent]) => element("option", { value, textContent })));
     this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
   }
 
-  /** Show the first page of what is asked for, or the one after a take. */
+  /** Show the first page of what is asked for, or the one after a take; false if something else was asked for meanwhile. */
   async #find(after = null) {
     clearTimeout(this.#timer); // what was being typed is in this question
-    const turn = (this.#turn += 1);
+    const isLatest = this.#searches.begin();
     this.part("list").setAttribute("aria-busy", "true");
     if (!after) this.#say("Looking …");
     const question = this.#question;
@@ -150,9 +153,9 @@ export class History extends EventTarget {
     try {
       answer = await findTakes({ ...question, limit: PAGE, after });
     } finally {
-      if (turn === this.#turn) this.part("list").setAttribute("aria-busy", "false");
+      if (isLatest()) this.part("list").setAttribute("aria-busy", "false");
     }
-    if (turn !== this.#turn) return;
+    if (!isLatest()) return false;
     if (!after) this.#clear();
     this.#shareDays = answer.share_days;
     this.#add(answer.data.filter(({ stored }) => stored));
@@ -161,6 +164,7 @@ export class History extends EventTarget {
     this.#tellRetention(answer.retention);
     const isAsked = Object.values(question).some(Boolean);
     if (!after) this.#say(this.#rows.length ? "" : isAsked ? "No takes match. Clear the filters." : answer.retention ? "Your takes will appear here." : "");
+    return true;
   }
 
   #clear() {
@@ -202,9 +206,10 @@ export class History extends EventTarget {
   }
 
   #hear(type, take) {
+    const isLatest = this.#plays.begin();
     this.#do(async () => {
       await take.load();
-      this.#tell(type, take);
+      if (isLatest()) this.#tell(type, take);
     });
   }
 
@@ -231,13 +236,15 @@ export class History extends EventTarget {
   }
 
   async #star(take) {
-    await starTake(take.id, !take.isStarred);
-    take.isStarred = !take.isStarred;
+    const isStarred = !take.isStarred;
+    await starTake(take.id, isStarred);
+    take.isStarred = isStarred;
     this.#showChosen();
   }
 
   async #delete(ids) {
     const gone = (await deleteTakes(ids)).ids;
+    if (!gone.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has said so
     for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
       this.comparison.drop(row.take);
       row.element.remove();

@@ -1,5 +1,6 @@
 // Copying what is shown, and addresses.
 
+const COPIED = "Copied";
 const TOLD = 1500; // ms that a button says what became of its press
 
 /**
@@ -12,7 +13,8 @@ export async function copyWords(words, button) {
   const before = button.textContent;
   try {
     await navigator.clipboard.writeText(words);
-    button.textContent = "Copied";
+    if (before === COPIED) return; // a press before says so
+    button.textContent = COPIED;
     setTimeout(() => (button.textContent = before), TOLD);
   } catch (problem) {
     if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
@@ -29,7 +31,7 @@ export async function copyWords(words, button) {
 export async function copyText(source, button) {
   try {
     await navigator.clipboard.writeText(source.textContent ?? "");
-    button.textContent = "Copied";
+    button.textContent = COPIED;
   } catch (problem) {
     if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
     getSelection()?.selectAllChildren(source);

@@ -23,11 +23,6 @@ export class Arranging extends EventTarget {
     part("part-gone").hidden = true;
   }
 
-  /** The id of a part that is as good as deleted. */
-  get gone() {
-    return this.deleted.item?.id;
-  }
-
   /**
    * Do what a row asks for. Raises Refusal.
    *

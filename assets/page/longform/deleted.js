@@ -9,6 +9,7 @@ const UNDO = 15_000; // ms
 export class Deleted extends EventTarget {
   /** @type {{ id: string, title: string } | null} */
   #item = null;
+  #leaving = new Set(); // ids of those that the server is being told of
   #timer = 0;
 
   /**
@@ -26,6 +27,16 @@ export class Deleted extends EventTarget {
   /** {id, title}, null for none. */
   get item() {
     return this.#item;
+  }
+
+  /** Whether something is deleted here, whatever the server still says. */
+  has(id) {
+    return this.#item?.id === id || this.#leaving.has(id);
+  }
+
+  /** How many are. */
+  get count() {
+    return this.#leaving.size + (this.#item ? 1 : 0);
   }
 
   put(item) {
@@ -47,10 +58,14 @@ export class Deleted extends EventTarget {
     if (!item) return;
     clearTimeout(this.#timer);
     this.#item = null;
+    this.#leaving.add(item.id);
+    this.dispatchEvent(new CustomEvent("change")); // from now on it cannot be brought back
     try {
       await this.remove(item.id);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem; // else it is in the list again, or was gone before
+    } finally {
+      this.#leaving.delete(item.id);
     }
     this.dispatchEvent(new CustomEvent("change"));
   }

@@ -1,5 +1,6 @@
 // How the files of a project are finished: their loudness, the silence around parts, and what they say of the book.
 
+import { Latest } from "../lib/latest.js";
 import { changeProject, coverAddress, measureLoudness, putCover, removeCover } from "../client/projects.js";
 
 const figure = (value, unit) => `${value.toFixed(1).replace("-", "−")} ${unit}`;
@@ -25,6 +26,7 @@ export class FinishedFiles {
   /** @type {Promise<any>} */
   #changing = Promise.resolve(); // the last change, maybe still on its way
   #cover = "";
+  #measures = new Latest();
 
   /**
    * run: does what it is given and shows what became of it.
@@ -35,7 +37,9 @@ export class FinishedFiles {
   constructor(part, { id, signal, run }) {
     this.part = part;
     this.id = id;
+    signal.addEventListener("abort", () => this.#measures.end());
     this.part("measured").textContent = "";
+    this.part("measure").disabled = false;
     const on = (name, type, work) => part(name).addEventListener(type, (event) => run(() => work(event.target)), { signal });
     on("loudness", "change", ({ value }) => this.#change({ loudness: value }));
     on("trim", "change", ({ checked }) => this.#change({ trim: checked }));
@@ -59,7 +63,9 @@ export class FinishedFiles {
   }
 
   #change(changes) {
+    this.#measures.end();
     this.part("measured").textContent = "";
+    this.part("measure").disabled = false;
     return (this.#changing = changeProject(this.id, changes));
   }
 
@@ -73,16 +79,18 @@ export class FinishedFiles {
   }
 
   async #measure() {
+    const isWanted = this.#measures.begin();
     this.part("measured").textContent = "Measuring …";
     this.part("measure").disabled = true;
     try {
       await this.#changing.catch(() => {}); // what is measured is as it was just chosen; why that failed is told there
-      this.part("measured").textContent = loudnessWords(await measureLoudness(this.id));
+      const words = loudnessWords(await measureLoudness(this.id));
+      if (isWanted()) this.part("measured").textContent = words;
     } catch (problem) {
-      this.part("measured").textContent = "";
+      if (isWanted()) this.part("measured").textContent = "";
       throw problem;
     } finally {
-      this.part("measure").disabled = false;
+      if (isWanted()) this.part("measure").disabled = false;
     }
   }
 }

@@ -4,6 +4,8 @@ import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
@@ -26,6 +28,8 @@ export function stateWord(state, words) {
 /** Fires "about" with {item, title, isSame} when another project is opened, or none: its id for the address. */
 export class LongForm extends EventTarget {
   #isOpen = false;
+  #shows = new Latest();
+  #sources = new Latest();
   #timer = 0;
   /** @type {Project | null} */
   #project = null;
@@ -39,14 +43,17 @@ export class LongForm extends EventTarget {
     super();
     this.part = partsOf(root);
     this.nowPlaying = nowPlaying;
-    this.part("form").addEventListener("submit", (event) => {
-      event.preventDefault();
+    const takePasted = once(async () => {
       const text = this.part("paste").value;
-      if (text.trim()) this.#take(text);
+      if (text.trim()) await this.#take(text);
       else this.#say("Paste a text first.");
     });
+    this.part("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      takePasted();
+    });
     this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
-    this.part("make").addEventListener("click", () => this.#make(this.#source, this.#cast));
+    this.part("make").addEventListener("click", once(() => this.#make(this.#source, this.#cast)));
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
@@ -58,9 +65,10 @@ export class LongForm extends EventTarget {
   async open(id = "") {
     this.#isOpen = true;
     if (!this.#deleted.item) this.#say("");
+    const isLatest = this.#shows.begin();
     const listed = (this.#voices = await voices());
     this.#offer(listed);
-    this.#show(id || localStorage.getItem(OPENED), listed, true);
+    if (isLatest()) this.#show(id || localStorage.getItem(OPENED), listed, true);
   }
 
   /** The studio answers again: what somebody is writing stays. */
@@ -71,11 +79,17 @@ export class LongForm extends EventTarget {
 
   /** Show a project, or the list: the address says so. */
   go(id) {
-    this.#show(id);
+    this.#do(() => this.#show(id));
   }
 
   close() {
     this.#isOpen = false;
+    this.#leave();
+  }
+
+  /** Show nothing, and nothing that is still on its way. */
+  #leave() {
+    this.#shows.end();
     clearTimeout(this.#timer);
     this.#project?.close();
     this.#project = null;
@@ -83,6 +97,15 @@ export class LongForm extends EventTarget {
 
   #say(words) {
     this.part("said").textContent = words;
+  }
+
+  async #do(work) {
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    }
   }
 
   #offer(listed) {
@@ -107,10 +130,17 @@ export class LongForm extends EventTarget {
   }
 
   /** A document is there: ask who speaks where names begin lines, else make a project of it at once. */
-  async #take(source) {
-    const isText = typeof source === "string" || TEXTS.test(source.name);
-    const text = typeof source === "string" ? source : isText ? await source.text() : "";
-    this.#voices = await voices(); // the area may have been opened only just now
+  #take(source) {
+    const isLatest = this.#sources.begin();
+    return this.#do(async () => {
+      const isText = typeof source === "string" || TEXTS.test(source.name);
+      const text = typeof source === "string" ? source : isText ? await source.text() : "";
+      this.#voices = await voices(); // the area may have been opened only just now
+      if (isLatest()) await this.#begin(source, text);
+    });
+  }
+
+  #begin(source, text) {
     const names = speakers(text, typeof source === "string" ? 1 : 2).filter((name) => !voiceNamed(name, this.#voices));
     if (!names.length) return this.#make(source, {});
     this.#say("");
@@ -145,25 +175,20 @@ export class LongForm extends EventTarget {
 
   async #make(source, cast) {
     this.#say("Reading the document …");
-    try {
+    await this.#do(async () => {
       const project = await makeProject(source, this.part("voice").value, cast, this.#cut);
       this.#say("");
       this.#askForCast(null, []);
       this.part("form").reset();
       await this.#show(project.id);
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why);
-    } finally {
-      this.part("file").value = "";
-    }
+    });
+    this.part("file").value = "";
   }
 
   /** Show one project, or the list where there is none. */
   async #show(id, listed = null, isSame = false) {
-    clearTimeout(this.#timer);
-    this.#project?.close();
-    this.#project = null;
+    this.#leave();
+    const isLatest = this.#shows.join();
     if (id) localStorage.setItem(OPENED, id);
     else localStorage.removeItem(OPENED);
     if (!id) {
@@ -171,9 +196,9 @@ export class LongForm extends EventTarget {
       this.#reveal("shelf");
       return this.#list();
     }
-    const project = new Project(this.part, { id, voices: listed ?? (await voices()), nowPlaying: this.nowPlaying });
-    if (!this.#isOpen) return project.close();
-    this.#project = project;
+    const present = listed ?? (await voices());
+    if (!this.#isOpen || !isLatest()) return;
+    const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));
     project.addEventListener("gone", ({ detail }) => {
       if (this.#project !== project) return;
       this.#show(null);
@@ -199,15 +224,13 @@ export class LongForm extends EventTarget {
 
   async #list() {
     clearTimeout(this.#timer);
-    try {
+    const isShown = this.#shows.join();
+    await this.#do(async () => {
       const { data } = await listProjects();
-      if (!this.#isOpen || this.#project) return;
-      const gone = this.#deleted.item?.id;
-      this.part("projects").replaceChildren(...data.filter(({ id }) => id !== gone).map((project) => this.#row(project)));
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why);
-    }
+      if (!isShown() || this.#project) return;
+      this.part("projects").replaceChildren(...data.filter(({ id }) => !this.#deleted.has(id)).map((project) => this.#row(project)));
+    });
+    if (!isShown() || this.#project) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#list(), REFRESH);
   }
@@ -222,7 +245,7 @@ export class LongForm extends EventTarget {
   #row(project) {
     const { parts, seconds, eta_s: eta } = project;
     const facts = [`${parts.done} of ${parts.total} parts`, seconds ? duration(seconds) : "", eta === null ? "" : `${duration(eta)} left`];
-    const button = element("button", { type: "button", onclick: () => this.#show(project.id) }, [
+    const button = element("button", { type: "button", onclick: () => this.#do(() => this.#show(project.id)) }, [
       element("strong", { textContent: project.title }),
       stateWord(project.state, WORDS[project.state]),
       element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),

@@ -3,6 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 import { duration } from "../lib/time.js";
 import { Arranging } from "./arranging.js";
 import { FindReplace } from "./find-replace.js";
@@ -24,7 +25,8 @@ export class Project extends EventTarget {
   #rows = new Map(); // by part id
   #page = 0;
   #timer = 0;
-  #turn = 0;
+  #looks = new Latest();
+  #plays = new Latest();
   #leave = new AbortController();
   /** @type {any} */
   #project = null;
@@ -49,27 +51,28 @@ export class Project extends EventTarget {
 
   close() {
     this.#leave.abort();
+    this.#looks.end();
     clearTimeout(this.#timer);
   }
 
   /** Read the project anew, and again and again. */
   async look() {
     clearTimeout(this.#timer);
-    const turn = (this.#turn += 1);
+    const isLatest = this.#looks.begin();
     try {
       const [project, parts] = await Promise.all([readProject(this.id), readParts(this.id, this.#page * PAGE, PAGE)]);
-      if (turn !== this.#turn || this.#leave.signal.aborted) return;
+      if (!isLatest()) return;
       this.#project = project;
       this.#showProject(project);
       this.#showParts(parts);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (this.#leave.signal.aborted) return;
+      if (!isLatest()) return;
       if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: "There is no such project any more." } }));
       this.part("told").textContent = problem.why;
     }
     const wait = this.#project?.state === "running" ? BUSY : IDLE;
-    if (!this.#leave.signal.aborted) this.#timer = setTimeout(() => this.look(), wait);
+    this.#timer = setTimeout(() => this.look(), wait);
   }
 
   #listen() {
@@ -78,7 +81,7 @@ export class Project extends EventTarget {
     on("speak", "click", () => speakParts(this.id, "missing"));
     on("all", "click", () => speakParts(this.id, "all"));
     on("selected", "click", () => this.#speakSelected());
-    on("pause", "click", () => orderProject(this.id, this.#project.state === "paused" ? "resume" : "pause"));
+    on("pause", "click", () => orderProject(this.id, this.#project?.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
     this.part("delete").addEventListener("click", () => this.#delete(), { signal });
     on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
@@ -102,9 +105,9 @@ export class Project extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.part("told").textContent = problem.why;
+      if (!this.#leave.signal.aborted) this.part("told").textContent = problem.why;
     }
-    await this.look();
+    if (!this.#leave.signal.aborted) await this.look();
   }
 
   #offerVoices() {
@@ -158,9 +161,9 @@ export class Project extends EventTarget {
   }
 
   #showParts({ data, total }) {
-    const parts = data.filter(({ id }) => id !== this.arranging.gone);
+    const parts = data.filter(({ id }) => !this.arranging.deleted.has(id));
     const shown = new Map(parts.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
-    for (const part of parts) shown.get(part.id).show(part, total, total === (this.arranging.gone ? 2 : 1));
+    for (const part of parts) shown.get(part.id).show(part, total, total - this.arranging.deleted.count === 1);
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
     if (focused !== document.activeElement && focused?.isConnected) focused.focus(); // its row was moved
@@ -228,6 +231,7 @@ export class Project extends EventTarget {
   }
 
   #delete() {
+    if (!this.#project) return; // it could not be read yet
     const { id, title } = this.#project;
     if (this.nowPlaying.current instanceof Recorded && this.nowPlaying.current.of?.project === id) this.nowPlaying.pause();
     this.dispatchEvent(new CustomEvent("delete", { detail: { id, title } }));
@@ -236,7 +240,9 @@ export class Project extends EventTarget {
   /** Play a part, the others beside it; null: all that are spoken, one after the other. */
   async #play(part) {
     this.nowPlaying.player.wake();
+    const isLatest = this.#plays.begin();
     const { parts } = await readTimeline(this.id);
+    if (!isLatest() || !this.#project) return;
     const placed = inARow(parts);
     if (!part) return this.nowPlaying.playRow(placed.map((each) => this.#track(each)), 0, true);
     const at = placed.findIndex(({ take }) => take === part.chosen);

@@ -4,12 +4,13 @@ import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { decodeClip } from "./decoded-clip.js";
 import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
+import { Latest } from "../lib/latest.js";
 import { advise } from "../client/voices.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
 export class CheckStep {
-  #turn = 0;
+  #judgements = new Latest();
   #judged = ""; // the words that the advice is about
 
   constructor(part, draft) {
@@ -58,7 +59,7 @@ export class CheckStep {
 
   /** Ask the advisor about a cut; null lets it choose, which it does for a clip that is too long. */
   async #judge(cut) {
-    const turn = (this.#turn += 1);
+    const isLatest = this.#judgements.begin();
     const { clip } = this.draft;
     const words = this.draft.words.trim();
     this.draft.set({ cut, advice: null });
@@ -66,13 +67,13 @@ export class CheckStep {
     else this.part("advice").replaceChildren("Reading the clip …");
     try {
       const advice = await advise({ clip, words, cut }, this.draft.heard);
-      if (turn !== this.#turn || clip !== this.draft.clip) return;
+      if (!isLatest() || clip !== this.draft.clip) return;
       this.#judged = words;
       this.draft.set({ cut: advice.cut, advice, isRead: true });
       showAdvice(this.part("advice"), advice, (mended) => this.#judge(mended));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (turn !== this.#turn || clip !== this.draft.clip) return;
+      if (!isLatest() || clip !== this.draft.clip) return;
       showNoAdvice(this.part("advice"), problem.why);
       this.draft.set({ isRead: true, ...(cut || problem.isLost ? {} : { refused: problem.why }) });
     }

@@ -1,6 +1,6 @@
 // The microphone, without the filters of a browser: lossless pieces of sound and their level. It shows nothing.
 
-import { Refusal } from "../client/refusal.js";
+import { notConnected, Refusal } from "../client/refusal.js";
 import { wavFile } from "../lib/wav.js";
 
 // Echo and noise filters bend a voice; an automatic level hides how loud it is.
@@ -53,7 +53,7 @@ export class Microphone extends EventTarget {
     this.isPaused = false;
     this.#stream = await ask();
     this.#context = new AudioContext();
-    await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url));
+    await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url)).catch(() => Promise.reject(notConnected()));
     const node = new AudioWorkletNode(this.#context, "recorder", { numberOfInputs: 1, channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = ({ data }) => this.#take(data);
     // Its output is silence; only what leads to the loudspeaker is sure to run.

@@ -16,6 +16,7 @@ export class NewVoice extends EventTarget {
   #shown = "capture";
   /** @type {any} */
   #saved = null;
+  #isSaving = false;
   /** @type {AbortController | null} */
   #speaking = null; // the AbortController of the introduction
 
@@ -125,22 +126,32 @@ export class NewVoice extends EventTarget {
     this.part("discard").hidden = !this.draft.clip && !this.draft.voice;
     this.part("next").textContent = this.#shown !== "naming" ? "Next" : this.draft.voice ? "Add the clip" : "Save the voice";
     const lacks = this.steps[this.#shown]?.lacks ?? "";
-    this.part("next").disabled = lacks !== "";
+    this.part("next").disabled = lacks !== "" || this.#isSaving;
     if (this.part("why").textContent !== lacks) this.part("why").textContent = lacks;
   }
 
   async #next() {
     if (this.#shown !== "naming") return this.#go(ORDER[ORDER.indexOf(this.#shown) + 1]);
-    this.part("next").disabled = true;
-    const voice = await this.steps.naming.save();
-    this.part("next").disabled = false;
-    if (!voice) return;
+    if (this.#isSaving) return;
     const isNew = this.draft.voice === null;
+    const voice = await this.#save();
+    if (!voice) return;
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
     this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one more clip`;
     this.#show("saved");
     this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
     this.#introduce();
+  }
+
+  async #save() {
+    this.#isSaving = true;
+    this.#mark();
+    try {
+      return await this.steps.naming.save();
+    } finally {
+      this.#isSaving = false;
+      this.#mark();
+    }
   }
 
   async #introduce() {

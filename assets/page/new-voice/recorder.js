@@ -4,6 +4,7 @@ import { clock } from "../lib/time.js";
 import { Refusal } from "../client/refusal.js";
 import { Microphone } from "./microphone.js";
 import { element } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 
 const [LOUD, QUIET] = [-1.5, -38]; // dB: a peak above the first is too loud, speech below the second too quiet
 const MEMORY = 1500; // ms that a verdict looks back: speech has pauses
@@ -21,6 +22,7 @@ export class Recording extends EventTarget {
   /** @type {Microphone | null} */
   #microphone = null;
   #recent = [];
+  #begins = new Latest();
 
   /** longest in seconds: the recording ends there by itself. */
   constructor(root, { hint, longest }) {
@@ -51,6 +53,7 @@ export class Recording extends EventTarget {
   async #begin() {
     this.record.disabled = true;
     this.#say("Asking for the microphone …");
+    const isWanted = this.#begins.begin();
     const microphone = new Microphone();
     try {
       await microphone.start();
@@ -61,6 +64,10 @@ export class Recording extends EventTarget {
     } finally {
       this.record.disabled = false;
     }
+    if (!isWanted()) {
+      microphone.stop();
+      return this.#say("");
+    }
     this.#microphone = microphone;
     this.#recent = [];
     microphone.addEventListener("level", ({ detail }) => this.#level(detail));
@@ -68,12 +75,14 @@ export class Recording extends EventTarget {
     this.dispatchEvent(new CustomEvent("begun"));
   }
 
-  /** Hold the recording, as when another area is shown; what was said stays. */
+  /** Hold the recording, as when another area is shown; what was said stays. One that was only about to begin does not. */
   hold() {
+    this.#begins.end();
     if (this.#microphone && !this.#microphone.isPaused) this.#pause();
   }
 
   finish() {
+    this.#begins.end();
     if (!this.#microphone) return;
     const { seconds } = this.#microphone;
     const blob = this.#microphone.stop();

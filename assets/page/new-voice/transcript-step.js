@@ -3,6 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { advise, transcribe } from "../client/voices.js";
 import { element } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 
 const SETTLED = 500; // ms without typing before the words are judged
 const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings that are about the words
@@ -19,7 +20,7 @@ export function markedWords(marks) {
 
 export class WordsStep {
   #timer = 0;
-  #turn = 0;
+  #judgements = new Latest();
 
   /** hear: plays the clip as it will be used. */
   constructor(part, draft, hear) {
@@ -65,18 +66,18 @@ export class WordsStep {
 
   async #judge() {
     clearTimeout(this.#timer);
-    const turn = (this.#turn += 1);
+    const isLatest = this.#judgements.begin();
     const { sample, heard } = this.draft;
     if (!sample.words || !sample.clip) return this.#hint([]);
     try {
       const advice = await advise(sample, heard);
-      if (turn !== this.#turn) return;
+      if (!isLatest()) return;
       this.#hint(advice.findings.filter(({ code }) => OF_WORDS.includes(code)));
       this.#compare(advice.marks ?? null);
       this.#say("");
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (turn === this.#turn) this.#say(problem.why);
+      if (isLatest()) this.#say(problem.why);
     }
   }
 

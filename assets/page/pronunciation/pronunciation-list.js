@@ -6,6 +6,8 @@ import {
 import { Refusal } from "../client/refusal.js";
 import { element, icon, labelled } from "../lib/elements.js";
 import { BIN, PLAY } from "../lib/icons.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 
 const MOST_SHOWN = 100;
 const MANY = 12; // from so many on there is a field to find one
@@ -13,7 +15,7 @@ const MANY = 12; // from so many on there is a field to find one
 export class PronunciationList {
   #entries = [];
   #shelf = {};
-  #turn = 0;
+  #looks = new Latest();
 
   /**
    * hear(button, words, shelf) has words spoken; null where that cannot be.
@@ -32,9 +34,10 @@ export class PronunciationList {
     this.phrase = field("phrase", "Word or phrase", 100);
     this.said = field("said", "Said as", 200);
     this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: "Add" })]);
+    const add = once(() => this.#do(() => this.#add()));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#do(() => this.#add());
+      add();
     });
     this.file = element("input", { type: "file", accept: ".csv,.tsv,text/csv", onchange: () => this.#do(() => this.#import()) });
     this.file.setAttribute("aria-label", "Import a dictionary");
@@ -58,12 +61,12 @@ export class PronunciationList {
 
   /** Do something and show what the dictionary is then, or why it could not be done. */
   async #do(work) {
-    const turn = (this.#turn += 1);
+    const isLatest = this.#looks.begin();
     this.#say("");
     try {
       const words = await work();
       const entries = await listPronunciations(this.#shelf);
-      if (turn !== this.#turn) return;
+      if (!isLatest()) return;
       this.#entries = entries;
       this.#show();
       this.#say(words ?? "");

@@ -3,6 +3,7 @@
 import { cancelRequest, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
 import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
@@ -20,27 +21,26 @@ function cells(take) {
 export class Queue {
   #rows = new Map(); // by take id
   #timer = 0;
-  #isOpen = false;
+  #looks = new Latest(); // none counts while the area is not shown
 
   constructor(root) {
     this.part = partsOf(root);
   }
 
   open() {
-    this.#isOpen = true;
     this.#refresh();
   }
 
   close() {
-    this.#isOpen = false;
+    this.#looks.end();
     clearTimeout(this.#timer);
   }
 
   async #refresh() {
     clearTimeout(this.#timer);
+    const isLatest = this.#looks.begin();
     const answers = await Promise.all([queue(), recentTakes()]).catch(() => null);
-    clearTimeout(this.#timer); // of another look, which a press began meanwhile
-    if (!this.#isOpen) return;
+    if (!isLatest()) return;
     this.#timer = setTimeout(() => this.#refresh(), REFRESH);
     if (answers) this.#show(...answers);
     else this.part("load").textContent = "The studio does not answer. This list may be out of date; retrying.";
@@ -68,8 +68,9 @@ export class Queue {
 
   #newRow(take) {
     const onclick = async () => {
+      const isShown = this.#looks.join();
       await cancelRequest(take.id);
-      this.#refresh();
+      if (isShown()) this.#refresh();
     };
     const end = labelled(element("button", { type: "button", textContent: "Stop", onclick }), `Stop the take of ${take.voice}, seed ${take.seed}`);
     return element("tr", {}, [...Array.from({ length: COLUMNS }, (_, i) => element("td", { className: i < FIGURES ? "" : "figure" })), element("td", {}, [end])]);

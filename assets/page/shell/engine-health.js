@@ -1,6 +1,7 @@
 // The engine's health: asked again and again, shown in the header's pill, and waited for.
 
 import { health } from "../client/system.js";
+import { Latest } from "../lib/latest.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
@@ -26,6 +27,7 @@ export class EngineHealth extends EventTarget {
   #last = { status: "connecting" };
   #watchers = new Set();
   #waiting = new Set();
+  #looks = new Latest();
   #timer = 0;
 
   isWatched = false; // somebody waits for the engine: look often
@@ -64,7 +66,9 @@ export class EngineHealth extends EventTarget {
   /** Ask now, and from then on again and again. */
   async look() {
     clearTimeout(this.#timer);
+    const isLatest = this.#looks.begin();
     const now = await health();
+    if (!isLatest()) return; // an older answer says what was
     const isBack = this.#last.status === "unreachable" && now.status !== "unreachable";
     this.#last = now;
     if (!this.isStarting) {
@@ -72,7 +76,6 @@ export class EngineHealth extends EventTarget {
       this.#waiting.clear();
     }
     for (const watcher of this.#watchers) watcher(now);
-    clearTimeout(this.#timer);
     if (isBack) this.dispatchEvent(new CustomEvent("back"));
     const isBusy = this.isWatched || this.isStarting || now.status === "unreachable" || now.load?.running;
     this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);

@@ -9,10 +9,15 @@ const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that
 /** What a tab shows. */
 const panelOf = (tab) => /** @type {HTMLElement} */ (document.getElementById(tab.getAttribute("aria-controls")));
 
-/** What the address names: an area, and one of its things or "". */
+/** What the address names: an area, and one of its things or ""; nothing, if it is cut off or mistyped. */
 function named() {
-  const [area, item = ""] = location.hash.slice(1).split("/").map(decodeURIComponent);
-  return { area, item };
+  try {
+    const [area, item = ""] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    return { area, item };
+  } catch (problem) {
+    if (!(problem instanceof URIError)) throw problem;
+    return { area: "", item: "" };
+  }
 }
 
 const hashOf = (area, item) => `#${area}${item ? `/${encodeURIComponent(item)}` : ""}`;

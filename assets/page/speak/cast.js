@@ -4,6 +4,7 @@ import { isZeroGpu } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
 import { folded, speakers, voiceNamed } from "./dialogue.js";
@@ -16,6 +17,7 @@ export class Cast extends EventTarget {
   #chosen = {}; // folded name: voice id
   #isOn = false;
   #voices = [];
+  #reads = new Latest();
   #shown = "";
   #text = "";
 
@@ -31,7 +33,10 @@ export class Cast extends EventTarget {
 
   /** Read the voices again, as the library has them now. */
   async refresh() {
-    this.#voices = await voices();
+    const isLatest = this.#reads.begin();
+    const listed = await voices();
+    if (!isLatest()) return;
+    this.#voices = listed;
     this.#shown = "";
     this.show();
   }

@@ -1,6 +1,7 @@
 // The page's fields: their values as Gradio tells them, changing them from here, and keeping them in this browser.
 
 import { labelOf, voices } from "../client/voices.js";
+import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
@@ -15,6 +16,7 @@ export class Fields extends EventTarget {
   /** @type {any} */
   values = {};
   voices = []; // that the picker offers, as the API lists them
+  #looks = new Latest(); // for voices
   /** @type {any} */
   #changes = {};
   /** @type {string[][] | null} */
@@ -78,16 +80,21 @@ export class Fields extends EventTarget {
 
   /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
   async offerVoices(changes = {}) {
-    await this.lookForVoices();
+    const listed = await this.lookForVoices();
     const voice = changes.voice ?? this.values.voice; // none before the first change: the picker shows the default voice
-    const isGone = voice !== undefined && !this.voices.some(({ id }) => id === voice);
-    this.fill({ ...changes, ...(isGone ? { voice: this.voices[0]?.id } : {}) });
+    const isGone = voice !== undefined && !listed.some(({ id }) => id === voice);
+    this.fill({ ...changes, ...(isGone ? { voice: listed[0]?.id } : {}) });
   }
 
-  /** Have the next change offer the library's voices as they are now. */
+  /** Have the next change offer the library's voices as they are now; gives them. */
   async lookForVoices() {
-    this.voices = await voices();
-    this.#choices = this.voices.map((voice) => [labelOf(voice), voice.id]);
+    const isLatest = this.#looks.begin();
+    const listed = await voices();
+    if (isLatest()) {
+      this.voices = listed;
+      this.#choices = listed.map((voice) => [labelOf(voice), voice.id]);
+    }
+    return listed;
   }
 
   /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. Of no seed, Gradio makes 0. */

@@ -1,6 +1,7 @@
 // The Studio's own clip: waited for while it is on its way, judged as soon as it is there, and kept as a voice if wished.
 
 import { partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
@@ -19,7 +20,7 @@ export class OwnClip extends EventTarget {
   /** @type {any} */
   #clip = null; // Gradio's file
   #words = "";
-  #turn = 0;
+  #judgements = new Latest();
   #timer = 0;
   #patience = 0;
   /** @type {PromiseWithResolvers<any> | null} */
@@ -47,6 +48,7 @@ export class OwnClip extends EventTarget {
     this.#words = clipText;
     this.element.hidden = !clip;
     clearTimeout(this.#timer);
+    if (isOther) this.#judgements.end();
     if (clip) this.#timer = setTimeout(() => this.#judge(), isOther ? 0 : SETTLED);
   }
 
@@ -103,18 +105,19 @@ export class OwnClip extends EventTarget {
   }
 
   async #judge() {
-    const turn = (this.#turn += 1);
+    const isLatest = this.#judgements.begin();
     try {
       const advice = await advise({ clip: await clipBlob(this.#clip), words: this.#words, cut: null });
-      if (turn === this.#turn) showAdvice(this.part("advice"), advice);
+      if (isLatest()) showAdvice(this.part("advice"), advice);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (turn === this.#turn) showNoAdvice(this.part("advice"), problem.why);
+      if (isLatest()) showNoAdvice(this.part("advice"), problem.why);
     }
   }
 
   async #keep() {
-    const detail = { clip: await clipBlob(this.#clip), words: this.#words };
+    const words = this.#words;
+    const detail = { clip: await clipBlob(this.#clip), words };
     this.dispatchEvent(new CustomEvent("keep", { detail }));
   }
 }

@@ -85,6 +85,7 @@ export class Speaking {
     const control = this.#begin();
     try {
       const wanted = await plan(control.signal);
+      control.signal.throwIfAborted();
       if (this.health.isStarting) {
         this.nowPlaying.say("waiting", "The engine is warming up; your script will be spoken as soon as it is ready.");
         await this.health.started(control.signal);

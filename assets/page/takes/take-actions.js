@@ -3,6 +3,7 @@
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
+import { Latest } from "../lib/latest.js";
 
 const READ = 60_000; // ms that the browser may take to read a file after the press
 
@@ -11,6 +12,8 @@ function saveFile(href, name) {
 }
 
 export class TakeActions {
+  #uses = new Latest();
+
   constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying }) {
     this.tabs = tabs;
     this.errorCard = errorCard;
@@ -43,22 +46,29 @@ export class TakeActions {
     return this.nowPlaying.play(take, from);
   }
 
+  /** Have all of a take; false if another one is to be used by then. */
+  async #whole(take) {
+    const isLatest = this.#uses.begin();
+    await take.whole();
+    return isLatest();
+  }
+
   /** Put its script and settings back into the fields. */
   async #reuse(take) {
-    await take.whole();
+    if (!(await this.#whole(take))) return;
     this.tabs.show("studio");
     this.cast.take(take.request);
     await this.fields.offerVoices(take.settings);
   }
 
   async #again(take) {
-    await take.whole();
+    if (!(await this.#whole(take))) return;
     this.tabs.show("studio");
     await this.speaking.again(take);
   }
 
   async #continue(take) {
-    await take.whole();
+    if (!(await this.#whole(take))) return;
     this.tabs.show("studio");
     await this.speaking.rest(take);
   }
@@ -75,7 +85,6 @@ export class TakeActions {
   }
 
   async #showCode(take) {
-    await take.whole();
-    this.code.open(`${take.name} as code`, take.repeat);
+    if (await this.#whole(take)) this.code.open(`${take.name} as code`, take.repeat);
   }
 }

@@ -18,6 +18,7 @@ const MOST = 200; // that are asked of the server after a reload
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
+  #told = Promise.resolve(); // the last thing that the server is told, maybe still on its way
   /** @type {Take[]} */
   #takes = [];
   /** @type {Take | null} */
@@ -97,14 +98,23 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
   }
 
-  /** Tell the server, if it keeps takes: soon, if it is still busy with the take; what it does not know needs no telling. */
-  async #tellServer(work) {
-    if (!this.keeps) return;
+  /** Tell the server, if it keeps takes, after all that it was told before: a take is deleted before it is brought back. */
+  #tellServer(work) {
+    if (this.keeps) this.#told = this.#told.then(() => this.#try(work));
+  }
+
+  /** Again soon, if the server is still busy with the take; what it does not know needs no telling. */
+  async #try(work) {
     try {
       await work();
     } catch (problem) {
-      if (problem.status === 409) setTimeout(() => this.#tellServer(work), SOON);
-      else if (problem.status !== 404) this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
+      if (problem.status === 409) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, SOON);
+        });
+        return this.#try(work);
+      }
+      if (problem.status !== 404) this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
     }
   }
 

@@ -6,6 +6,7 @@ import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice, revisionsOf } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { Samples } from "./clips.js";
 
 /**
@@ -18,7 +19,6 @@ export class Inspector extends EventTarget {
   /** Which voice shall be shown, also while it is read. @type {string | null} */
   #wanted = null;
   #loads = new Latest();
-  #isChanging = false;
   #colour = ""; // blank: drawn from the name
 
   constructor(area, playButtons) {
@@ -97,16 +97,8 @@ export class Inspector extends EventTarget {
     }
   }
 
-  /** As #do, for what changes the voice: one thing after the other, so that a double press is one. */
-  async #change(work) {
-    if (this.#isChanging) return;
-    this.#isChanging = true;
-    try {
-      await this.#do(work);
-    } finally {
-      this.#isChanging = false;
-    }
-  }
+  /** As #do, for what changes the voice: one change at a time. */
+  #change = once((work) => this.#do(work));
 
   #say(words, isBad = true) {
     this.part("inspector-said").textContent = words;

@@ -2,6 +2,8 @@
 
 import { importVoice, inspectPack, voices } from "../client/voices.js";
 import { partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { folded } from "../speak/dialogue.js";
 
 const TAKEN = 409;
@@ -19,22 +21,25 @@ export class PackImport extends EventTarget {
   /** @type {File | null} */
   #file = null; // that waits for a name
   #present = ""; // the voice that has it
+  #taken = new Latest();
 
   /** run: does what may be refused. */
   constructor(root, run) {
     super();
     this.part = partsOf(root);
     this.part("import").addEventListener("change", ({ target }) => run(() => this.#take(target)));
+    const put = once((as) => run(() => this.#put(this.#file, as)));
     this.part("taken").addEventListener("submit", (event) => {
       event.preventDefault();
-      run(() => this.#put({ name: this.part("import-name").value.trim() }));
+      put({ name: this.part("import-name").value.trim() });
     });
-    this.part("replace").addEventListener("click", () => run(() => this.#put({ replaces: this.#present })));
+    this.part("replace").addEventListener("click", () => put({ replaces: this.#present }));
     this.part("import-cancel").addEventListener("click", () => this.close());
   }
 
   /** Ask no longer. */
   close() {
+    this.#taken.end();
     this.#file = null;
     this.part("taken").hidden = true;
   }
@@ -43,17 +48,19 @@ export class PackImport extends EventTarget {
     const [file] = input.files;
     input.value = "";
     this.close();
-    this.#file = file;
+    const isLatest = this.#taken.begin();
     try {
-      await this.#put({});
+      await this.#put(file, {});
     } catch (problem) {
       if (problem.status !== TAKEN) throw problem;
-      await this.#ask(file);
+      const [{ name }, listed] = await Promise.all([inspectPack(file), voices()]);
+      if (!isLatest()) throw problem; // another file is asked about, or the area is left
+      this.#ask(file, name, listed);
     }
   }
 
-  async #ask(file) {
-    const [{ name }, listed] = await Promise.all([inspectPack(file), voices()]);
+  #ask(file, name, listed) {
+    this.#file = file;
     this.#present = listed.find((voice) => folded(voice.name) === folded(name))?.id ?? "";
     this.part("taken-words").textContent = `“${name}” is already in the library.`;
     this.part("import-name").value = freeName(name, listed.map((voice) => voice.name));
@@ -63,9 +70,9 @@ export class PackImport extends EventTarget {
     this.part("import-name").select();
   }
 
-  async #put(as) {
-    const voice = await importVoice(this.#file, as);
-    this.close();
+  async #put(file, as) {
+    const voice = await importVoice(file, as);
+    if (this.#file === file) this.close();
     const said = as.replaces ? `“${voice.name}” has a new revision; the old one is kept.` : `${voice.name} is in the library.`;
     this.dispatchEvent(new CustomEvent("imported", { detail: { said } }));
   }

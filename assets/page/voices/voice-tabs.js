@@ -1,6 +1,7 @@
 // How the tabs of voices and the Studio's voice field work together: who is made, chosen, kept or changed where.
 
 import { VoiceDefaults } from "./voice-defaults.js";
+import { Latest } from "../lib/latest.js";
 import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
@@ -11,6 +12,7 @@ export async function openVoiceTabs({ fields, health, tabs, playButtons }, rende
   const voices = new Voices(await rendered("#area-voices"), playButtons);
   const ownClip = new OwnClip(await rendered("#own-clip-advice"), await rendered("#clip"));
   const defaults = new VoiceDefaults(fields);
+  const choices = new Latest();
 
   newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
   newVoice.addEventListener("studio", () => tabs.show("studio"));
@@ -20,9 +22,10 @@ export async function openVoiceTabs({ fields, health, tabs, playButtons }, rende
     tabs.show("new-voice");
   });
   voices.addEventListener("choose", async ({ detail }) => {
+    const isLatest = choices.begin();
     tabs.show("studio");
     await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
-    fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
+    if (isLatest()) fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
   });
   voices.addEventListener("changed", () => fields.offerVoices());
   fields.addEventListener("change", ({ detail }) => ownClip.consider(detail.values));

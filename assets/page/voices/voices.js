@@ -8,6 +8,8 @@ import { VoiceFilter } from "./voice-filter.js";
 import { changeVoice, findVoices, previewAddress, restoreVoice } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
@@ -21,7 +23,7 @@ const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.
 export class Voices extends EventTarget {
   /** @type {any} */
   #deleted = null;
-  #turn = 0;
+  #lists = new Latest();
   #timer = 0;
   #view = "all";
   #last = null; // id of the last voice that is shown
@@ -41,8 +43,8 @@ export class Voices extends EventTarget {
     this.filter = new VoiceFilter(this.part);
     this.filter.addEventListener("change", () => this.#do(() => this.#list()));
     for (const button of this.part("views").children) button.addEventListener("click", () => this.#show(button.dataset.view));
-    this.part("more").addEventListener("click", () => this.#do(() => this.#more()));
-    this.part("undo").addEventListener("click", () => this.#do(() => this.#undo()));
+    this.part("more").addEventListener("click", once(() => this.#do(() => this.#more())));
+    this.part("undo").addEventListener("click", once(() => this.#do(() => this.#undo())));
     this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
     this.packs = new PackImport(root, (work) => this.#do(work));
     this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.said)));
@@ -79,7 +81,7 @@ export class Voices extends EventTarget {
     inspector.addEventListener("choose", ({ detail }) => this.dispatchEvent(new CustomEvent("choose", { detail })));
     inspector.addEventListener("add", ({ detail }) => this.dispatchEvent(new CustomEvent("add", { detail })));
     inspector.addEventListener("changed", ({ detail }) => this.#do(() => this.#changed(detail.said)));
-    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said));
+    inspector.addEventListener("refused", ({ detail }) => this.#say(detail.said, this.#deleted));
     inspector.addEventListener("shown", ({ detail }) => this.#about({ item: detail.voice.id, title: detail.voice.name, isSame: this.#isSame }));
     inspector.addEventListener("closed", ({ detail }) => {
       this.#about({ item: "" });
@@ -104,7 +106,7 @@ export class Voices extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why);
+      this.#say(problem.why, this.#deleted); // which can still be brought back
     }
   }
 
@@ -125,9 +127,9 @@ export class Voices extends EventTarget {
   }
 
   async #list() {
-    const turn = (this.#turn += 1);
+    const isLatest = this.#lists.begin();
     const found = await this.#find();
-    if (turn !== this.#turn) return;
+    if (!isLatest()) return;
     this.#cards.clear();
     this.part("list").replaceChildren();
     this.#append(found);
@@ -140,9 +142,9 @@ export class Voices extends EventTarget {
   }
 
   async #more() {
-    const turn = this.#turn;
+    const isOfList = this.#lists.join();
     const found = await this.#find(this.#last);
-    if (turn === this.#turn) this.#append(found);
+    if (isOfList()) this.#append(found);
   }
 
   #append({ data, has_more: hasMore, last_id: last }) {

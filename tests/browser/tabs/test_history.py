@@ -11,7 +11,7 @@ import av
 import httpx
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Held, Screen, press_while_heard
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
@@ -123,6 +123,16 @@ def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_p
     ids = [speak(served, f"Chosen {number}.", max_new_tokens=4) for number in range(3)]
     screen = open_page(served).ready()
     rows = history(screen, "chosen")
+    asked = Held(screen.page, "**/v1/takes/*/audio?*")
+    rows.nth(0).get_by_role("button", name="Play").click()
+    asked.wait_for(1)
+    rows.nth(1).get_by_role("button", name="Play").click()
+    asked.answer(1)
+    expect(rows.nth(1)).to_have_attribute("aria-current", "")
+    asked.answer(0)  # of a take that was asked for before
+    screen.until_over()
+    expect(rows.nth(1)).to_have_attribute("aria-current", "")
+    screen.page.unroute_all()
     screen.page.locator("#area-history").get_by_label("Save as").select_option("flac")
     rows.nth(0).get_by_role("checkbox").check()
     screen.page.get_by_role("button", name="Choose all shown").click()
@@ -153,11 +163,8 @@ def test_two_kept_takes_are_compared_at_the_same_place(served: Served, open_page
     rows = history(screen, "compared in")
     for row in rows.all():
         row.get_by_role("button", name="Compare", exact=True).click()
-    screen.page.locator("#area-history .pair").get_by_role("button", name="seed 1").click()
-    screen.page.wait_for_function("window.studio.current?.seed === '1' && window.studio.position > 1")
-    place = screen.page.evaluate("window.studio.position")
-    screen.page.locator("#area-history h2").click()
-    screen.page.keyboard.press("x")
+    first = screen.page.locator("#area-history .pair").get_by_role("button", name="seed 1")
+    place = press_while_heard(first, "x", 1)
     screen.page.wait_for_function("window.studio.current.seed === '2' && window.studio.heard.rendered > 0")
     assert screen.page.evaluate("window.studio.position") >= place
 

@@ -71,6 +71,8 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         ):
             page.goto(f"{studio.url}/#{gone}")
             expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
+        page.goto(f"{studio.url}/#history/caf%C3")  # cut off
+        expect(screen.script).to_be_visible()
 
 
 def share_with_a_stranger(page: Page, row: Locator) -> None:

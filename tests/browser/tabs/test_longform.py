@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, Locator, Route, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from engine import ModelCard
 from studio.settings import Settings
-from tests.browser.screen import Screen
+from tests.browser.screen import Held, Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page, png
 from tests.studio.fake_engine import FakeEngine, with_card
@@ -40,16 +40,44 @@ def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def test_a_project_is_not_seen_before_it_takes_presses(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
-    held: list[Route] = []
-    screen.page.route("**/v1/projects/*/parts?*", lambda route: held.append(route))
-    with screen.page.expect_request("**/v1/projects/*/parts?*"):
-        area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
+    asked = Held(screen.page, "**/v1/projects/*/parts?*")
+    area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
+    asked.wait_for(1)
     expect(area.get_by_role("button", name="Speak")).to_have_count(0)
-    held[0].continue_()
+    asked.answer(0)
     area.get_by_role("button", name="Speak all parts").wait_for()
     screen.page.unroute_all()
     area.get_by_role("button", name="All projects").click()
     expect(area.get_by_label("Choose a document")).to_be_visible()
+
+
+def test_a_double_press_makes_one_project_and_of_two_the_last_one_chosen_is_shown(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    area.get_by_text("Or paste a text").click()
+    for text in ("The first.", "The second."):
+        area.get_by_label("Text of the project").fill(text)
+        area.get_by_role("button", name="Make a project").dblclick()
+        expect(area.get_by_role("textbox", name="Title")).to_have_value(text)
+        area.get_by_role("button", name="All projects").click()
+    first, second = (area.get_by_role("button", name=name) for name in ("The first.", "The second."))
+    expect(first).to_have_count(1)
+    expect(second).to_have_count(1)
+    asked = Held(page, "**/v1/audio/voices")
+    first.click()
+    asked.wait_for(1)
+    second.click()
+    asked.answer(1)
+    expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
+    asked.answer(0)
+    spoken: list[str] = []
+    page.on("request", lambda request: spoken.append(request.url) if request.url.endswith("/speak") else None)
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 parts spoken")
+    assert len(spoken) == 1  # the other one does not listen
+    expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
 
 def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:

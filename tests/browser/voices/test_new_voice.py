@@ -100,6 +100,23 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
     assert kept["consent"] and kept["language"] == "en"
 
 
+def test_a_microphone_that_is_allowed_after_the_step_was_left_is_let_go(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio, permissions=["microphone"]).ready()
+    new_voice(screen)
+    screen.page.evaluate("""() => {
+        const devices = navigator.mediaDevices, ask = devices.getUserMedia.bind(devices);
+        const allowed = new Promise((resolve) => (window.allow = resolve));
+        devices.getUserMedia = async (wishes) => (await allowed, (window.stream = await ask(wishes)));
+    }""")
+    press(screen, "Record")
+    expect(area(screen)).to_contain_text("Asking for the microphone …")
+    screen.page.get_by_role("tab", name="Settings").click()
+    screen.page.evaluate("allow()")
+    screen.page.wait_for_function("window.stream?.getTracks().every(({ readyState }) => readyState === 'ended')")
+    new_voice(screen)
+    expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_enabled()
+
+
 def test_a_recording_is_lossless_and_unprocessed(studio: Served, open_page: Open) -> None:
     screen = open_page(studio, permissions=["microphone"]).ready()
     new_voice(screen)
@@ -194,6 +211,7 @@ def test_a_long_recording_is_cut_where_it_is_best(studio: Served, open_page: Ope
     screen = open_page(studio).ready()
     new_voice(screen)
     bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
+    expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
     start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
     assert 1 <= end - start <= 30
     area(screen).get_by_label("to", exact=True).fill("39")
@@ -316,7 +334,8 @@ def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, op
         dialog.dismiss()
 
     screen.page.once("dialog", stay)
-    screen.page.get_by_role("button", name="Keep this voice …").click()
+    with screen.page.expect_event("dialog"):
+        screen.page.get_by_role("button", name="Keep this voice …").click()
     assert "has not been saved yet" in asked[0]
     press(screen, "Start over")
     screen.page.get_by_role("tab", name="Studio").click()

@@ -68,6 +68,11 @@ def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Serve
     expect(area).to_contain_text("Restored “Cleo”.")
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
+    screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # what follows a change is lost; no page error
+    with screen.page.expect_event("requestfailed", lambda request: request.url.endswith("/v1/audio/voices")):
+        inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
+    expect(area).to_contain_text("Saved as “Cleo copy”.")
+    expect(area.locator(".card")).to_have_count(4)
 
 
 def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page: Open, tmp_path: Path) -> None:
@@ -149,7 +154,7 @@ def test_a_large_library_is_shown_page_by_page(studio: Served, open_page: Open) 
     screen = open_page(studio).ready()
     area = library(screen)
     expect(area.locator(".card")).to_have_count(100)
-    area.get_by_role("button", name="Show more").click()
+    area.get_by_role("button", name="Show more").dblclick()
     expect(area.locator(".card")).to_have_count(122)
     expect(area.get_by_role("button", name="Show more")).to_be_hidden()
 
