@@ -23,7 +23,7 @@ def test_the_chosen_voices_recording_is_heard(served: Served, open_page: Open) -
     expect(dock).to_contain_text("Anna’s recording")
     expect(dock.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     room = "parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--dock-height'))"
-    assert page.evaluate(room) == page.evaluate("document.querySelector('#dock').offsetHeight") > 0
+    page.wait_for_function(f"{room} > 0 && {room} === document.querySelector('#dock').offsetHeight")
     expect(listen).not_to_have_attribute("data-playing", "yes")  # it is short, and over by itself
 
 

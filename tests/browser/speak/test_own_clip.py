@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Held, Screen, posted
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
 Open = Callable[..., Screen]
+UPLOAD = re.compile(r"/gradio_api/upload\?")
 
 
 def own_clip(screen: Screen) -> None:
@@ -75,8 +76,7 @@ def test_an_uploaded_clip_is_sent_byte_for_byte(served: Served, open_page: Open,
 def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(wav(tone(2.0, hertz=220)))
     screen = open_page(served).ready()
-    held: list[Route] = []
-    screen.page.route(re.compile(r"/gradio_api/upload\?"), lambda route: held.append(route))
+    asked = Held(screen.page, UPLOAD)
     screen.cut_after(2)
     own_clip(screen)
     screen.page.locator("#clip").get_by_label("Upload file").click()
@@ -89,7 +89,7 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
     expect(screen.status).to_contain_text("Your clip is being uploaded")
     screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
-        held[0].continue_()
+        asked[0].continue_()
     sent = posted(request.value)
     assert base64.b64decode(sent["ref_audio"].partition(",")[2]) == (tmp_path / "me.wav").read_bytes()
     assert sent["ref_text"] == "A lower tone."  # written while the clip was on its way
@@ -99,14 +99,13 @@ def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_pa
 def test_a_clip_that_gets_lost_on_its_way_is_said(served: Served, open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(wav(tone(2.0)))
     screen = open_page(served).ready()
-    held: list[Route] = []
-    screen.page.route(re.compile(r"/gradio_api/upload\?"), lambda route: held.append(route))
+    asked = Held(screen.page, UPLOAD)
     own_clip(screen)
     screen.page.locator("#clip").get_by_label("Upload file").click()
     screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
     screen.speak.click()
     expect(screen.status).to_contain_text("Your clip is being uploaded")
-    held[0].fulfill(status=413, json={"detail": "too large"})
+    asked[0].fulfill(status=413, json={"detail": "too large"})
     expect(screen.card).to_contain_text("Your clip did not arrive.")
 
 

@@ -132,13 +132,14 @@ def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: 
     screen.page.get_by_role("button", name="Speak as written").click()
     expect(line).to_contain_text("as they are written")
     screen.speak.click()
+    expect(screen.takes).to_have_count(1)
     screen.until_over()
     screen.page.get_by_role("button", name="Read them as words").click()
     screen.page.get_by_role("button", name="Edit these words").click()
     expect(screen.script).to_have_value("Meet me at six PM.")
     expect(line).to_be_hidden()
     screen.speak.click()
-    screen.until_over()
+    expect(screen.takes).to_have_count(2)
     assert [utterance.text for utterance in engine.utterances if "Meet" in utterance.text] == [
         "Meet me at 6 pm.",
         "Meet me at six PM.",

@@ -9,7 +9,7 @@ import av
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Screen, posted, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -75,10 +75,9 @@ def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Ope
     rows[1].get_by_role("button", name="Compare").click()
     rows[3].get_by_role("button", name="Compare").click()
     expect(screen.page.locator("#takes .pair [aria-pressed=true]")).to_have_text("Take 1")
-    screen.page.locator("#takes .pair").get_by_role("button", name="Take 1").click()
-    screen.page.wait_for_function("window.studio.current.number === 1 && window.studio.position > 1")
-    place = screen.page.evaluate("window.studio.position")
-    screen.page.keyboard.press("x")
+    screen.until_over()
+    first = screen.page.locator("#takes .pair").get_by_role("button", name="Take 1")
+    place = press_while_heard(first, "x", 1)
     screen.page.wait_for_function("window.studio.current.number === 3 && window.studio.heard.rendered > 0")
     assert screen.page.evaluate("window.studio.position") >= place
     expect(screen.page.locator("#takes .pair [aria-pressed=true]")).to_have_text("Take 3")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -60,12 +60,8 @@ def test_only_what_is_compared_differs_and_keys_switch_at_the_same_place(compare
     requests = speak_all(compare)
     assert len({body["seed"] for body in requests}) == 1
     assert {body["voice"] for body in requests} == {"anna", "bert"}
-    cell(compare, "A").get_by_role("button", name="Play A").click()
-    compare.page.wait_for_function("window.studio.position > 0.3")
-    switched = compare.page.evaluate(
-        "() => { const before = window.studio.position;"
-        " document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '2', bubbles: true })); return before; }"
-    )
+    compare.until_over()
+    switched = press_while_heard(cell(compare, "A").get_by_role("button", name="Play A"), "2", 0.3)
     compare.page.wait_for_function("window.studio.current.number === 'B' && window.studio.heard.rendered > 0")
     assert compare.page.evaluate("window.studio.position") >= switched
     expect(cell(compare, "B")).to_have_attribute("aria-current", "")

@@ -16,6 +16,10 @@ PAPER = "getComputedStyle(document.body).backgroundColor"
 LIGHT, DARK = "rgb(250, 249, 247)", "rgb(16, 19, 18)"
 
 
+def expect_paper(screen: Screen, colour: str) -> None:
+    screen.page.wait_for_function(f"{PAPER} === '{colour}'")
+
+
 def open_settings(screen: Screen) -> None:
     screen.page.get_by_role("tab", name="Settings").click()
     expect(screen.page.locator("#area-settings dt").first).to_be_visible()
@@ -24,16 +28,16 @@ def open_settings(screen: Screen) -> None:
 def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="light").ready()
     open_settings(screen)
-    assert screen.page.evaluate(PAPER) == LIGHT
+    expect_paper(screen, LIGHT)
     screen.page.get_by_label("Theme").select_option("Dark")
     screen.page.get_by_label("Default voice").select_option("Bert")
     screen.page.get_by_label("Second download format").select_option("FLAC")
     screen.page.get_by_label("Playback buffer").select_option("0.5 s")
     screen.page.locator("#area-settings [name=volume]").fill("0.25")
-    assert screen.page.evaluate(PAPER) == DARK
+    expect_paper(screen, DARK)
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
-    assert screen.page.evaluate(PAPER) == DARK
+    expect_paper(screen, DARK)
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
     assert screen.page.evaluate("window.studio.player.fixedWait") == 0.5
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
@@ -46,20 +50,20 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     assert saving.value.path().read_bytes()[:4] == b"fLaC"
     open_settings(screen)
     screen.page.get_by_role("button", name="Back to the defaults").click()
-    assert screen.page.evaluate(PAPER) == LIGHT
+    expect_paper(screen, LIGHT)
     expect(screen.page.get_by_label("Theme")).to_have_value("system")
 
 
 def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="dark").ready()
-    assert screen.page.evaluate(PAPER) == DARK
+    expect_paper(screen, DARK)
     screen.page.emulate_media(color_scheme="light")
-    screen.page.wait_for_function(f"{PAPER} === '{LIGHT}'")
+    expect_paper(screen, LIGHT)
     open_settings(screen)
     screen.page.get_by_label("Theme").select_option("Light")
     screen.page.emulate_media(color_scheme="dark")
     screen.page.wait_for_function("matchMedia('(prefers-color-scheme: dark)').matches")
-    screen.page.wait_for_function(f"{PAPER} === '{LIGHT}'")
+    expect_paper(screen, LIGHT)
 
 
 def test_what_the_studio_is_can_be_read_and_saved_for_a_report(served: Served, open_page: Open) -> None:
