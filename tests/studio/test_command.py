@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+import app
 from studio.settings import ROOT
 
 
@@ -67,19 +68,28 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def test_a_bad_setting_stops_the_start_with_its_name() -> None:
-    with command(PORT="eighty") as process:
-        said = process.communicate(timeout=60)[0]
-    assert process.returncode == 1
+def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **environment: str) -> str:
+    """What the command says that ends with 1 before it has opened anything: for that it needs no process of its own."""
+    monkeypatch.setattr(sys, "argv", ["app.py"])
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert app.main() == 1
+    return "".join(capfd.readouterr())
+
+
+def test_a_bad_setting_stops_the_start_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = told(monkeypatch, capfd, PORT="eighty")
     assert "PORT='eighty'" in said and "must be" in said and "Traceback" not in said
 
 
-def test_a_taken_port_stops_the_start_before_anything_is_opened(tmp_path: Path) -> None:
+def test_a_taken_port_stops_the_start_before_anything_is_opened(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
-        with command(PORT=taken, STUDIO_HOME=str(tmp_path / "library")) as process:
-            said = process.communicate(timeout=120)[0]
-    assert process.returncode == 1
+        said = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
     assert f"PORT={taken}" in said and "another program listens there" in said and "Traceback" not in said
     assert len(said.splitlines()) == 2, "what it starts, and why it does not"
     assert not (tmp_path / "library").exists()
