@@ -28,6 +28,7 @@ from studio.api.routes.speech import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
 from studio.api.routes.voices import VoiceRoutes
+from studio.projects.mending import Mender
 from studio.services import Studio
 from studio.takes.timestamps import TakeTimes
 
@@ -51,7 +52,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber).router(),
         VoiceRoutes(speech, studio.library, studio.transcriber).router(),
         ProjectRoutes(studio.projects).router(),
-        ArrangementRoutes(studio.projects).router(),
+        ArrangementRoutes(studio.projects, Mender(studio.library, speech)).router(),
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),

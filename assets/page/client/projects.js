@@ -31,6 +31,8 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
 /** Before a character of its text, counted in code points. */
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
+/** The sentences from one character to another of its text, counted in code points; the part as it is then. */
+export const mendPart = (id, part, text, start, end) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end }));
 export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
 /** Also while the page is being left. */

@@ -1,6 +1,6 @@
 // Arranges the parts of a project as their rows ask for it; a part that was deleted can be brought back for a while.
 
-import { changePart, deletePart, insertPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
+import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { Deleted } from "./deleted.js";
 
@@ -34,6 +34,7 @@ export class Arranging extends EventTarget {
     const { part } = row;
     if (verb === "delete") return this.deleted.put({ id: part.id, title: part.text.length > TITLE ? `${part.text.slice(0, TITLE)}…` : part.text });
     const [words, cursor] = [row.text.value, row.text.selectionStart];
+    if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
     const next = following?.id;
     await this.deleted.finish();
     if (verb === "split" || verb === "merge") await this.#keep(part, words);
@@ -41,6 +42,20 @@ export class Arranging extends EventTarget {
     if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, next ?? (await this.#after(part))));
     if (verb === "insert") return this.#insert(row, part, text);
     return movePart(this.id, part.id, part.position + (verb === "up" ? -1 : 1));
+  }
+
+  async #mend(row, words, cursor, end) {
+    const { part, tools } = row;
+    if (!row.hasCursor) throw refuse("Put the cursor into the sentence first, or select words of it.");
+    if (words !== part.text) throw refuse("These words are not spoken yet: speak the whole part first.");
+    tools.isMending = true;
+    tools.say("Speaking the sentence …");
+    try {
+      await mendPart(this.id, part.id, words, [...words.slice(0, cursor)].length, [...words.slice(0, end)].length);
+      tools.say("");
+    } finally {
+      tools.isMending = false;
+    }
   }
 
   /** What was written and not yet sent. */

@@ -11,6 +11,8 @@ const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
+  /** Whether somebody has put the cursor into its text. */
+  hasCursor = false;
 
   constructor(voices) {
     super();
@@ -19,7 +21,7 @@ export class PartRow extends EventTarget {
     this.box = element("input", { type: "checkbox" });
     this.state = element("span", { className: "long-word" });
     this.chapter = element("strong");
-    this.text = element("textarea", { rows: 2, spellcheck: false, dir: "auto", onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 2, spellcheck: false, dir: "auto", onfocus: () => (this.hasCursor = true), onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -49,7 +51,7 @@ export class PartRow extends EventTarget {
 
   /** Show a part as it stands now, one of so many; what somebody is changing is left alone. */
   show(part, total, isOnly) {
-    this.tools.show(part.position, total, isOnly);
+    this.tools.show(part, total, isOnly);
     const before = this.part;
     if (before && JSON.stringify(before) === JSON.stringify(part)) return;
     this.part = part;

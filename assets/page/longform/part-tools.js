@@ -1,17 +1,21 @@
-// What can be done with a part among the others: split, merge, insert, move, delete; a bar under its text, opened by a button.
+// What can be done with a part among the others: one sentence again, split, merge, insert, move, delete; a bar under its text, opened by a button.
 
 import { element, icon, labelled } from "../lib/elements.js";
 
 const MORE = '<path d="M6 10.2a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Z"/>';
 
-/** Fires "arrange" with {verb}: split, merge, up, down or delete; insert comes with {text}. */
+/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert comes with {text}. */
 export class PartTools extends EventTarget {
+  #isMending = false;
+  #isSpoken = false;
+
   constructor() {
     super();
     const button = (words, onclick) => element("button", { type: "button", className: "plain", textContent: words, onclick });
     const verb = (name, words) => button(words, () => this.#tell({ verb: name }));
+    this.mend = verb("mend", "Speak sentence again");
     this.split = verb("split", "Split at cursor");
-    this.split.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
+    for (const each of [this.mend, this.split]) each.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
     this.merge = verb("merge", "Merge with next");
     this.up = verb("up", "Move up");
     this.down = verb("down", "Move down");
@@ -27,7 +31,7 @@ export class PartTools extends EventTarget {
       if (this.text.value.trim()) this.#tell({ verb: "insert", text: this.text.value });
       else this.text.focus();
     });
-    const bar = element("div", { className: "long-bar" }, [this.split, this.merge, this.insert, this.up, this.down, this.delete]);
+    const bar = element("div", { className: "long-bar" }, [this.mend, this.split, this.merge, this.insert, this.up, this.down, this.delete]);
     this.said = element("p", { className: "quiet" });
     this.said.setAttribute("role", "status");
     this.element = element("div", { className: "long-tools", hidden: true }, [bar, this.said, this.form]);
@@ -48,9 +52,17 @@ export class PartTools extends EventTarget {
     this.said.hidden = !words;
   }
 
-  /** What is possible at the place that the part has now, among so many; isOnly: it cannot go. */
-  show(position, total, isOnly) {
+  /** Whether a sentence is just being spoken again. */
+  set isMending(isMending) {
+    this.#isMending = isMending;
+    this.mend.disabled = isMending || !this.#isSpoken;
+  }
+
+  /** What is possible with a part at its place, among so many; isOnly: it cannot go. */
+  show({ position, state }, total, isOnly) {
     const name = `part ${position + 1}`;
+    this.#isSpoken = state === "done";
+    this.isMending = this.#isMending;
     labelled(this.toggle, `Arrange ${name}`);
     this.text.setAttribute("aria-label", `Text of a new part after ${name}`);
     this.merge.disabled = this.down.disabled = position + 1 >= total;

@@ -56,6 +56,18 @@ class MoveBody(BaseModel):
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
 
+class MendBody(BaseModel):
+    """Which sentence of a part is spoken anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(description="The part's text as it was read: where it is another one by now, the answer is 412.")
+    start: Annotated[Whole, Field(ge=0)] = Field(
+        description="From which character, in Unicode code points, something is selected; the whole sentence is meant."
+    )
+    end: Annotated[Whole, Field(ge=0)] = Field(description="Up to which; several sentences may be touched.")
+
+
 class ReplaceBody(BaseModel):
     """What to look for in all parts, and what is to stand in its place."""
 

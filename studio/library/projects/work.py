@@ -8,9 +8,12 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
+from sqlite_utils import Database
+
+from studio.errors import NotFound
 from studio.library.database import Store
 from studio.library.projects.records import ClaimedPart, PartTake
-from studio.library.projects.rows import part_of, parts_of, settings_of, settle
+from studio.library.projects.rows import part_of, parts_of, row_of, settings_of, settle, touch
 from studio.library.records import WordTime
 
 MAX_TAKES = 8
@@ -63,27 +66,42 @@ class ProjectWork:
 
         ``words``: when they are heard; None: nobody can tell.
         """
-        dropped = []
+        dropped: list[str] = []
         with self._store.writing() as db:
             row = next(iter(db.table("projects").rows_where("id = ?", [claimed.project_id])), None)
             if row is None or not list(
                 db.table("parts").rows_where("id = ? and state = 'speaking'", [claimed.part_id])
             ):
                 return
-            kept = asdict(take) | {"audio": self._store.files.put(wav)}
-            db.table("part_takes").insert(kept)
-            if words is not None:
-                times = {"take": take.id, "text": claimed.text, "words": json.dumps(words)}
-                db.table("part_take_times").insert(times)
+            self._insert(db, take, wav, claimed.text, words)
             db.execute("update parts set chosen = ?, attempts = attempts + 1 where id = ?", [take.id, claimed.part_id])
             settle(db, part_of(db, claimed.project_id, claimed.part_id), settings_of(db, row), at_rest=True)
-            old = db.table("part_takes").rows_where(
-                "part_id = ?", [claimed.part_id], order_by="n desc", offset=MAX_TAKES, limit=100
-            )
-            for each in list(old):
-                db.table("part_takes").delete_where("id = ?", [each["id"]])
-                dropped.append(each["audio"])
+            dropped = _prune(db, claimed.part_id)
         self._store.drop_unreferred(dropped)
+
+    def mended(self, base: PartTake, text: str, take: PartTake, wav: bytes, words: Sequence[WordTime]) -> None:
+        """Keep a take that was made of ``base``, and choose it if that is still the chosen one.
+
+        Raises NotFound where the part, or that take of it, is gone.
+        """
+        with self._store.writing() as db:
+            found = list(db.table("part_takes").rows_where("id = ? and part_id = ?", [base.id, base.part_id]))
+            rows = db.query("select project_id from parts where id = ?", [base.part_id])
+            project_id = next((row["project_id"] for row in rows), None)
+            if not found or project_id is None:
+                raise NotFound("the part, or its take, was deleted meanwhile", "part")
+            self._insert(db, take, wav, text, words)
+            db.execute("update parts set chosen = ? where id = ? and chosen = ?", [take.id, take.part_id, base.id])
+            row = row_of(db, project_id, None)
+            settle(db, part_of(db, project_id, take.part_id), settings_of(db, row))
+            dropped = _prune(db, take.part_id)
+            touch(db, row)
+        self._store.drop_unreferred(dropped)
+
+    def _insert(self, db: Database, take: PartTake, wav: bytes, text: str, words: Sequence[WordTime] | None) -> None:
+        db.table("part_takes").insert(asdict(take) | {"audio": self._store.files.put(wav)})
+        if words is not None:
+            db.table("part_take_times").insert({"take": take.id, "text": text, "words": json.dumps(words)})
 
     def failed(self, claimed: ClaimedPart, reason: str) -> None:
         """Note why; the first time, the part goes back in line."""
@@ -105,3 +123,15 @@ class ProjectWork:
             for row in db.table("projects").rows_where("id = ?", [claimed.project_id]):
                 for part in parts_of(db, "id = ? and state = 'speaking'", [claimed.part_id]):
                     settle(db, part, settings_of(db, row), at_rest=True)
+
+
+def _prune(db: Database, part_id: str) -> list[str]:
+    """Forget the oldest takes of a part that has too many, never the chosen one; the audio that they had."""
+    old = list(
+        db.table("part_takes").rows_where("part_id = ?", [part_id], order_by="n desc", offset=MAX_TAKES, limit=100)
+    )
+    [chosen] = db.execute("select chosen from parts where id = ?", [part_id]).fetchone()
+    old = [each for each in old if each["id"] != chosen]
+    for each in old:
+        db.table("part_takes").delete_where("id = ?", [each["id"]])
+    return [each["audio"] for each in old]

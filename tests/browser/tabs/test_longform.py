@@ -354,3 +354,31 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     shows("Between.", "Four.", "One 🙂 and two.")
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_one_sentence_is_spoken_again(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
+    row = area.locator("tbody tr")
+    row.get_by_role("button", name="Arrange part 1").click()
+    again = row.get_by_role("button", name="Speak sentence again")
+    expect(again).to_be_disabled()
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(again).to_be_enabled()
+    again.click()
+    expect(row).to_contain_text("Put the cursor into the sentence first")
+    row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
+    held: list[Route] = []
+    screen.page.route("**/mend", lambda route: held.append(route))
+    with screen.page.expect_request("**/mend") as asked:
+        again.click()
+    sent = asked.value.post_data_json or {}
+    assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
+    expect(row).to_contain_text("Speaking the sentence …")
+    expect(again).to_be_disabled()
+    held[0].continue_()
+    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
+    expect(again).to_be_enabled()
+    expect(row).to_contain_text("Done")
+    assert serious_violations(screen) == []

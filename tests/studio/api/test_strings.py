@@ -45,6 +45,8 @@ USUAL: dict[str, Any] = {
     "after": None,
     "at": 1,
     "position": 0,
+    "start": 0,
+    "end": 1,
 }
 """What required fields hold while another one is looked at; "a" where nothing is said."""
 Json = dict[str, Any]
