@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FilePayload, Locator, expect
+from playwright.sync_api import FilePayload, Locator, Route, expect
 
 from engine import ModelCard
 from studio.settings import Settings
