@@ -30,9 +30,9 @@ from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from tests.engine.codec.small_codec import random_codec, transformer
 
-COMPANY: dict[Precision, tuple[int, ...]] = {"float32": (1, 8), "tf32": (8,), "bfloat16": (1,)}
-"""Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. The
-last two precisions' kernels are the same ones but for the type of a number, and have either."""
+COMPANY: dict[Precision, tuple[int, ...]] = {"float32": (1,), "tf32": (8,), "bfloat16": (1,)}
+"""Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. No
+branch of a kernel depends on its tiles, so each precision has either; float32 has those of many in the encoder too."""
 SHARED = 232448
 """Bytes of shared memory that a program may have on an H200."""
 
