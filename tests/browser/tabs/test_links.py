@@ -31,7 +31,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
         page.get_by_role("button", name="All projects").click()
         expect(page).to_have_title("Long form · Voice Studio")
-        assert page.url.endswith("#longform")
+        expect(page).to_have_url(f"{studio.url}/#longform")
         page.get_by_role("list", name="Projects").get_by_role("button").click()
         expect(page).to_have_title(f"{project['title']} · Long form · Voice Studio")
         page.go_back()
@@ -42,7 +42,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         page.get_by_role("tab", name="Voices").click()
         page.get_by_role("button", name="Inspect Anna").click()
         expect(page).to_have_title("Anna · Voices · Voice Studio")
-        assert page.url.endswith(f"#voices/{voice['id']}")
+        expect(page).to_have_url(f"{studio.url}/#voices/{voice['id']}")
         page.reload()
         page.wait_for_selector("body[data-studio=ready]")
         expect(page.locator("#inspector")).to_be_visible()
@@ -56,7 +56,8 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         rows.get_by_role("button", name="Link").click()
         expect(rows.get_by_role("button", name="Copied")).to_be_visible()
-        assert page.evaluate("navigator.clipboard.readText()") == page.url == f"{studio.url}/#history/{take}"
+        expect(page).to_have_url(f"{studio.url}/#history/{take}")
+        assert page.evaluate("navigator.clipboard.readText()") == f"{studio.url}/#history/{take}"
         share_with_a_stranger(page, rows)
         page.get_by_role("button", name="Show all takes").click()
         expect(rows).to_have_count(2)
