@@ -102,7 +102,7 @@ def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer,
     screen.script.fill("My words")
     screen.speak.click()
     expect(screen.card).to_contain_text("the device fell off the bus")
-    expect(screen.card).to_contain_text("start the studio again")
+    expect(screen.card).to_contain_text("tell whoever runs the studio")
     expect(screen.script).to_have_value("My words")
 
 

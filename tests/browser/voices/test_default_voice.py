@@ -25,6 +25,6 @@ def test_it_is_the_default_one_and_not_the_first_by_name(tmp_path: Path, open_pa
         screen = open_page(served).ready()
         expect(screen.page.locator("#voice input")).to_have_value("Bert")
         screen.page.get_by_role("tab", name="Long form").click()
-        expect(screen.page.locator("#area-longform .long-voice select")).to_have_value("bert")
+        expect(screen.page.locator("#area-longform .long-voice [data-part=voice]")).to_have_value("bert")
         screen.page.get_by_role("tab", name="Compare").click()
         expect(screen.page.locator("#area-compare [data-part=chips] button").first).to_have_text("Bert")

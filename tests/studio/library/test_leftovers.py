@@ -65,6 +65,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "project_id": project["id"],
         "part_id": part["id"],
         "request_id": take,
+        "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",
     }
@@ -89,7 +90,7 @@ def every_call(served: Served, ids: dict[str, str]) -> Calls:
 
 
 def test_no_route_leaves_a_file(temporary: Path, tmp_path: Path, voices_folder: Path) -> None:
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"), share_days=3)
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         statuses: dict[int, int] = {}
         for method, path, body in [*every_call(served, known_ids(client))]:
