@@ -128,7 +128,7 @@ export class Project extends EventTarget {
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);
-    const words = [`${parts.done} of ${parts.total} parts spoken`];
+    const words = [`${parts.done} of ${parts.total} ${parts.total === 1 ? "part" : "parts"} spoken`];
     if (seconds) words.push(duration(seconds));
     if (state === "running") words.push(eta === null ? "speaking" : `about ${duration(eta)} left`);
     if (state === "paused") words.push("paused");

@@ -44,7 +44,7 @@ export class TakeList extends EventTarget {
     const ids = before.slice(-MOST).map(({ id }) => id);
     const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 });
     this.keeps = retention !== null;
-    if (this.keeps) this.part("about").replaceChildren("of this browser; every take is in the ", element("a", { href: "#history", textContent: "History" }));
+    if (this.keeps) this.part("about").replaceChildren("of this tab; every take is in the ", element("a", { href: "#history", textContent: "History" }));
     for (const known of before) {
       const record = data.find(({ id, stored }) => stored && id === known.id);
       if (record) this.#insert(Take.of(record, known));

@@ -75,7 +75,7 @@ def test_a_double_press_makes_one_project_and_of_two_the_last_one_chosen_is_show
     spoken: list[str] = []
     page.on("request", lambda request: spoken.append(request.url) if request.url.endswith("/speak") else None)
     area.get_by_role("button", name="Speak all parts").click()
-    expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 parts spoken")
+    expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 part spoken")
     assert len(spoken) == 1  # the other one does not listen
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
