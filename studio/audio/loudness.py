@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import av
 import numpy as np
@@ -16,6 +17,7 @@ QUIETEST = -120.0
 SHORTEST = 0.4
 """Seconds that BS.1770 looks at together: it says nothing of a sound that is shorter."""
 BLOCK = 0.1
+BLOCKS_OF_GATE = 4
 BLOCKS_OF_FLOOR = 5
 """The noise floor is the level of the quietest half second, as checkers of audiobooks have it."""
 PHASES, TAPS = 4, 12
@@ -96,18 +98,24 @@ class Meter:
 
 
 class _Gated:
-    """Integrated loudness, by FFmpeg's filter."""
+    """Integrated loudness by BS.1770-4: FFmpeg's filters weight the sound, its gates are here.
+
+    FFmpeg has a filter for the whole, whose answer PyAV shows from version 18 on, which Python 3.10 does not get.
+    """
 
     def __init__(self, sample_rate: int) -> None:
-        self._rate, self._at, self._said = sample_rate, 0, -math.inf
+        self._rate, self._at = sample_rate, 0
+        self._block = round(BLOCK * sample_rate)
+        self._rest = np.zeros(0)
+        self._energies = [np.zeros(0)]
         self._graph = av.filter.Graph()
         source = self._graph.add_abuffer(
             sample_rate=sample_rate, format="flt", layout="mono", time_base=Fraction(1, sample_rate)
         )
-        meter = self._graph.add("ebur128", "metadata=1:framelog=quiet")
+        weights = [self._graph.add("biquad", each) for each in k_weighting(sample_rate)]
         sink = self._graph.add("abuffersink")
-        source.link_to(meter)
-        meter.link_to(sink)
+        for before, after in pairwise([source, *weights, sink]):
+            before.link_to(after)
         self._graph.configure()
 
     def write(self, pcm: np.ndarray) -> None:
@@ -118,17 +126,57 @@ class _Gated:
         self._listen()
 
     def finish(self) -> float:
+        """LUFS, to thousandths; minus infinity where nothing is loud enough to count."""
         self._graph.push(None)
         self._listen()
-        return self._said
+        energies = np.concatenate(self._energies)
+        if len(energies) < BLOCKS_OF_GATE:
+            return -math.inf
+        blocks = np.lib.stride_tricks.sliding_window_view(energies, BLOCKS_OF_GATE).mean(axis=1)
+        loud = blocks[blocks > _energy(-70.0)]
+        if not len(loud):
+            return -math.inf
+        counted = loud[loud > loud.mean() / 10]  # what is at most 10 LU below the mean
+        return round(_loudness(float(counted.mean())), 3)
 
     def _listen(self) -> None:
         try:
-            while True:  # the last frame of all is shorter, and says nothing
-                told = self._graph.pull().metadata.get("lavfi.r128.I")
-                self._said = self._said if told is None else float(told)
+            while True:
+                sound = np.concatenate([self._rest, self._graph.pull().to_ndarray().reshape(-1)])
+                whole = len(sound) - len(sound) % self._block
+                self._energies.append(np.square(sound[:whole].reshape(-1, self._block)).mean(axis=1))
+                self._rest = sound[whole:]
         except (NothingYet, AtItsEnd):
             return
+
+
+def k_weighting(sample_rate: int) -> tuple[str, str]:
+    """BS.1770's two filters at any rate, as FFmpeg's biquad takes them: a shelf for the head, a high-pass.
+
+    Its tables are for 48 kHz alone; the poles behind them are those that libebur128 and FFmpeg use.
+    """
+    k, q, high = math.tan(math.pi * 1681.974450955533 / sample_rate), 0.7071752369554196, 10 ** (3.999843853973347 / 20)
+    band = high**0.4996667741545416
+    shelf = _biquad(
+        (high + band * k / q + k * k, 2 * (k * k - high), high - band * k / q + k * k),
+        (1 + k / q + k * k, 2 * (k * k - 1), 1 - k / q + k * k),
+    )
+    k, q = math.tan(math.pi * 38.13547087602444 / sample_rate), 0.5003270373238773
+    whole = 1 + k / q + k * k
+    return shelf, _biquad((whole, -2 * whole, whole), (whole, 2 * (k * k - 1), 1 - k / q + k * k))
+
+
+def _biquad(b: tuple[float, float, float], a: tuple[float, float, float]) -> str:
+    named = {f"b{i}": each for i, each in enumerate(b)} | {f"a{i}": each for i, each in enumerate(a)}
+    return ":".join([*(f"{name}={value / a[0]!r}" for name, value in named.items()), "precision=f64"])
+
+
+def _loudness(energy: float) -> float:
+    return -0.691 + 10 * math.log10(energy)
+
+
+def _energy(loudness: float) -> float:
+    return float(10 ** ((loudness + 0.691) / 10))
 
 
 def between(pcm: np.ndarray) -> np.ndarray:
