@@ -51,9 +51,7 @@ class Meter:
     def __init__(self, sample_rate: int) -> None:
         self._rate = sample_rate
         self._gated = _Gated(sample_rate)
-        self._block = round(BLOCK * sample_rate)
-        self._rest = np.zeros(0, np.float32)
-        self._energies: list[np.ndarray] = []
+        self._blocks = _Blocks(sample_rate)
         self._samples, self._squares = 0, 0.0
         self._peak = self._true_peak = 0.0
         self._before = np.zeros(TAPS, np.float32)
@@ -65,10 +63,7 @@ class Meter:
         self._samples += len(pcm)
         self._squares += float(np.square(pcm, dtype=np.float64).sum())
         self._measure_peak(pcm)
-        sound = np.concatenate([self._rest, pcm])
-        whole = len(sound) - len(sound) % self._block
-        self._energies.append(np.square(sound[:whole].reshape(-1, self._block)).mean(axis=1))
-        self._rest = sound[whole:]
+        self._blocks.write(pcm)
 
     def finish(self) -> Loudness:
         """What was measured; the meter is used up."""
@@ -80,11 +75,8 @@ class Meter:
 
     def _levels(self) -> tuple[float, float, float, float]:
         rms = math.sqrt(self._squares / max(1, self._samples))
-        energies = np.concatenate([*self._energies, np.zeros(0)])
-        floor = rms
-        if len(energies) >= BLOCKS_OF_FLOOR:
-            windows = np.lib.stride_tricks.sliding_window_view(energies, BLOCKS_OF_FLOOR)
-            floor = math.sqrt(float(windows.mean(axis=1).min()))
+        windows = self._blocks.energies(BLOCKS_OF_FLOOR)
+        floor = math.sqrt(float(windows.min())) if len(windows) else rms
         return decibels(max(self._true_peak, self._peak)), decibels(self._peak), decibels(rms), decibels(floor)
 
     def _measure_peak(self, pcm: np.ndarray) -> None:
@@ -97,6 +89,28 @@ class Meter:
         self._before = sound[-TAPS:]
 
 
+class _Blocks:
+    """The energies of blocks that follow each other, each BLOCK seconds, of a sound that comes in pieces."""
+
+    def __init__(self, sample_rate: int) -> None:
+        self._size = round(BLOCK * sample_rate)
+        self._rest = np.zeros(0, np.float32)
+        self._energies = [np.zeros(0)]
+
+    def write(self, pcm: np.ndarray) -> None:
+        sound = np.concatenate([self._rest, pcm])
+        whole = len(sound) - len(sound) % self._size
+        self._energies.append(np.square(sound[:whole].reshape(-1, self._size)).mean(axis=1))
+        self._rest = sound[whole:]
+
+    def energies(self, count: int) -> np.ndarray:
+        """The mean energy of every ``count`` blocks in a row; none of a sound that is shorter."""
+        each = np.concatenate(self._energies)
+        if len(each) < count:
+            return np.zeros(0)
+        return np.asarray(np.lib.stride_tricks.sliding_window_view(each, count).mean(axis=1))
+
+
 class _Gated:
     """Integrated loudness by BS.1770-4: FFmpeg's filters weight the sound, its gates are here.
 
@@ -105,9 +119,7 @@ class _Gated:
 
     def __init__(self, sample_rate: int) -> None:
         self._rate, self._at = sample_rate, 0
-        self._block = round(BLOCK * sample_rate)
-        self._rest = np.zeros(0)
-        self._energies = [np.zeros(0)]
+        self._blocks = _Blocks(sample_rate)
         self._graph = av.filter.Graph()
         source = self._graph.add_abuffer(
             sample_rate=sample_rate, format="flt", layout="mono", time_base=Fraction(1, sample_rate)
@@ -129,10 +141,7 @@ class _Gated:
         """LUFS, to thousandths; minus infinity where nothing is loud enough to count."""
         self._graph.push(None)
         self._listen()
-        energies = np.concatenate(self._energies)
-        if len(energies) < BLOCKS_OF_GATE:
-            return -math.inf
-        blocks = np.lib.stride_tricks.sliding_window_view(energies, BLOCKS_OF_GATE).mean(axis=1)
+        blocks = self._blocks.energies(BLOCKS_OF_GATE)
         loud = blocks[blocks > _energy(-70.0)]
         if not len(loud):
             return -math.inf
@@ -142,10 +151,7 @@ class _Gated:
     def _listen(self) -> None:
         try:
             while True:
-                sound = np.concatenate([self._rest, self._graph.pull().to_ndarray().reshape(-1)])
-                whole = len(sound) - len(sound) % self._block
-                self._energies.append(np.square(sound[:whole].reshape(-1, self._block)).mean(axis=1))
-                self._rest = sound[whole:]
+                self._blocks.write(self._graph.pull().to_ndarray().reshape(-1))
         except (NothingYet, AtItsEnd):
             return
 
