@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from studio.audio.loudness import amplitude
 from studio.audio.read import Clip
 from studio.library.records import Cut
 from studio.voices.measure import Figures, decibel, measure
@@ -112,7 +113,7 @@ def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
     if cut.channel is not None or len(levels) < 2:
         return
     best = max(range(len(levels)), key=levels.__getitem__)
-    mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / 10 ** (cut.gain_db / 20)
+    mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / amplitude(cut.gain_db)
     if mixed < 0.6 * levels[best]:
         message = "The channels cancel each other out when mixed down to one."
         yield Finding("channels", "poor", message, f"use channel {best + 1} only", replace(cut, channel=best))

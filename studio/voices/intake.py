@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from studio.audio.loudness import amplitude
 from studio.audio.read import MAX_SECONDS, MEDIA_TYPES, MIN_SECONDS, STEP, Clip, container_of, read_clip, read_levels
 from studio.errors import InvalidClip
 from studio.library.records import Cut, NewSample
@@ -58,7 +59,7 @@ def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
     clip = read_clip(data, param, cut.start, cut.end, cut.channel)
     if not cut.gain_db:
         return clip
-    louder = np.clip(clip.pcm * np.float32(10 ** (cut.gain_db / 20)), -1, 1)
+    louder = np.clip(clip.pcm * np.float32(amplitude(cut.gain_db)), -1, 1)
     return Clip(louder, clip.sample_rate, clip.channel_levels)
 
 
