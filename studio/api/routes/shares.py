@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -15,6 +16,7 @@ from studio.api.http.access import SHARED
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads
 from studio.api.routes.takes import as_kept
+from studio.api.schemas.numbers import Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.library import Library
 from studio.library.shares import Share
@@ -36,7 +38,9 @@ _SHOWN = 200
 class NewShare(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    days: int | None = Field(None, ge=1, description="how long it opens the take; absent: as long as SHARE_DAYS allows")
+    days: Annotated[Whole, Field(ge=1)] | None = Field(
+        None, description="How long it opens the take; absent: as long as SHARE_DAYS allows."
+    )
 
 
 class ShareRoutes:

@@ -88,7 +88,7 @@ def test_links_are_for_the_owner_to_make_and_have_limits(steered: Steer, home: d
         token = ann.post(path, json={}).json()["token"]
         for answer in (bea.post(path, json={}), bea.get(path), bea.delete(f"{path}/{token}")):
             assert_envelope(answer, 404, "take_id")
-        for days in (0, -1, 31, "many", 1.5):
+        for days in (0, -1, 31, "many", 1.5, True):
             assert_envelope(ann.post(path, json={"days": days}), 400, "days")
         assert_envelope(ann.post(path, json={"weeks": 1}), 400, "weeks")
         for _ in range(shares.MAX_SHARES - 1):
