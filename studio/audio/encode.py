@@ -38,6 +38,11 @@ def pcm16(pcm: np.ndarray) -> bytes:
     return np.rint(np.clip(pcm, -1.0, 1.0) * 32767.0).astype("<i2").tobytes()
 
 
+def floats(pcm16: bytes) -> np.ndarray:
+    """16-bit samples as float32 (samples,): what `pcm16` was made of, but for its rounding."""
+    return np.frombuffer(pcm16, "<i2").astype(np.float32) / 32767.0
+
+
 class PcmEncoder:
     """Raw 16-bit little-endian mono."""
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from studio.audio.encode import WAV_HEADER, wav_header
+from studio.audio.encode import WAV_HEADER, floats, wav_header
 from studio.errors import InvalidRequest
 from studio.library.files import AudioFiles
 from studio.projects.timeline import Timeline
@@ -49,7 +49,7 @@ class Concatenation:
     def floats(self) -> Generator[np.ndarray, None, None]:
         """All of it, as samples in [-1, 1]."""
         for data in self.read():
-            yield np.frombuffer(data, "<i2").astype(np.float32) / 32767.0
+            yield floats(data)
 
 
 class ConcatenatedWav:

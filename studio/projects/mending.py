@@ -9,10 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 from anyio import CapacityLimiter, to_thread
 
-from studio.audio.encode import WAV_HEADER, pcm16, wav_header
+from studio.audio.encode import WAV_HEADER, floats, pcm16, wav_header
 from studio.audio.splice import Piece, splice
 from studio.errors import Changed, DegenerateSpeech, InvalidRequest, NotFound, NoTimestamps
 from studio.library import Library
@@ -134,7 +133,7 @@ class Mender:
         path = self._library.files.path(take.audio)
         if not path.exists():
             raise NotFound("the audio file of this take is missing from the library", "take")
-        old, new = (_pcm(data[WAV_HEADER:]) for data in (path.read_bytes(), wav))
+        old, new = (floats(data[WAV_HEADER:]) for data in (path.read_bytes(), wav))
         there, here = _piece(base.words, chosen.first, chosen.last, rate), _piece(times, skipped, len(times), rate)
         made = splice(old, there, new, here, rate)
         words = [
@@ -161,10 +160,6 @@ def _request(base: Base, chosen: Selection) -> SpeechRequest:
         normalize=settings.normalize,
         pronunciations=settings.pronunciations,
     )
-
-
-def _pcm(data: bytes) -> np.ndarray:
-    return np.frombuffer(data, "<i2").astype(np.float32) / 32767.0
 
 
 def _piece(words: Sequence[WordTime], first: int, last: int, rate: int) -> Piece:

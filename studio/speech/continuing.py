@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import EngineInfo
+from studio.audio.encode import floats
 from studio.errors import CannotContinue, InvalidRequest, StudioError
 from studio.library import Library, StoredTake
 from studio.library.records import SpokenPart
@@ -97,6 +98,6 @@ def _seconds(sound: Path) -> Generator[np.ndarray, None, None]:
     try:
         with wave.open(str(sound), "rb") as file:
             while data := file.readframes(file.getframerate()):
-                yield np.frombuffer(data, "<i2").astype(np.float32) / 32767.0
+                yield floats(data)
     except (OSError, EOFError, wave.Error) as error:
         raise StudioError(f"the audio file {sound.name[:12]}… in the library cannot be read: {error}") from error
