@@ -376,3 +376,9 @@ def m018_replacements(db: Database) -> None:
     db.table("replacements").create({"project_id": str, "parts": str}, pk="project_id", not_null=("parts",))
     removed = "delete from replacements where project_id = old.id"
     db.execute(f"create trigger replacements_of_projects after delete on projects begin {removed}; end")
+
+
+@MIGRATIONS()
+def m019_pronunciation_keys(db: Database) -> None:
+    """Phrases whose case counts are told from others by a blank: they began with =, as the key of a phrase may too."""
+    db.execute("update pronunciations set key = ' ' || substr(key, 2) where match_case = 1 and key like '=%'")

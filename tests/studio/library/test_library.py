@@ -14,6 +14,7 @@ from sqlite_utils import Database
 
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
+from studio.library.pronunciations.entries import EVERYBODY, Pronunciation
 from studio.library.schema import MIGRATIONS
 from tests.studio.clips import new_sample
 
@@ -332,3 +333,14 @@ def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
     library.files.path(made.samples[0].clip).write_bytes(b"something else")
     with pytest.raises(StudioError, match="damaged"):
         library.files.read(made.samples[0].clip)
+
+
+def test_entries_of_an_earlier_version_are_told_from_new_ones(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    entries = [Pronunciation("US", "U S", match_case=True), Pronunciation("=us", "equals us")]
+    library.pronunciations.merge(EVERYBODY, entries[:1], replacing=False)
+    with sqlite3.connect(tmp_path / "library.db") as connection:
+        connection.execute("update pronunciations set key = '=US'")
+        connection.execute("delete from _sqlite_migrations where name = 'm019_pronunciation_keys'")
+    connection.close()
+    assert Library(tmp_path).pronunciations.merge(EVERYBODY, entries, replacing=False) == 2
