@@ -4,6 +4,7 @@ import { address } from "./address.js";
 import { ask, form, json } from "./requests.js";
 
 const at = (id, path = "") => `/v1/projects/${encodeURIComponent(id)}${path}`;
+const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part)}${path}`);
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
@@ -24,9 +25,8 @@ export function makeProject(source, voice, cast, cut) {
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
 /** Also while the page is being left. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE", keepalive: true });
-export const changePart = (id, part, changes) => ask(at(id, `/parts/${encodeURIComponent(part)}`), json("PATCH", changes));
+export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
 
-const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part)}${path}`);
 /** A new part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
 /** Before a character of its text, counted in code points. */

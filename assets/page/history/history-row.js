@@ -9,7 +9,7 @@ import { BIN, PLAY, STAR } from "../lib/icons.js";
 const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
 
 /** A moment in Unix time, with its year where that is another one. */
-function when(seconds) {
+export function when(seconds) {
   const moment = new Date(seconds * 1000);
   /** @type {Intl.DateTimeFormatOptions} */
   const year = moment.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" };

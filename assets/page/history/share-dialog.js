@@ -6,11 +6,11 @@ import { addShare, removeShare, sharesOf } from "../client/takes.js";
 import { copyWords } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { element, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
+import { when } from "./history-row.js";
 
 const DAYS = [1, 7, 30, 90, 365];
-
-/** @type {Intl.DateTimeFormatOptions} */
-const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
 
 function words(days) {
   return days === 1 ? "1 day" : `${days} days`;
@@ -19,12 +19,12 @@ function words(days) {
 export class ShareDialog {
   /** @type {any} */
   #take = null;
-  #shown = 0; // of what the list tells: a later one counts
+  #lists = new Latest();
 
   constructor(root) {
     this.root = root;
     this.part = partsOf(root);
-    this.part("make").addEventListener("click", () => this.#do(() => this.#make()));
+    this.part("make").addEventListener("click", once(() => this.#do(() => this.#make())));
     closeByPressBeside(root);
   }
 
@@ -50,16 +50,16 @@ export class ShareDialog {
   }
 
   async #list() {
-    const shown = (this.#shown += 1);
+    const isLatest = this.#lists.begin();
     const take = this.#take;
     const links = await sharesOf(take.id);
-    if (shown === this.#shown) this.part("links").replaceChildren(...links.map((link) => this.#row(take, link)));
+    if (isLatest()) this.part("links").replaceChildren(...links.map((link) => this.#row(take, link)));
   }
 
   #row(take, { token, path, expires }) {
     const url = address(path);
     const copy = element("button", { type: "button", className: "plain", textContent: "Copy", onclick: () => copyWords(url, copy) });
-    const ends = `ends ${new Date(expires * 1000).toLocaleString(undefined, MINUTE)}`;
+    const ends = `ends ${when(expires)}`;
     const back = element("button", { type: "button", className: "plain", textContent: "Take back" });
     back.onclick = () =>
       this.#do(async () => {

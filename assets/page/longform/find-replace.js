@@ -2,6 +2,7 @@
 
 import { replaceWords, undoReplace } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
+import { Latest } from "../lib/latest.js";
 
 const WAIT = 250; // ms after the last key
 
@@ -9,7 +10,7 @@ const counted = (count, one, many) => `${count.toLocaleString()} ${count === 1 ?
 
 export class FindReplace {
   #timer = 0;
-  #turn = 0;
+  #counts = new Latest();
 
   /** changed(): the parts have other words now. */
   constructor(part, { id, signal, changed }) {
@@ -44,18 +45,18 @@ export class FindReplace {
   /** Count when nothing more is typed; until then nothing can be replaced. */
   #later() {
     this.part("replace").disabled = true;
-    this.#turn += 1;
+    this.#counts.end();
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#count(), WAIT);
   }
 
   async #count() {
-    const turn = this.#turn;
+    const isLatest = this.#counts.begin();
     const wanted = this.#wanted;
     if (!wanted.find) return this.#say("");
     await this.#attempt(async () => {
       const { count, parts } = await replaceWords(this.id, { ...wanted, dry_run: true });
-      if (turn !== this.#turn || this.signal.aborted) return;
+      if (!isLatest() || this.signal.aborted) return;
       this.#say(count ? `Found ${counted(count, "time", "times")} in ${counted(parts, "part", "parts")}.` : "Not found in any part.");
       this.part("replace").disabled = !count;
     });
