@@ -15,9 +15,9 @@ from studio.audio.encode import WAV_HEADER, floats, pcm16, wav_header
 from studio.audio.splice import Piece, splice
 from studio.errors import Changed, DegenerateSpeech, InvalidRequest, NotFound, NoTimestamps
 from studio.library import Library
-from studio.library.projects.records import Part, PartTake, ProjectSettings
+from studio.library.projects.records import Part, PartTake, Project
 from studio.library.records import WordTime
-from studio.speech.request import Origin, SpeechRequest
+from studio.projects.speaking import origin_of, request_of, voice_of
 from studio.speech.service import SpeechService
 from studio.speech.text import sentences_of
 from studio.speech.timing.words import words_in
@@ -44,9 +44,9 @@ class Selection:
 class Base:
     """What there is of a part: the take that is mended, and when its words are heard."""
 
+    project: Project
     part: Part
     take: PartTake
-    settings: ProjectSettings
     words: Sequence[WordTime]
 
 
@@ -87,14 +87,14 @@ class Mender:
         Raises NotFound, InvalidRequest, Changed where the text is another one by now, NoTimestamps, DegenerateSpeech,
         and what SpeechService.speak and Speech.timestamps raise.
         """
-        owner = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).owner
         base = await to_thread.run_sync(self._base, project_id, sees, part_id, text)
         chosen = select(base.part.text, start, end)
         async with self._places:
             begun = time.perf_counter()
-            request = _request(base, chosen)
-            origin = Origin(f"{project_id}.{secrets.token_hex(6)}", owner, patient=True, background=True)
-            speech = await self._speech.speak(request, origin)
+            text = f"{chosen.before} {chosen.text}" if chosen.before else chosen.text
+            seed = secrets.randbelow(2**31)  # the voice's own would say the same again
+            request = request_of(base.project.settings, text, base.part.voice, seed)
+            speech = await self._speech.speak(request, origin_of(project_id, base.project.owner))
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
                 times = [(word.text, word.start, word.end) for word in await speech.timestamps("word")]
@@ -102,7 +102,7 @@ class Mender:
             base.take,
             id=f"ptake_{secrets.token_hex(12)}",
             created=time.time(),
-            voice=speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}",
+            voice=voice_of(speech),
             seed=speech.seed,
             characters=len(request.text),
             work_s=time.perf_counter() - begun,
@@ -114,7 +114,7 @@ class Mender:
 
     def _base(self, project_id: str, sees: str | None, part_id: str, text: str) -> Base:
         projects = self._library.projects
-        settings = projects.get(project_id, sees).settings
+        project = projects.get(project_id, sees)
         part = projects.part(project_id, sees, part_id)
         if text.strip() != part.text:
             raise Changed("the text of this part was changed meanwhile; look at it again", "text")
@@ -123,7 +123,7 @@ class Mender:
         known = projects.word_times(project_id, sees, [part.take.id]).get(part.take.id)
         if known is None or len(known[1]) != len(words_in(part.text)):
             raise NoTimestamps("nothing tells when the words of this part are heard; speak all of it again")
-        return Base(part, part.take, settings, known[1])
+        return Base(project, part, part.take, known[1])
 
     def _keep(self, base: Base, chosen: Selection, take: PartTake, wav: bytes, times: Sequence[WordTime]) -> None:
         """Put the sentences into the sound and keep it. Blocking."""
@@ -144,22 +144,6 @@ class Mender:
         sound = wav_header(rate, len(made.pcm)) + pcm16(made.pcm)
         take = replace(take, samples=len(made.pcm), audio="")
         self._library.project_work.mended(base.take, base.part.text, take, sound, words)
-
-
-def _request(base: Base, chosen: Selection) -> SpeechRequest:
-    settings = base.settings
-    return SpeechRequest(
-        text=f"{chosen.before} {chosen.text}" if chosen.before else chosen.text,
-        voice=base.part.voice or settings.voice,
-        format="wav",
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        top_k=settings.top_k,
-        speed=settings.speed,
-        seed=secrets.randbelow(2**31),  # the voice's own would say the same again
-        normalize=settings.normalize,
-        pronunciations=settings.pronunciations,
-    )
 
 
 def _piece(words: Sequence[WordTime], first: int, last: int, rate: int) -> Piece:

@@ -30,7 +30,7 @@ from studio.errors import (
 )
 from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.records import WordTime
-from studio.speech.request import Origin, SpeechRequest
+from studio.projects.speaking import origin_of, request_of, voice_of
 from studio.speech.service import Speech, SpeechService
 
 log = logging.getLogger(__name__)
@@ -174,22 +174,10 @@ class ProjectWorker:
 
     async def _attempt(self, part: ClaimedPart) -> Note:
         """Speak a part; what is to be noted of it."""
-        settings, begun = part.settings, time.perf_counter()
+        begun = time.perf_counter()
         try:
-            request = SpeechRequest(
-                text=part.text,
-                voice=part.voice or settings.voice,
-                format="wav",
-                seed=part.seed,
-                temperature=settings.temperature,
-                top_p=settings.top_p,
-                top_k=settings.top_k,
-                speed=settings.speed,
-                normalize=settings.normalize,
-                pronunciations=settings.pronunciations,
-            )
-            origin = Origin(f"{part.project_id}.{secrets.token_hex(6)}", part.owner, patient=True, background=True)
-            speech = await self._service.speak(request, origin)
+            request = request_of(part.settings, part.text, part.voice, part.seed)
+            speech = await self._service.speak(request, origin_of(part.project_id, part.owner))
             async with aclosing(speech):
                 wav = b"".join([piece async for piece in speech.body])
                 words = await _times(speech)
@@ -213,7 +201,7 @@ class ProjectWorker:
             part_id=part.part_id,
             created=time.time(),
             recipe=part.recipe,
-            voice=speech.voice if speech.revision is None else f"{speech.voice}@{speech.revision}",
+            voice=voice_of(speech),
             seed=speech.seed,
             finish_reason=speech.take.finish_reason,
             audio="",
