@@ -1,9 +1,10 @@
-"""The library's SQLite file: a connection a call, write-ahead log, one writer at a time, and its audio files."""
+"""The library's SQLite file: a connection for each call, write-ahead log, one writer at a time, and its audio files."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import logging
 import sqlite3
 import weakref
@@ -23,6 +24,8 @@ BUSY_SECONDS = 60
 """How long a call waits for another writer."""
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
+IDLE_CONNECTIONS = 8
+"""So many are kept open for the calls to come: opening one takes longer than most of what is then asked."""
 TROUBLES = {
     "locked": "is locked by another program; close whatever has it open, and try again",
     "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
@@ -60,6 +63,7 @@ class Store:
         self.make_room: Callable[[], object] = lambda: None
         """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
         self._reserve = Reserve(home / "reserve")
+        self._idle: list[sqlite3.Connection] = []
         with self._reserve.lent(), self.explained():
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
@@ -94,7 +98,7 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
         """One consistent view of the library. Raises LibraryUnavailable."""
-        with self.explained(), contextlib.closing(self._connect()) as connection:
+        with self.explained(), self._lent() as connection:
             connection.execute("begin")
             yield Database(connection, recursive_triggers=False)
 
@@ -119,14 +123,14 @@ class Store:
             with self._transaction() as db:
                 yield db
             if is_needed:  # else the log would grow by every deletion, until it has all that was set aside
-                with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(self._connect()) as connection:
+                with contextlib.suppress(sqlite3.OperationalError), self._lent() as connection:
                     connection.execute("pragma wal_checkpoint(passive)")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), contextlib.closing(self._connect()) as connection:
+            with self.explained(), self._lent() as connection:
                 connection.execute("begin immediate")
                 self.files.added.clear()
                 try:
@@ -160,14 +164,40 @@ class Store:
         The last one to close takes the log and its index away, and a full disk has no room to make them again: then
         nothing could be read any more.
         """
-        connection = self._connect(check_same_thread=False)
-        weakref.finalize(self, connection.close)
+        connection = self._connect()
+        weakref.finalize(self, _close_all, [connection], self._idle)
         connection.execute("pragma journal_mode = wal")
         connection.execute("select 1 from sqlite_master").fetchone()
 
-    def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=check_same_thread)
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else has meanwhile, in no transaction before and after."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        is_well = True
+        try:
+            yield connection
+        except (sqlite3.Error, OSError):
+            is_well = False
+            raise
+        finally:
+            if is_well:
+                connection.rollback()
+            if is_well and len(self._idle) < IDLE_CONNECTIONS:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
+
+
+def _close_all(*lists: list[sqlite3.Connection]) -> None:
+    for connection in itertools.chain(*lists):
+        connection.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from engine import ModelCard, Sampling
 from studio.errors import InvalidRequest, UnknownVoice
@@ -13,7 +14,7 @@ from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
-from studio.voices.resolver import VoiceResolver
+from studio.voices.resolver import FindVoice, VoiceResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,10 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
 
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
-    own = None if request.has_clip else voices.find(request.voice)
-    turns, cast = _turns(request, Reader(request, voices, card)), request.cast
-    named = _named(turns, cast or {}, voices)
+    find = cache(voices.find)
+    own = None if request.has_clip else find(request.voice)
+    turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card)), request.cast
+    named = _named(turns, cast or {}, find)
     sampling = _sampling(request, own)
 
     def part_of(turn: Turn) -> PlannedPart:
@@ -96,7 +98,7 @@ def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
-    return _read_as(_turns(request, Reader(request, voices, card)))
+    return _read_as(_turns(request, Reader(request, cache(voices.find), voices.library.pronunciations, card)))
 
 
 def _turns(request: SpeechRequest, reader: Reader) -> tuple[Turn, ...]:
@@ -112,7 +114,7 @@ def _read_as(turns: Sequence[Turn]) -> str | None:
     return "\n".join(turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}" for turn in turns)
 
 
-def _named(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver) -> dict[str, Voice | None]:
+def _named(turns: Sequence[Turn], cast: Mapping[str, str], find: FindVoice) -> dict[str, Voice | None]:
     """The voice of each speaker, by the folded name: the cast's, else a voice of the speaker's own name.
 
     Raises InvalidRequest for a speaker who has no voice, UnknownVoice for a voice of the cast that there is not.
@@ -121,15 +123,15 @@ def _named(turns: Sequence[Turn], cast: Mapping[str, str], voices: VoiceResolver
     found: dict[str, Voice | None] = {}
     for turn in turns:
         if turn.speaker is not None and (name := fold_speaker(turn.speaker)) not in found:
-            found[name] = _voice_of(turn, wanted.get(name), voices)
+            found[name] = _voice_of(turn, wanted.get(name), find)
     return found
 
 
-def _voice_of(turn: Turn, wanted: str | None, voices: VoiceResolver) -> Voice | None:
+def _voice_of(turn: Turn, wanted: str | None, find: FindVoice) -> Voice | None:
     if wanted is not None:
-        return voices.find(wanted)
+        return find(wanted)
     try:
-        return voices.find(turn.speaker)
+        return find(turn.speaker)
     except UnknownVoice:
         raise InvalidRequest(
             f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "

@@ -28,6 +28,9 @@ unless a voice of the library has that name."""
 Preferred = Mapping[str, Sequence[str]]
 """An alias, and slugs of voices."""
 
+FindVoice = Callable[[str | None], Voice | None]
+"""`VoiceResolver.find`, or one that remembers what it found."""
+
 Progress = Callable[[float], None]
 """Hears how much of a voice is encoded, 0 to 1."""
 

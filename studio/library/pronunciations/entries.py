@@ -51,9 +51,8 @@ EVERYBODY = Shelf()
 
 
 def entries_on(db: Database, shelf: Shelf) -> list[Pronunciation]:
-    where, values = "scope = ? and subject = ?", [shelf.scope, shelf.subject]
-    rows = db.table("pronunciations").rows_where(where, values, order_by="phrase collate nocase, key")
-    return [entry_of(row) for row in rows]
+    query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
+    return [entry_of(row) for row in db.query(query, [shelf.scope, shelf.subject])]
 
 
 def clean_entry(entry: Pronunciation) -> Pronunciation:

@@ -6,18 +6,21 @@ from engine import ModelCard
 from studio.errors import UnknownVoice
 from studio.library import Voice
 from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
+from studio.library.pronunciations.repository import Pronunciations
 from studio.speech.dialogue import fold_speaker
 from studio.speech.reading.dictionary import dictionary_of
 from studio.speech.reading.normalise import normalised
 from studio.speech.request import SpeechRequest
-from studio.voices.resolver import VoiceResolver
+from studio.voices.resolver import FindVoice
 
 
 class Reader:
     """Reads each turn by the entries of its project, of its own voice and of everybody, in this order."""
 
-    def __init__(self, request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> None:
-        self._request, self._voices = request, voices
+    def __init__(
+        self, request: SpeechRequest, find: FindVoice, pronunciations: Pronunciations, card: ModelCard
+    ) -> None:
+        self._request, self._find, self._pronunciations = request, find, pronunciations
         self._normalizes = card.normalize if request.normalize is None else request.normalize
         self._cast = {fold_speaker(name): voice for name, voice in (request.cast or {}).items()}
         self._known: dict[str | None, tuple[Pronunciation, ...]] = {}
@@ -33,7 +36,7 @@ class Reader:
         if name not in self._known:
             voice = self._voice(self._cast.get(name, speaker) if name else self._request.voice)
             shelves = (*([Shelf("voice", voice.id)] if voice else []), EVERYBODY)
-            shared = self._voices.library.pronunciations.on(*shelves)
+            shared = self._pronunciations.on(*shelves)
             self._known[name] = (*self._request.pronunciations, *shared)
         return self._known[name]
 
@@ -42,6 +45,6 @@ class Reader:
         if self._request.has_clip and name is None:
             return None
         try:
-            return self._voices.find(name)
+            return self._find(name)
         except UnknownVoice:
             return None

@@ -162,23 +162,27 @@ def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: S
     assert len(parts_of(served, project)[0]["takes"]) == 8
 
 
-def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served, _ = steered(project_rows=0)
-    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
-    ids = [part["id"] for part in parts_of(served, project)]
-    statements: list[str] = []
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of every library that is opened from now on."""
+    asked: list[str] = []
     connect = sqlite3.connect
 
     def traced(*values: Any, **named: Any) -> sqlite3.Connection:
         connection = connect(*values, **named)
-        connection.set_trace_callback(statements.append)
+        connection.set_trace_callback(asked.append)
         return connection
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", traced)
-        assert ask(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    return asked
+
+
+def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(steered: Steer, statements: list[str]) -> None:
+    served, _ = steered(project_rows=0)
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    ids = [part["id"] for part in parts_of(served, project)]
+    statements.clear()
+    assert ask(served, project, "speak", parts=ids[:2] * 10_000)["parts"]["queued"] == 2
     assert 0 < len(statements) < 100
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}/speak"
@@ -260,21 +264,13 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
         assert one.delete(at).json()["deleted"] and one.get(PROJECTS).json()["data"] == []
 
 
-def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, statements: list[str]) -> None:
     served, _ = steered(project_rows=0)
-    connected: list[object] = []
-    connect = sqlite3.connect
-
-    def counted(*values: Any, **named: Any) -> sqlite3.Connection:
-        connected.append(values)
-        return connect(*values, **named)
-
     lines = [f"Name{number}: Hi.\n\n" for number in range(2000)]
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", counted)
-        cast = {f"Name{number}": "bert" for number in range(1000)}
-        project = made(served, input="".join(["ANNA: Hello.\n\n", *lines]), cast=cast)
-    assert 0 < len(connected) < 50
+    cast = {f"Name{number}": "bert" for number in range(1000)}
+    statements.clear()
+    project = made(served, input="".join(["ANNA: Hello.\n\n", *lines]), cast=cast)
+    assert 0 < sum(statement.startswith("begin") for statement in statements) < 50
     voices = [part["voice"] for part in parts_of(served, project, limit=200)]
     assert voices[:3] == ["ANNA", "bert", "bert"]
 

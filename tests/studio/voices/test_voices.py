@@ -316,18 +316,20 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
 
 
 def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
-    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("studio.library.database.BUSY_SECONDS", 0.05)
+    served = steered()[0]
     path = served.app.state.studio.speech.voices.library.store.path
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("begin immediate")
-        refused = create(client)
-        assert code_of(refused) == (503, "library_unavailable")
-        message = refused.json()["error"]["message"]
-        assert "locked by another program" in message and str(path.parent) not in message
-        assert f"{path} is locked by another program" in caplog.text
-    assert create(client).status_code == 200
+    with served.client() as client:
+        with contextlib.closing(sqlite3.connect(path)) as other:
+            other.execute("begin immediate")
+            refused = create(client)
+            assert code_of(refused) == (503, "library_unavailable")
+            message = refused.json()["error"]["message"]
+            assert "locked by another program" in message and str(path.parent) not in message
+            assert f"{path} is locked by another program" in caplog.text
+        assert create(client).status_code == 200
 
 
 def test_a_voice_that_is_not_there_is_answered_with_names_like_it(client: httpx.Client) -> None:
