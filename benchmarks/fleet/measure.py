@@ -1,0 +1,344 @@
+"""A fleet on this machine's GPUs: what it costs, what a second one gives, what a lost replica costs those who listen.
+
+python -m benchmarks.fleet.measure [--out FILE] starts app.py without its page again and again: with one engine in its
+own process, with a fleet of one replica and with one of two, over the same library, and listens over real HTTP. The
+settings of the environment hold (MODEL, MAX_ROWS …). Every figure is in FILE as soon as it is measured, so that what
+fails later costs none; `--only` measures some stages. Two replicas need two GPUs, or share a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.common.material import clip
+from benchmarks.common.report import Report, percentile, table
+from benchmarks.serving.api_server import StudioProcess
+from benchmarks.serving.listener import Address, Heard
+from benchmarks.serving.loads import CLIP_WORDS, VOICE, Service, failures, together
+
+IN_HAND = 1.0
+"""Seconds of sound that a listener lets come in before playing, where replicas are lost."""
+STRIKE_SECONDS = 1.0
+"""After the takes have begun."""
+BACK_SECONDS = 240.0
+"""Within which a lost replica is there again."""
+REPLICA = b"ray::ServeReplica"
+
+
+@dataclass(frozen=True)
+class Loads:
+    """How much is asked for."""
+
+    streams: int
+    seconds: float
+    repeat: int
+    voices: int
+    requests: int
+
+
+@dataclass
+class Running:
+    """A studio that is up."""
+
+    studio: StudioProcess
+    service: Service
+
+    async def replicas(self) -> dict[str, dict[str, Any]]:
+        """The replicas' own counters, by name."""
+        return dict((await self.service.load())["replicas"])  # type: ignore[call-overload]
+
+    async def whole_again(self, before: set[str], gone: int) -> None:
+        """Wait until there are as many replicas as before, with another in the place of the process that is gone."""
+        until = time.monotonic() + BACK_SECONDS
+        while time.monotonic() < until:
+            with suppress(httpx.HTTPError, RuntimeError):
+                now = set(await self.replicas())
+                if now != before and len(now) == len(before) and gone not in replica_processes():
+                    return
+            await asyncio.sleep(0.2)
+        raise RuntimeError(f"no replica came back within {BACK_SECONDS:g} s")
+
+
+@asynccontextmanager
+async def running(home: str, **settings: str) -> AsyncIterator[Running]:
+    """A studio over this library, until it is left."""
+    studio = StudioProcess(PAGE="0", STUDIO_HOME=home, **settings)
+    try:
+        ready, engine = await asyncio.to_thread(studio.wait_until_ready)
+        print(f"ready after {ready:.1f} s with {settings}: {engine['device']}, {engine['max_rows']} rows", flush=True)
+        async with httpx.AsyncClient(base_url=studio.address, timeout=120) as http:
+            rate = engine["sample_rate"] / engine["frame_samples"]
+            yield Running(studio, Service(Address("127.0.0.1", studio.port), http, rate))
+    finally:
+        await asyncio.to_thread(studio.stop)
+
+
+def replica_processes() -> list[int]:
+    """Of every replica of this machine."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            if entry.read_bytes().startswith(REPLICA):
+                found.append(int(entry.parent.name))
+    return sorted(found)
+
+
+async def first_audio(service: Service, repeat: int) -> float:
+    """Milliseconds, the median of one caller at a time in a known voice."""
+    heards = []
+    for _ in range(repeat + 3):
+        await service.idle()
+        heards.append(await service.address.listen(service.request(24, voice=VOICE)))
+    return statistics.median(heard.first * 1e3 for heard in heards[3:])
+
+
+async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[str, Any]:
+    """The best of three crowds by × real time, all its figures."""
+    rows = []
+    for _ in range(3):
+        row, why = await together(service, streams, loads.seconds, 0.0)
+        if why:
+            raise RuntimeError(f"takes failed: {why}")
+        rows.append(row)
+    return sorted(rows, key=lambda row: row["xrt"])[1]
+
+
+async def hits(service: Service, loads: Loads) -> float:
+    """The share of takes whose voice the engine's memory knew: many voices, as often as Zipf's law says, 16 at once."""
+    chance = random.Random(0)
+    weights = [1 / rank for rank in range(1, loads.voices + 1)]
+    names = iter([f"{VOICE}-{n}" for n in chance.choices(range(loads.voices), weights, k=loads.requests)])
+    before = await service.load()
+
+    async def caller() -> None:
+        for name in names:
+            heard = await service.address.listen(service.request(4, voice=name))
+            if heard.error:
+                raise RuntimeError(heard.error)
+
+    await asyncio.gather(*(caller() for _ in range(16)))
+    await asyncio.sleep(2.5)  # a fleet's counters are a second old
+    after = await service.load()
+    met, missed = (after[key] - before[key] for key in ("prefix_hits", "prefix_misses"))
+    return met / (met + missed)
+
+
+async def struck(
+    service: Service, loads: Loads, blow: Callable[[], Awaitable[float]]
+) -> tuple[list[Heard], float, list[float]]:
+    """What listeners heard of a crowd that a blow fell upon: all, when it fell, and when each began, by one clock."""
+    requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(loads.streams)]
+    began = [0.0] * len(requests)
+
+    async def listen(number: int) -> Heard:
+        began[number] = time.perf_counter()
+        return await service.address.listen(requests[number])
+
+    async def strike() -> float:
+        await asyncio.sleep(STRIKE_SECONDS)
+        return await blow()
+
+    fallen, *heards = await asyncio.gather(strike(), *(listen(number) for number in range(len(requests))))
+    return list(heards), fallen, began  # type: ignore[arg-type, return-value]
+
+
+def silence(heard: Heard, in_hand: float) -> float:
+    """Seconds that a listener who began so much later than the first piece hears nothing, the longest at once."""
+    longest = still = 0.0
+    for (_, had), (came, _) in zip(heard.pieces, heard.pieces[1:], strict=False):
+        late = came - (heard.first + in_hand + still + had)
+        if late > 0:
+            longest, still = max(longest, late), still + late
+    return longest
+
+
+def gap_after(heard: Heard, moment: float) -> float:
+    """Seconds from a moment of the take until its next piece; 0 when none came any more, for it was over."""
+    return next((came - moment for came, _ in heard.pieces if came > moment), 0.0)
+
+
+def lost(heards: list[Heard], seconds: float) -> int:
+    """Takes that failed, or are not as long as they were to be."""
+    return sum(bool(heard.error) or heard.seconds < seconds - 0.2 for heard in heards)
+
+
+class Stages:
+    """What is measured, by name, in this order."""
+
+    def __init__(self, report: Report, loads: Loads, home: str) -> None:
+        self.report, self.loads, self.home = report, loads, home
+
+    async def one(self) -> None:
+        """An engine in the studio's own process, and then a fleet of one replica on the same GPU."""
+        figures: dict[str, dict[str, Any]] = {}
+        for name, settings in (("in_process", {}), ("fleet_of_one", {"ENGINES": "1"})):
+            async with running(self.home, **settings) as up:
+                if name == "in_process":
+                    await self._make_voices(up.service)
+                row = await times_real_time(up.service, self.loads, self.loads.streams)
+                ttfa = await first_audio(up.service, self.loads.repeat)
+                figures[name] = {"first_audio_ms": round(ttfa, 2), "hits": await hits(up.service, self.loads)} | row
+                self.report.add({name: figures[name]})
+        alone, fleet = figures.values()
+        self.report.add(
+            {
+                "added_ms": round(fleet["first_audio_ms"] - alone["first_audio_ms"], 2),
+                "overhead_share": round(1 - fleet["xrt"] / alone["xrt"], 4),
+            }
+        )
+
+    async def two(self) -> None:
+        """Two replicas: throughput, voices, one killed, one frozen."""
+        async with running(self.home, ENGINES="2") as up:
+            row = await times_real_time(up.service, self.loads, 2 * self.loads.streams)
+            two = {"hits": await hits(up.service, self.loads)} | row
+            one = self.report.results.get("fleet_of_one")
+            self.report.add({"fleet_of_two": two})
+            if one:
+                share = round(two["hits"] / one["hits"], 3)
+                self.report.add({"two_over_one": round(two["xrt"] / one["xrt"], 3), "prefix_hit_share": share})
+            await self._lose(up, "kill", signal.SIGKILL)
+            await self._lose(up, "freeze", signal.SIGSTOP)
+
+    async def update(self) -> None:
+        """A second studio replaces the replicas of a cluster, one by one, while callers of the first go on."""
+        with cluster() as address:
+            settings = {"RAY_ADDRESS": address, "ENGINES": "2"}
+            async with running(self.home, **settings) as up:
+                before, ended, heards = set(replica_processes()), asyncio.Event(), list[Heard]()
+
+                async def caller(number: int) -> None:
+                    await asyncio.sleep(number * self.loads.seconds / self.loads.streams)
+                    while not ended.is_set():
+                        frames = up.service.frames(self.loads.seconds)
+                        heards.append(await up.service.address.listen(up.service.request(frames, voice=VOICE)))
+
+                callers = [asyncio.create_task(caller(number)) for number in range(self.loads.streams)]
+                await asyncio.sleep(self.loads.seconds)
+                began = time.perf_counter()
+                with tempfile.TemporaryDirectory() as other:
+                    async with running(other, MAX_WAITING="63", **settings):
+                        while before & set(replica_processes()):
+                            await asyncio.sleep(0.2)
+                        took = time.perf_counter() - began
+                        await asyncio.sleep(self.loads.seconds)
+                        ended.set()
+                        await asyncio.gather(*callers)
+                self.report.add(
+                    {
+                        "update_takes": len(heards),
+                        "update_failed": lost(heards, self.loads.seconds),
+                        "update_why": failures(heards),
+                        "update_took_s": round(took, 1),
+                        "update_silence_s": round(max(silence(heard, IN_HAND) for heard in heards), 2),
+                    }
+                )
+
+    async def _make_voices(self, service: Service) -> None:
+        """In the library that all stages share: the one of the crowds, and many."""
+        await service.upload_voice()
+        for number in range(self.loads.voices):
+            form = {
+                "name": f"{VOICE}-{number}",
+                "ref_text": CLIP_WORDS,
+                "consent": "A synthetic sound: nobody's voice.",
+            }
+            sound = {"audio_sample": ("clip.wav", clip(number + 1))}
+            (await service.http.post("/v1/audio/voices", data=form, files=sound)).raise_for_status()
+        for number in range(self.loads.voices):  # encoded, so that it counts for nobody later
+            await service.address.listen(service.request(2, voice=f"{VOICE}-{number}"))
+
+    async def _lose(self, up: Running, name: str, blow: signal.Signals) -> None:
+        """One replica under takes of both."""
+        await up.service.idle()
+        before, victim = set(await up.replicas()), replica_processes()[0]
+
+        async def fall() -> float:
+            os.kill(victim, blow)
+            return time.perf_counter()
+
+        heards, fallen, began = await struck(up.service, self.loads, fall)
+        gaps = [gap_after(heard, fallen - start) for heard, start in zip(heards, began, strict=True)]
+        self.report.add(
+            {
+                f"{name}_takes": len(heards),
+                f"{name}_lost": lost(heards, self.loads.seconds),
+                f"{name}_why": failures(heards),
+                f"{name}_silence_s": round(max(silence(heard, IN_HAND) for heard in heards), 2),
+                f"{name}_noticed_s": percentile(gaps, 1, 2),
+            }
+        )
+        struck_at = time.perf_counter()
+        await up.whole_again(before, victim)
+        self.report.add({f"{name}_back_s": round(time.perf_counter() - struck_at, 1)})
+
+
+class cluster:
+    """A Ray of its own on this machine, as `ray start` makes it."""
+
+    def __enter__(self) -> str:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "benchmark" * 4, "RAY_worker_niceness": "0"}
+        self._ray("start", "--head", "--port=6399", "--include-dashboard=false", "--disable-usage-stats")
+        return "127.0.0.1:6399"
+
+    def __exit__(self, *error: object) -> None:
+        self._ray("stop", "--force")
+
+    @staticmethod
+    def _ray(*arguments: str) -> None:
+        subprocess.run([sys.executable, "-m", "ray.scripts.scripts", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+async def measure(names: list[str], report: Report, loads: Loads) -> None:
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as voices:
+        os.environ["VOICES"] = voices  # none, so that every engine knows only those of the benchmark
+        stages = Stages(report, loads, home)
+        if "one" not in names:
+            async with running(home) as up:
+                await stages._make_voices(up.service)
+        for name in names:
+            started = time.perf_counter()
+            try:
+                await getattr(stages, name)()
+            except Exception as error:  # noqa: BLE001  (the other stages still count)
+                report.add({f"{name}_failed": f"{type(error).__name__}: {error}"})
+                print(f"{name} failed: {error!r}", flush=True)
+            print(f"{name} took {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", nargs="+", choices=("one", "two", "update"), default=["one", "two", "update"])
+    parser.add_argument("--streams", type=int, default=64, help="at once on one GPU")
+    parser.add_argument("--seconds", type=float, default=15, help="of sound in a stream")
+    parser.add_argument("--repeat", type=int, default=40, help="requests of one caller")
+    parser.add_argument("--voices", type=int, default=100)
+    parser.add_argument("--requests", type=int, default=600, help="among the voices")
+    options = parser.parse_args()
+    report = Report(options.out)
+    loads = Loads(options.streams, options.seconds, options.repeat, options.voices, options.requests)
+    asyncio.run(measure(options.only, report, loads))
+    figures = {key: value for key, value in report.results.items() if not isinstance(value, dict)}
+    table("A fleet", [{"figure": key, "measured": str(value)} for key, value in figures.items()])
+    report.close()
+
+
+if __name__ == "__main__":
+    main()
