@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,12 @@ class StudioProcess:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self._started = time.perf_counter()
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "app.py"],
             cwd=ROOT,
             env=os.environ | settings | {"HOST": "127.0.0.1", "PORT": str(self.port)},
-            stdout=subprocess.DEVNULL,
+            stdout=self._said,
         )
 
     @property
@@ -48,7 +50,9 @@ class StudioProcess:
         """
         while time.perf_counter() - self._started < START_TIMEOUT:
             if self._process.poll() is not None:
-                sys.exit(f"app.py ended with code {self._process.returncode}; run `make run` to see why")
+                self._said.seek(0)
+                last = "\n".join(self._said.read().splitlines()[-20:])
+                sys.exit(f"app.py ended with code {self._process.returncode}:\n{last}")
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
                 connection.request("GET", "/health")

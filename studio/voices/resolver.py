@@ -7,6 +7,7 @@ import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from anyio import to_thread
@@ -35,6 +36,12 @@ Progress = Callable[[float], None]
 """Hears how much of a voice is encoded, 0 to 1."""
 
 DEFAULT = "default"
+
+REMEMBERED = 1000
+"""Samples whose codes are kept in memory, some 4 kB each."""
+
+_CodesKey: TypeAlias = tuple[str, str]
+"""A sample's cut and a codec's fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,8 @@ class VoiceResolver:
         """``preferred``: which bundled voices the default and OpenAI's names mean, the first that is there."""
         self.library = library
         self._preferred = preferred or {}
-        self._encoding: dict[tuple[str, str], asyncio.Task[np.ndarray]] = {}
+        self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
+        self._codes: dict[_CodesKey, np.ndarray] = {}  # of the samples asked for of late
 
     @property
     def listed(self) -> tuple[ListedVoice, ...]:
@@ -148,11 +156,14 @@ class VoiceResolver:
         Codes come from the library; what it lacks for this codec is encoded and kept.
         Raises InvalidClip, EngineStopped.
         """
-        codec = engine.info.codec_fingerprint
-        kept = await to_thread.run_sync(self._kept, voice, codec)
+        keys = [(sample.cut_key, engine.info.codec_fingerprint) for sample in voice.samples]
+        known = {key: self._codes[key] for key in keys if key in self._codes}
+        if len(known) < len(keys):
+            known |= await to_thread.run_sync(self._kept, keys)
+            self._remember(known)
         references = []
-        for position, (sample, known) in enumerate(zip(voice.samples, kept, strict=True)):
-            codes = await self._encoded(engine, sample, codec) if known is None else known
+        for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
+            codes = known[key] if key in known else await self._encoded(engine, sample, key)
             # The engine numbers speakers by position where the words do not say otherwise.
             spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, spoken))
@@ -165,15 +176,22 @@ class VoiceResolver:
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
-    def _kept(self, voice: Voice, codec: str) -> list[np.ndarray | None]:
-        return [self.library.codes.get(sample.cut_key, codec) for sample in voice.samples]
+    def _kept(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
+        """Those that the library has."""
+        found = ((key, self.library.codes.get(*key)) for key in keys)
+        return {key: codes for key, codes in found if codes is not None}
 
-    async def _encoded(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
+    def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
+        """For the next take in this voice, which then need not ask the library; the same cut has the same codes."""
+        self._codes |= codes
+        while len(self._codes) > REMEMBERED:
+            del self._codes[next(iter(self._codes))]
+
+    async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey) -> np.ndarray:
         """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
-        key = (sample.cut_key, codec)
         task = self._encoding.get(key)
         if task is None:
-            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, codec))
+            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, key[1]))
             task.add_done_callback(lambda done: self._encoding.pop(key, None))
         return await asyncio.shield(task)
 
