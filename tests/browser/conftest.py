@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -33,6 +33,7 @@ FLAGS = (
     "--disable-sync",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
+    "--process-per-site",  # what a page has compiled serves the next one
 )
 
 
@@ -46,29 +47,32 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def ports() -> tuple[int, int]:
+    """Two free ones, each for one studio after the other: to the browser it is one, whose scripts it has compiled."""
+    with socket.socket() as one, socket.socket() as other:
+        for probe in (one, other):
+            probe.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
-def served(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(
+    tiny_checkpoint: Path, voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """The studio with its page and the real engine on a small random checkpoint."""
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), studio_home=home, max_rows=2, threads=1)
-    with serve(settings, Engine.start, page=True) as studio:
+    with serve(settings, Engine.start, page=True, port=ports[0]) as studio:
         yield studio
-
-
-@pytest.fixture(scope="session")
-def port() -> int:
-    """A free one, for one studio after the other: to the browser it is one studio, whose scripts it has compiled."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
 def steered(
-    voices_folder: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+    voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Served]]:
     """Makes a studio with its page whose start and engine the test steers."""
-    ports = iter([port])
+    free = iter([ports[1]])
     with contextlib.ExitStack() as stack:
 
         def make(
@@ -80,7 +84,7 @@ def steered(
 
             home = str(tmp_path_factory.mktemp("home"))
             settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home, **options)
-            served = serve(settings, start, wait=wait, page=True, port=next(ports, 0))
+            served = serve(settings, start, wait=wait, page=True, port=next(free, 0))
             return stack.enter_context(served)
 
         yield make
@@ -128,18 +132,20 @@ DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 
 
 class Visits:
-    """A context for one visitor after the other, who want nothing special; each finds nothing of the one before.
+    """A context for one visitor after the other, with the same kind of screen; each finds nothing of the one before.
 
     It keeps only the scripts that it has fetched and compiled, which cost seconds a page.
     """
 
-    def __init__(self, browser: Browser) -> None:
-        self.context = browser.new_context(**DESK)
+    def __init__(self, browser: Browser, screen: dict[str, Any]) -> None:
+        self.context = browser.new_context(**DESK | screen)
         self._own = self.context.new_page()
+        self._own.route("**", lambda route: route.fulfill(body=""))
+        self._own.goto("http://127.0.0.1/")  # of the studios' site: it keeps the process that they are shown by
         self._cleaner = self.context.new_cdp_session(self._own)
 
     def end(self) -> None:
-        """Close all pages, and forget what they kept."""
+        """Close all pages, and forget what they kept and were allowed."""
         seen = [page for page in self.context.pages if page is not self._own]
         origins = {"/".join(page.url.split("/")[:3]) for page in seen if page.url.startswith("http")}
         for page in seen:
@@ -148,41 +154,59 @@ class Visits:
         for origin in origins:
             self._cleaner.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
         self.context.clear_cookies()
+        self.context.clear_permissions()
         self.context.set_offline(False)
 
 
 @pytest.fixture(scope="session")
-def visits(chromium: Browser) -> Visits:
-    return Visits(chromium)
+def visits(chromium: Browser) -> Callable[..., Visits]:
+    """Those with a screen that differs from a desk's in this."""
+    made: dict[str, Visits] = {}
+
+    def of(**screen: object) -> Visits:
+        kind = repr(sorted(screen.items()))
+        return made.get(kind) or made.setdefault(kind, Visits(chromium, screen))
+
+    return of
 
 
 @pytest.fixture
-def new_page(chromium: Browser, visits: Visits) -> Iterator[Callable[..., Page]]:
-    """Makes an empty page of a visitor who was never there, in a context made with any further arguments.
+def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Callable[..., Page]]:
+    """Makes an empty page of a visitor who was never there; what else they have are a context's arguments.
 
     Its errors fail the test.
     """
+    present: list[Visits] = []
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
-    def listen(page: Page) -> None:
-        page.on("pageerror", lambda error: problems.append(str(error)))
+    def context_of(screen: dict[str, Any]) -> BrowserContext:
+        if (usual := visits(**screen)) not in present:
+            present.append(usual)
+            return usual.context
+        contexts.append(chromium.new_context(**DESK | screen))  # for a second visitor at once
+        return contexts[-1]
 
-    def make(**options: object) -> Page:
-        usual = not options and visits.context not in contexts
-        context = visits.context if usual else chromium.new_context(**DESK | options)
+    def make(
+        permissions: list[str] | None = None,
+        color_scheme: Literal["light", "dark"] | None = None,
+        reduced_motion: Literal["reduce"] | None = None,
+        **screen: object,
+    ) -> Page:
+        context = context_of(screen)
         context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
+        if permissions:
+            context.grant_permissions(permissions)
         page = context.new_page()
-        listen(page)
+        page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+        page.on("pageerror", lambda error: problems.append(str(error)))
         return page
 
     yield make
+    for each in present:
+        each.end()
     for context in contexts:
-        if context is visits.context:
-            visits.end()
-        else:
-            context.close()
+        context.close()
     assert not problems, f"errors on the page: {problems}"
 
 
