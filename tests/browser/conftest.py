@@ -143,13 +143,15 @@ class Visits:
         self._own.route("**", lambda route: route.fulfill(body=""))
         self._own.goto("http://127.0.0.1/")  # of the studios' site: it keeps the process that they are shown by
         self._cleaner = self.context.new_cdp_session(self._own)
+        self._seen: list[Page] = []  # those that were closed meanwhile too
+        self.context.on("page", lambda page: self._seen.append(page))
 
     def end(self) -> None:
         """Close all pages, and forget what they kept and were allowed."""
-        seen = [page for page in self.context.pages if page is not self._own]
-        origins = {"/".join(page.url.split("/")[:3]) for page in seen if page.url.startswith("http")}
-        for page in seen:
+        origins = {"/".join(page.url.split("/")[:3]) for page in self._seen if page.url.startswith("http")}
+        for page in self._seen:
             page.close()
+        self._seen.clear()
         kinds = "cookies,local_storage,indexeddb,cache_storage,file_systems,service_workers"
         for origin in origins:
             self._cleaner.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
