@@ -13,12 +13,15 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page: Open) -> None:
+def test_a_script_is_spoken_by_its_cast_which_outlives_a_reload_and_comes_back_with_a_take(
+    steered: Steer, open_page: Open
+) -> None:
     screen = open_page(steered()).ready()
     screen.script.fill("It was late.\nAnna: Good evening.\nThe fish: Is it? I say: no.")
     cast = screen.page.get_by_role("group", name="Cast")
     expect(cast).to_be_hidden()
-    screen.page.get_by_role("switch", name="Dialogue").click()
+    switch = screen.page.get_by_role("switch", name="Dialogue")
+    switch.press("Enter")
     expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
     fish = cast.get_by_label("Voice of The fish")
     expect(fish).to_have_value("bert")  # the one that nobody has
@@ -37,16 +40,13 @@ def test_a_script_with_a_cast_is_spoken_by_all_of_them(steered: Steer, open_page
     screen.takes.first.get_by_role("button", name="Code").click()
     screen.page.get_by_role("tab", name="gradio_client").click()
     expect(screen.page.locator("#code-panel")).to_contain_text('api_name="/dialogue"')
+    screen.page.keyboard.press("Escape")
 
-
-def test_the_cast_outlives_a_reload_and_comes_back_with_a_take(steered: Steer, open_page: Open) -> None:
-    screen = open_page(steered()).ready()
     screen.script.fill("Bo: Good evening.")
-    switch = screen.page.get_by_role("switch", name="Dialogue")
-    switch.press("Enter")
-    role = screen.page.get_by_role("group", name="Cast").get_by_label("Voice of Bo")
+    role = cast.get_by_label("Voice of Bo")
     role.select_option("bert")
     screen.speak.click()
+    expect(screen.takes).to_have_count(2)
     screen.until_over()
     screen.page.wait_for_function("() => (localStorage['voice-studio-1'] ?? '').includes('Good evening')")
     switch.click()

@@ -12,8 +12,11 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
-def test_the_chosen_voices_recording_is_heard(served: Served, open_page: Open) -> None:
-    page = open_page(served).ready().page
+def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_sounds(
+    served: Served, open_page: Open
+) -> None:
+    screen = open_page(served).ready()
+    page = screen.page
     listen = page.get_by_role("button", name="Listen to its recording")
     dock = page.locator("#dock")
     expect(dock).to_be_hidden()  # there is nothing to play yet
@@ -26,9 +29,6 @@ def test_the_chosen_voices_recording_is_heard(served: Served, open_page: Open) -
     page.wait_for_function(f"{room} > 0 && {room} === document.querySelector('#dock').offsetHeight")
     expect(listen).not_to_have_attribute("data-playing", "yes")  # it is short, and over by itself
 
-
-def test_the_level_moves_while_a_take_sounds_and_rests_after_it(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
     screen.cut_after(2)
     level = screen.page.locator("#dock [role=meter]")
     expect(level).to_have_attribute("aria-valuenow", "0")

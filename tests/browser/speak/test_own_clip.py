@@ -109,19 +109,17 @@ def test_a_clip_that_gets_lost_on_its_way_is_said(served: Served, open_page: Ope
     expect(screen.card).to_contain_text("Your clip did not arrive.")
 
 
-def test_a_missing_clip_or_its_missing_words_are_asked_for(served: Served, open_page: Open) -> None:
+def test_a_missing_clip_is_asked_for_and_one_that_is_no_sound_refused_in_words(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(served).ready()
     own_clip(screen)
     screen.speak.click()
     expect(screen.card).to_contain_text("There is no clip yet.")
     expect(screen.card).to_contain_text("Record or upload 10 to 30 seconds")
 
-
-def test_a_clip_that_is_no_sound_is_refused_in_words(served: Served, open_page: Open, tmp_path: Path) -> None:
     clip = tmp_path / "noise.wav"
     clip.write_bytes(b"RIFF" + bytes(400))
-    screen = open_page(served).ready()
-    own_clip(screen)
     screen.page.locator("#clip").get_by_label("Upload file").click()
     with screen.page.expect_response("**/upload*"):
         screen.page.locator("#clip input[type=file]").set_input_files(clip)

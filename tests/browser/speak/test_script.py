@@ -21,20 +21,7 @@ def put_caret(screen: Screen, start: int, end: int | None = None) -> None:
     )
 
 
-def test_a_tag_goes_in_at_the_caret_and_is_spoken(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.script.fill("One. Two.")
-    put_caret(screen, 4)
-    screen.page.get_by_role("button", name="Insert the tag whispering").click()
-    expect(screen.script).to_have_value("One. [whispering] Two.")
-    expect(screen.script).to_be_focused()
-    with screen.page.expect_request("**/v1/audio/speech") as request:
-        screen.script.press("Control+Enter")
-    assert posted(request.value)["input"] == "One. [whispering] Two."
-
-
-def test_a_selection_stays_selected_behind_its_tag(served: Served, open_page: Open) -> None:
+def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("One two")
     put_caret(screen, 4, 7)
@@ -43,9 +30,6 @@ def test_a_selection_stays_selected_behind_its_tag(served: Served, open_page: Op
     selected = screen.script.evaluate("(area) => area.value.slice(area.selectionStart, area.selectionEnd)")
     assert selected == "two"
 
-
-def test_any_tag_is_found_or_written_by_keyboard_alone(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
     screen.script.fill("")
     screen.page.get_by_role("button", name="All tags").press("Enter")
     screen.page.keyboard.type("nostal")
@@ -58,9 +42,6 @@ def test_any_tag_is_found_or_written_by_keyboard_alone(served: Served, open_page
     expect(screen.page.locator("#tag-panel")).to_be_hidden()
     expect(screen.page.get_by_role("button", name="All tags")).to_be_focused()
 
-
-def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
     line = screen.page.locator("#lint")
     screen.script.fill("[happy] Fifteen letters a second, so this takes three.")
     expect(line).to_have_text("54 characters · about 3 s · 1 tag")
@@ -76,8 +57,18 @@ def test_the_script_is_told_what_it_will_become(served: Served, open_page: Open)
     screen.cut_after(5)
     expect(line).to_contain_text("Probably longer than 5 s")
 
+    screen.cut_after(2)
+    screen.script.fill("One. Two.")
+    put_caret(screen, 4)
+    screen.page.get_by_role("button", name="Insert the tag whispering").click()
+    expect(screen.script).to_have_value("One. [whispering] Two.")
+    expect(screen.script).to_be_focused()
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.script.press("Control+Enter")
+    assert posted(request.value)["input"] == "One. [whispering] Two."
 
-def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) -> None:
+
+def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("My draft")
     screen.cut_after(7)
@@ -87,6 +78,7 @@ def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) ->
         "() => { const kept = JSON.parse(localStorage['voice-studio-1'] ?? '{}');"
         " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
+    expect(open_page(served).ready().script).not_to_have_value("My draft")
     with screen.page.context.new_page() as tab:  # it begins with this draft, and then has one of its own
         tab.goto(served.url)
         tab.wait_for_selector("body[data-studio=ready]")
@@ -102,25 +94,16 @@ def test_draft_and_settings_outlive_a_reload(served: Served, open_page: Open) ->
         screen.speak.click()
     sent = posted(request.value)
     assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft", "bert", 151)
-
-
-def test_a_kept_voice_that_is_gone_falls_back_to_the_default(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.reopen_with({"voice": "gone", "text": "My draft"})
+    screen.stop.click()
+    screen.reopen_with({"voice": "gone", "text": "My draft"})  # a voice that is gone falls back to the default
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
 
 
-def test_a_second_visitor_sees_nothing_of_the_firsts_draft(served: Served, open_page: Open) -> None:
-    first = open_page(served).ready()
-    first.script.fill("A secret draft")
-    first.page.wait_for_function("() => (localStorage['voice-studio-1'] ?? '').includes('secret')")
-    second = open_page(served).ready()
-    expect(second.script).not_to_have_value("A secret draft")
-
-
-def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: Steer, open_page: Open) -> None:
-    studio = steered(with_card(ModelCard(normalize=True)))
+def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_speaking(
+    steered: Steer, open_page: Open
+) -> None:
+    studio = steered(with_card(ModelCard(languages=("en",), tags=("whisper",), normalize=True)))
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
     line = screen.page.locator("#reading")
@@ -145,18 +128,15 @@ def test_what_will_be_read_is_shown_before_speaking_and_can_be_changed(steered: 
         "Meet me at six PM.",
     ]
 
-
-def test_tags_and_languages_are_those_of_the_model(steered: Steer, open_page: Open) -> None:
-    screen = open_page(steered(with_card(ModelCard(languages=("en",), tags=("whisper",))))).ready()
-    line = screen.page.locator("#lint")
+    lint = screen.page.locator("#lint")
     screen.script.fill("")
     screen.page.get_by_role("button", name="Insert the tag whisper", exact=True).click()
     screen.script.press_sequentially("[excited] Das ist nicht von mir.")
-    expect(line).to_contain_text("[excited]: not a tag of this model")
-    expect(line).not_to_contain_text("[whisper]")
-    expect(line).to_contain_text("This model speaks English; this text looks like German.")
+    expect(lint).to_contain_text("[excited]: not a tag of this model")
+    expect(lint).not_to_contain_text("[whisper]")
+    expect(lint).to_contain_text("This model speaks English; this text looks like German.")
     screen.page.get_by_role("button", name="All tags").click()
     expect(screen.page.get_by_role("heading", name="Other models only")).to_be_visible()
     screen.page.get_by_label("Find a tag, or write one of your own").press("Escape")
     screen.script.fill("😀🎉 ***")
-    expect(line).to_contain_text("no letters or numbers")
+    expect(lint).to_contain_text("no letters or numbers")

@@ -18,18 +18,9 @@ RATE = 44_100
 Open = Callable[..., Screen]
 
 
-def test_the_whole_take_reaches_the_audio_graph(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(3)
-    with screen.page.expect_response("**/v1/audio/speech") as answer:
-        screen.speak.click()
-    screen.until_over()
-    record = httpx.get(f"{served.url}/v1/takes/{answer.value.headers['x-request-id']}").json()
-    assert record["frames"] == round(3 * RATE / FRAME)
-    assert screen.heard()["rendered"] == record["frames"] * FRAME
-
-
-def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_page: Open) -> None:
+def test_a_take_is_heard_whole_told_sought_heard_again_and_saved_as_it_was(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
@@ -37,85 +28,21 @@ def test_a_take_shows_both_clocks_its_speed_and_its_seed(served: Served, open_pa
     expect(screen.takes).to_have_count(1)
     screen.until_over()
     headers = answer.value.headers
+    record = httpx.get(f"{served.url}/v1/takes/{headers['x-request-id']}").json()
+    assert record["frames"] == round(2 * RATE / FRAME)
+    whole = screen.heard()["rendered"]
+    assert whole == record["frames"] * FRAME
+    expect(screen.takes).to_contain_text("Cut off before its end")
+    expect(screen.takes).to_contain_text("Press Continue to hear the rest")
+
     server = int(screen.figure("Server").removesuffix(" ms"))
     assert abs(server - float(headers["x-first-audio-ms"])) <= 0.5  # the page rounds halves up, Python to even
     assert screen.figure("Seed") == headers["x-seed"]
     heard = int(screen.figure("Heard").removesuffix(" ms"))
     assert heard > float(headers["x-first-audio-ms"])
-    record = httpx.get(f"{served.url}/v1/takes/{headers['x-request-id']}").json()
     assert abs(float(screen.figure("RTF")) - record["rtf"]) <= 0.005 + 1e-9
     assert screen.figure("Gaps") == str(screen.heard()["underruns"])
 
-
-def test_a_take_cut_at_the_limit_says_so_and_what_to_do(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.speak.click()
-    expect(screen.takes).to_contain_text("Cut off before its end")
-    expect(screen.takes).to_contain_text("Press Continue to hear the rest")
-
-
-def test_stop_frees_the_row_and_keeps_what_was_heard(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    cancelled = served.load()["cancelled"]
-    screen.speak.click()
-    screen.page.wait_for_function("window.studio.heard.rendered > 0")
-    screen.stop.click()
-    served.until(running=0, cancelled=cancelled + 1)
-    expect(screen.takes).to_contain_text("Stopped by you")
-    expect(screen.speak).to_be_visible()
-    expect(screen.stop).to_be_hidden()
-
-
-def test_keys_speak_and_stop(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.script.fill("A sentence to be stopped.")
-    screen.script.press("Control+Enter")
-    screen.page.wait_for_function("window.studio.heard.rendered > 0")
-    screen.page.keyboard.press("Escape")
-    served.until(running=0)
-    expect(screen.takes).to_contain_text("A sentence to be stopped.")
-    expect(screen.takes).to_contain_text("Stopped by you")
-
-
-def test_leaving_the_page_frees_the_row(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.speak.click()
-    screen.page.wait_for_function("window.studio.heard.rendered > 0")
-    screen.page.close()
-    served.until(running=0)
-
-
-def test_a_saved_take_is_the_take(served: Served, open_page: Open, tmp_path: Path) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    with screen.page.expect_response("**/v1/audio/speech") as answer:
-        screen.speak.click()
-    expect(screen.takes).to_have_count(1)
-    with screen.page.expect_download() as saving:
-        screen.takes.get_by_text("Save", exact=True).click()
-    saving.value.save_as(tmp_path / "take.wav")
-    with wave.open(str(tmp_path / "take.wav")) as file:
-        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
-        saved = file.readframes(file.getnframes())
-    body = {
-        "input": screen.script.input_value(),
-        "voice": "anna",
-        "seed": int(answer.value.headers["x-seed"]),
-        "max_new_tokens": round(2 * RATE / FRAME),
-        "response_format": "wav",
-    }
-    again = httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).content
-    with wave.open(io.BytesIO(again)) as file:
-        assert file.readframes(len(again)) == saved
-
-
-def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.speak.click()
-    screen.until_over()
-    whole = screen.heard()["rendered"]
     screen.page.get_by_label("Position", exact=True).evaluate(
         "(slider) => { slider.value = slider.max / 2; slider.dispatchEvent(new Event('input', { bubbles: true })); }"
     )
@@ -128,8 +55,50 @@ def test_a_finished_take_can_be_sought_and_played_again(served: Served, open_pag
     screen.until_over()
     assert screen.heard()["rendered"] == whole
 
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_text("Save", exact=True).click()
+    saving.value.save_as(tmp_path / "take.wav")
+    with wave.open(str(tmp_path / "take.wav")) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
+        saved = file.readframes(file.getnframes())
+    body = {
+        "input": screen.script.input_value(),
+        "voice": "anna",
+        "seed": int(headers["x-seed"]),
+        "max_new_tokens": round(2 * RATE / FRAME),
+        "response_format": "wav",
+    }
+    again = httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).content
+    with wave.open(io.BytesIO(again)) as file:
+        assert file.readframes(len(again)) == saved
 
-def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page: Open) -> None:
+
+def test_stop_a_key_and_leaving_the_page_free_the_row_and_keep_what_was_heard(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    cancelled = served.load()["cancelled"]
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.heard.rendered > 0")
+    screen.stop.click()
+    served.until(running=0, cancelled=cancelled + 1)
+    expect(screen.takes).to_contain_text("Stopped by you")
+    expect(screen.speak).to_be_visible()
+    expect(screen.stop).to_be_hidden()
+
+    screen.script.fill("A sentence to be stopped.")
+    screen.script.press("Control+Enter")
+    screen.page.wait_for_function("window.studio.current.number === 2 && window.studio.heard.rendered > 0")
+    screen.page.keyboard.press("Escape")
+    served.until(running=0)
+    expect(screen.takes.first).to_contain_text("A sentence to be stopped.")
+    expect(screen.takes.first).to_contain_text("Stopped by you")
+
+    screen.speak.click()
+    screen.page.wait_for_function("window.studio.current.number === 3 && window.studio.heard.rendered > 0")
+    screen.page.close()
+    served.until(running=0)
+
+
+def test_a_kept_seed_repeats_a_take_and_one_that_was_not_kept_is_blank(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("The first words.")
@@ -159,10 +128,7 @@ def test_a_kept_seed_and_reused_settings_repeat_a_take(served: Served, open_page
         expect(screen.speak).to_be_visible()  # it is made
         screen.open_sampling()
         screen.page.locator("#seed input").fill(seed)
-
-
-def test_a_seed_of_an_old_draft_that_was_not_kept_is_blank(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
+    # a seed of an old draft that was not kept is blank
     for draft, shown in (
         ({"seed": 0, "keepSeed": False}, ""),
         ({"seed": 7, "keepSeed": True}, "7"),

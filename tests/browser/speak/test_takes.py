@@ -26,7 +26,7 @@ def numbers(screen: Screen) -> list[int]:
     return [int(row.get_attribute("data-take") or 0) for row in screen.takes.all()]
 
 
-def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open_page: Open) -> None:
+def test_four_takes_are_made_at_once_and_a_deleted_one_can_be_brought_back(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     speech = screen.asked_for_speech()
@@ -39,6 +39,19 @@ def test_four_takes_are_made_at_once_and_the_first_is_heard(served: Served, open
     assert numbers(screen) == [4, 3, 2, 1]
     seeds = {row.locator(".take-facts span").nth(3).inner_text() for row in screen.takes.all()}
     assert len(seeds) == 4
+
+    before = numbers(screen)
+    screen.takes.nth(1).get_by_role("button", name="Delete take").click()
+    expect(screen.takes).to_have_count(3)
+    screen.page.get_by_role("button", name="Undo").click()
+    expect(screen.takes).to_have_count(4)
+    assert sorted(numbers(screen)) == sorted(before)
+    screen.page.get_by_role("button", name=f"Play take {before[1]}").click()
+    screen.page.wait_for_function(
+        "(number) => window.studio.current.number === number && window.studio.heard.rendered > 0", arg=before[1]
+    )
+    screen.until_over()
+    assert screen.heard()["rendered"] == TWO_SECONDS
 
 
 def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> None:
@@ -85,27 +98,22 @@ def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Ope
     expect(screen.page.locator("#takes .pair")).to_be_hidden()
 
 
-def test_a_deleted_take_can_be_brought_back_to_its_place(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    four(screen)
-    before = numbers(screen)
-    screen.takes.nth(1).get_by_role("button", name="Delete take").click()
-    expect(screen.takes).to_have_count(3)
-    screen.page.get_by_role("button", name="Undo").click()
-    expect(screen.takes).to_have_count(4)
-    assert sorted(numbers(screen)) == sorted(before)
-    screen.page.get_by_role("button", name=f"Play take {before[1]}").click()
-    screen.page.wait_for_function("(number) => window.studio.current.number === number", arg=before[1])
-    screen.until_over()
-    assert screen.heard()["rendered"] == TWO_SECONDS
-
-
-def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> None:
+def test_a_take_is_saved_as_mp3_too_and_old_ones_go_but_starred_ones_stay(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
+    with screen.page.expect_download() as saving:
+        screen.takes.get_by_role("button", name="MP3").click()
+    assert saving.value.suggested_filename.endswith(".mp3")
+    saving.value.save_as(tmp_path / "take.mp3")
+    with av.open(str(tmp_path / "take.mp3")) as file:
+        assert file.streams.audio[0].codec.name.startswith("mp3")
+        samples = sum(frame.samples for frame in file.decode(audio=0))
+    assert samples == pytest.approx(TWO_SECONDS, abs=3 * 1152)  # whole MP3 frames, and the encoder's delay
+
     screen.takes.get_by_role("button", name="Star take 1").click()
     urls = screen.page.evaluate(
         """async () => {
@@ -126,21 +134,6 @@ def test_old_takes_go_but_starred_ones_stay(served: Served, open_page: Open) -> 
     assert urls == list(range(2, 11))
     expect(screen.takes).to_have_count(31)
     assert 1 in numbers(screen)
-
-
-def test_a_take_is_saved_as_mp3_too(served: Served, open_page: Open, tmp_path: Path) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.speak.click()
-    expect(screen.takes).to_have_count(1)
-    with screen.page.expect_download() as saving:
-        screen.takes.get_by_role("button", name="MP3").click()
-    assert saving.value.suggested_filename.endswith(".mp3")
-    saving.value.save_as(tmp_path / "take.mp3")
-    with av.open(str(tmp_path / "take.mp3")) as file:
-        assert file.streams.audio[0].codec.name.startswith("mp3")
-        samples = sum(frame.samples for frame in file.decode(audio=0))
-    assert samples == pytest.approx(TWO_SECONDS, abs=3 * 1152)  # whole MP3 frames, and the encoder's delay
 
 
 def test_a_delivery_sets_the_sampling_and_is_marked_while_it_holds(served: Served, open_page: Open) -> None:
