@@ -44,11 +44,25 @@ def in_both_schemes(screen: Screen) -> list[str]:
     return found
 
 
-def test_axe_finds_nothing_serious(served: Served, open_page: Open, tmp_path: Path) -> None:
+def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_finds_nothing_serious(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()
     screen.until_over()
+    own = urlparse(served.url).netloc
+    assert [
+        url for url in screen.requests if urlparse(url).scheme.startswith("http") and urlparse(url).netloc != own
+    ] == []
+    names = []
+    for part in ("play", "seek", "volume", "save"):
+        control = screen.page.locator(f"#dock [data-part={part}]")
+        control.focus()
+        expect(control).to_be_focused()
+        names.append(control.get_attribute("aria-label"))
+    assert names == ["Play", "Position", "Volume", "Save as WAV"]
+
     assert in_both_schemes(screen) == []
     screen.script.fill("")
     screen.speak.click()
@@ -74,7 +88,9 @@ def test_axe_finds_nothing_serious_in_any_area(served: Served, open_page: Open) 
     assert in_both_schemes(screen) == []
 
 
-def test_an_area_is_an_address_with_a_title_and_the_way_back(served: Served, open_page: Open) -> None:
+def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
+    served: Served, open_page: Open
+) -> None:
     screen = open_page(served)
     expect(screen.page).to_have_title("Voice Studio")
     screen.page.get_by_role("tab", name="Voices").click()
@@ -92,11 +108,6 @@ def test_an_area_is_an_address_with_a_title_and_the_way_back(served: Served, ope
     screen.page.go_back()
     expect(screen.page).to_have_title("Voice Studio")
 
-
-def test_a_file_dropped_beside_a_zone_does_not_open_and_a_script_has_its_own_direction(
-    served: Served, open_page: Open
-) -> None:
-    screen = open_page(served)
     drag = """([place, holds]) => ["dragover", "drop"].map((type) => {
         const dataTransfer = new DataTransfer();
         if (holds === "file") dataTransfer.items.add(new File(["x"], "a.txt"));
@@ -132,23 +143,3 @@ def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, ope
     save.scroll_into_view_if_needed()
     box, dock = save.bounding_box(), screen.page.locator("#dock").bounding_box()
     assert box and dock and box["y"] + box["height"] <= dock["y"]
-
-
-def test_a_take_asks_no_other_host_for_anything_and_its_player_is_reached_by_keyboard(
-    served: Served, open_page: Open
-) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    screen.speak.click()
-    screen.until_over()
-    own = urlparse(served.url).netloc
-    assert [
-        url for url in screen.requests if urlparse(url).scheme.startswith("http") and urlparse(url).netloc != own
-    ] == []
-    names = []
-    for part in ("play", "seek", "volume", "save"):
-        control = screen.page.locator(f"#dock [data-part={part}]")
-        control.focus()
-        expect(control).to_be_focused()
-        names.append(control.get_attribute("aria-label"))
-    assert names == ["Play", "Position", "Volume", "Save as WAV"]

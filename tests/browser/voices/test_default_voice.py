@@ -17,11 +17,13 @@ from tests.studio.voices.test_bundled import bundle
 Open = Callable[..., Screen]
 
 
-def test_it_is_the_default_one_and_not_the_first_by_name(tmp_path: Path, open_page: Open) -> None:
+def test_it_is_the_default_one_and_not_the_first_by_name(
+    tmp_path: Path, ports: tuple[int, int], open_page: Open
+) -> None:
     folder = bundle(tmp_path, anna=300, bert=150, carl=120)
     (folder / "aliases.json").write_text(json.dumps({"default": ["bert"]}))
     settings = Settings(model="test/model", voices=str(folder), studio_home=str(tmp_path / "home"))
-    with serve(settings, FakeEngine.start, page=True) as served:
+    with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
         screen = open_page(served).ready()
         expect(screen.page.locator("#voice input")).to_have_value("Bert")
         screen.page.get_by_role("tab", name="Long form").click()

@@ -100,7 +100,9 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
     assert kept["consent"] and kept["language"] == "en"
 
 
-def test_a_microphone_that_is_allowed_after_the_step_was_left_is_let_go(studio: Served, open_page: Open) -> None:
+def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and_unprocessed(
+    studio: Served, open_page: Open
+) -> None:
     screen = open_page(studio, permissions=["microphone"]).ready()
     new_voice(screen)
     screen.page.evaluate("""() => {
@@ -116,10 +118,6 @@ def test_a_microphone_that_is_allowed_after_the_step_was_left_is_let_go(studio: 
     new_voice(screen)
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_enabled()
 
-
-def test_a_recording_is_lossless_and_unprocessed(studio: Served, open_page: Open) -> None:
-    screen = open_page(studio, permissions=["microphone"]).ready()
-    new_voice(screen)
     press(screen, "Record")
     expect(area(screen).locator(".recording-time").first).to_contain_text(TWO_SECONDS)
     screen.page.evaluate(
@@ -207,18 +205,6 @@ def test_a_quiet_clip_with_silence_is_mended_by_presses_and_by_keys(
     assert cut["gain_db"] > 10 and cut["end"] == 8 and cut["start"] == pytest.approx(4.5, abs=0.1)
 
 
-def test_a_long_recording_is_cut_where_it_is_best(studio: Served, open_page: Open, tmp_path: Path) -> None:
-    screen = open_page(studio).ready()
-    new_voice(screen)
-    bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
-    expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
-    start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
-    assert 1 <= end - start <= 30
-    area(screen).get_by_label("to", exact=True).fill("39")
-    area(screen).get_by_label("to", exact=True).press("Tab")
-    expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
-
-
 def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     steps = new_voice(screen)
@@ -248,7 +234,9 @@ def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, ope
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 
 
-def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_best(
+    studio: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(studio).ready()
     steps = new_voice(screen)
     nav = steps.locator("[data-part=nav]")
@@ -264,6 +252,14 @@ def test_a_clip_that_cannot_be_used_is_refused_in_words(studio: Served, open_pag
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
     expect(steps).to_contain_text("large.wav is 11.0 MB; at most 10 MB can be read.")
+
+    bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
+    expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
+    start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
+    assert 1 <= end - start <= 30
+    area(screen).get_by_label("to", exact=True).fill("39")
+    area(screen).get_by_label("to", exact=True).press("Tab")
+    expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
 
 
 def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
