@@ -19,37 +19,9 @@ def open_api(screen: Screen) -> None:
     screen.page.get_by_role("tab", name="API").click()
 
 
-def test_the_present_request_is_tried_for_real(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    open_api(screen)
-    screen.page.get_by_role("button", name="Test this").click()
-    told = screen.page.locator("#area-api [data-part=told]")
-    expect(told).to_contain_text("bytes in")
-    words = told.inner_text()
-    assert "200 audio/wav" in words and re.search(r"first byte after \d+ ms", words)
-    assert f"{44 + 2 * 43 * 2048:,} bytes in" in words
-    take = httpx.get(f"{served.url}/v1/takes/{words.split(' · ')[-1]}").json()
-    assert take["finish_reason"] == "length"
-
-
-def test_a_test_that_is_refused_says_why_and_one_under_way_can_be_ended(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    screen.cut_after(150)
-    open_api(screen)
-    told = screen.page.locator("#area-api [data-part=told]")
-    screen.page.get_by_role("button", name="Test this").click()
-    expect(told).to_contain_text("bytes …")
-    screen.page.get_by_role("button", name="Stop the test").click()
-    expect(told).to_have_text("Stopped.")
-    served.until(running=0)
-    screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
-    screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
-    screen.page.get_by_role("button", name="Test this").click()
-    expect(told).to_contain_text("400: ")
-
-
-def test_home_assistant_gets_valid_yaml_with_the_pages_words(served: Served, open_page: Open) -> None:
+def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be_ended(
+    served: Served, open_page: Open
+) -> None:
     screen = open_page(served).ready()
     screen.script.fill('Say "hello": now')
     open_api(screen)
@@ -61,3 +33,29 @@ def test_home_assistant_gets_valid_yaml_with_the_pages_words(served: Served, ope
     for kind in ("Open WebUI", "SillyTavern"):
         screen.page.get_by_role("tab", name=kind).click()
         expect(screen.page.locator("#code pre")).to_contain_text(f"{served.url}/v1")
+    screen.page.keyboard.press("Escape")
+
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.cut_after(2)
+    open_api(screen)
+    screen.page.get_by_role("button", name="Test this").click()
+    told = screen.page.locator("#area-api [data-part=told]")
+    expect(told).to_contain_text("bytes in")
+    words = told.inner_text()
+    assert "200 audio/wav" in words and re.search(r"first byte after \d+ ms", words)
+    assert f"{44 + 2 * 43 * 2048:,} bytes in" in words
+    take = httpx.get(f"{served.url}/v1/takes/{words.split(' · ')[-1]}").json()
+    assert take["finish_reason"] == "length"
+
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.cut_after(150)
+    open_api(screen)
+    screen.page.get_by_role("button", name="Test this").click()
+    expect(told).to_contain_text("bytes …")
+    screen.page.get_by_role("button", name="Stop the test").click()
+    expect(told).to_have_text("Stopped.")
+    served.until(running=0)
+    screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
+    screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
+    screen.page.get_by_role("button", name="Test this").click()
+    expect(told).to_contain_text("400: ")

@@ -103,7 +103,9 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.5")
 
 
-def test_filters_leave_what_is_asked_for(served: Served, open_page: Open) -> None:
+def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
     for number in range(27):
         speak(served, f"Filtered {number}.", voice="bert" if number == 3 else "anna", max_new_tokens=2)
     screen = open_page(served).ready()
@@ -117,11 +119,9 @@ def test_filters_leave_what_is_asked_for(served: Served, open_page: Open) -> Non
     screen.page.locator("#area-history").get_by_label("From").fill("2999-01-01")
     expect(rows).to_have_count(0)
     expect(screen.page.locator("#area-history")).to_contain_text("No takes match. Clear the filters.")
+    screen.page.locator("#area-history").get_by_label("From").fill("")
 
-
-def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_page: Open, tmp_path: Path) -> None:
     ids = [speak(served, f"Chosen {number}.", max_new_tokens=4) for number in range(3)]
-    screen = open_page(served).ready()
     rows = history(screen, "chosen")
     asked = Held(screen.page, "**/v1/takes/*/audio?*")
     rows.nth(0).get_by_role("button", name="Play").click()
@@ -156,20 +156,9 @@ def test_chosen_takes_are_zipped_deleted_and_brought_back(served: Served, open_p
     assert saving.value.suggested_filename.endswith(".flac")
 
 
-def test_two_kept_takes_are_compared_at_the_same_place(served: Served, open_page: Open) -> None:
-    for seed in (1, 2):
-        speak(served, "Compared in the history.", seed=seed, max_new_tokens=120)
-    screen = open_page(served).ready()
-    rows = history(screen, "compared in")
-    for row in rows.all():
-        row.get_by_role("button", name="Compare", exact=True).click()
-    first = screen.page.locator("#area-history .pair").get_by_role("button", name="seed 1")
-    place = press_while_heard(first, "x", 1)
-    screen.page.wait_for_function("window.studio.current.seed === '2' && window.studio.heard.rendered > 0")
-    assert screen.page.evaluate("window.studio.position") >= place
-
-
-def test_a_take_whose_sound_is_gone_is_spoken_again(served: Served, open_page: Open) -> None:
+def test_a_take_whose_sound_is_gone_is_spoken_again_and_kept_ones_are_compared_at_the_same_place(
+    served: Served, open_page: Open
+) -> None:
     take_id = speak(served, "My sound is gone.", seed=5)
     sound = known(served, take_id).json()["audio"]["sha256"]
     served.app.state.studio.speech.voices.library.files.remove(sound)
@@ -181,6 +170,16 @@ def test_a_take_whose_sound_is_gone_is_spoken_again(served: Served, open_page: O
     screen.until_over()
     made = known(served, screen.page.evaluate("window.studio.current.id")).json()
     assert made["audio"]["sha256"] == sound
+
+    for seed in (1, 2):
+        speak(served, "Compared in the history.", seed=seed, max_new_tokens=120)
+    rows = history(screen, "compared in")
+    for row in rows.all():
+        row.get_by_role("button", name="Compare", exact=True).click()
+    first = screen.page.locator("#area-history .pair").get_by_role("button", name="seed 1")
+    place = press_while_heard(first, "x", 1)
+    screen.page.wait_for_function("window.studio.current.seed === '2' && window.studio.heard.rendered > 0")
+    assert screen.page.evaluate("window.studio.position") >= place
 
 
 def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open) -> None:

@@ -30,32 +30,28 @@ def table(text: str) -> FilePayload:
 
 
 @pytest.fixture(scope="module")
-def studio(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def studio(voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, FakeEngine.start, page=True) as served:
+    with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
         yield served
 
 
-def test_a_project_is_not_seen_before_it_takes_presses(studio: Served, open_page: Open) -> None:
+def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_chosen_is_shown(
+    studio: Served, open_page: Open
+) -> None:
     screen = open_page(studio).ready()
-    area = area_of(screen)
-    asked = Held(screen.page, "**/v1/projects/*/parts?*")
+    area, page = area_of(screen), screen.page
+    asked = Held(page, "**/v1/projects/*/parts?*")
     area.get_by_label("Choose a document").set_input_files(table("text,voice\nOne.,anna\n"))
     asked.wait_for(1)
     expect(area.get_by_role("button", name="Speak")).to_have_count(0)
     asked.answer(0)
     area.get_by_role("button", name="Speak all parts").wait_for()
-    screen.page.unroute_all()
+    page.unroute_all()
     area.get_by_role("button", name="All projects").click()
     expect(area.get_by_label("Choose a document")).to_be_visible()
 
-
-def test_a_double_press_makes_one_project_and_of_two_the_last_one_chosen_is_shown(
-    studio: Served, open_page: Open
-) -> None:
-    screen = open_page(studio).ready()
-    area, page = area_of(screen), screen.page
     area.get_by_text("Or paste a text").click()
     for text in ("The first.", "The second."):
         area.get_by_label("Text of the project").fill(text)
@@ -183,9 +179,31 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     expect(area.get_by_role("list", name="Projects")).to_contain_text("4 of 4 parts")
 
 
-def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -> None:
+def test_texts_are_brought_or_pasted_given_voices_spoken_in_part_and_deleted(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
+    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")
+
+    area.get_by_label("Choose a document").set_input_files(
+        {
+            "name": "play.txt",
+            "mimeType": "text/plain",
+            "buffer": b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm.",
+        }
+    )
+    who = area.get_by_role("group", name="Who speaks")
+    expect(who.locator("select")).to_have_count(2)
+    who.get_by_label("Voice of Bo").select_option("bert")
+    who.get_by_role("button", name="Make the project").click()
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
+    expect(rows.nth(0).get_by_label("Voice of part 1")).to_have_value("bert")
+    expect(rows.nth(1).get_by_label("Text of part 2")).to_have_value("Note: a.\n\nNote: b.")
+    expect(rows.nth(3).get_by_label("Voice of part 4")).to_have_value("anna")
+    area.get_by_role("button", name="All projects").click()
+
     area.get_by_text("Or paste a text").click()
     area.get_by_role("button", name="Make a project").click()
     expect(area.locator("[data-part=said]")).to_have_text("Paste a text first.")
@@ -219,34 +237,9 @@ def test_pasted_text_selected_parts_and_pages(studio: Served, open_page: Open) -
     )
 
 
-def test_names_that_begin_lines_are_given_voices(studio: Served, open_page: Open) -> None:
-    area = area_of(open_page(studio).ready())
-    area.get_by_label("Choose a document").set_input_files(
-        {
-            "name": "play.txt",
-            "mimeType": "text/plain",
-            "buffer": b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm.",
-        }
-    )
-    who = area.get_by_role("group", name="Who speaks")
-    expect(who.locator("select")).to_have_count(2)
-    who.get_by_label("Voice of Bo").select_option("bert")
-    who.get_by_role("button", name="Make the project").click()
-    rows = area.locator("tbody tr")
-    expect(rows).to_have_count(4)
-    expect(rows.nth(0).get_by_label("Text of part 1")).to_have_value("Hi.")
-    expect(rows.nth(0).get_by_label("Voice of part 1")).to_have_value("bert")
-    expect(rows.nth(1).get_by_label("Text of part 2")).to_have_value("Note: a.\n\nNote: b.")
-    expect(rows.nth(3).get_by_label("Voice of part 4")).to_have_value("anna")
-
-
-def test_a_document_that_cannot_be_read_is_told_with_its_line(studio: Served, open_page: Open) -> None:
-    area = area_of(open_page(studio).ready())
-    area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
-    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")
-
-
-def test_its_files_are_finished_as_somebody_wants_them(studio: Served, open_page: Open) -> None:
+def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
+    studio: Served, open_page: Open
+) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     book = epub(
@@ -274,6 +267,30 @@ def test_its_files_are_finished_as_somebody_wants_them(studio: Served, open_page
         area.get_by_role("link", name="MP3 by chapter").click()
     assert saving.value.suggested_filename == "A Book mp3.zip"
     area.get_by_role("button", name="All projects").click()
+
+    area.get_by_label("Choose a document").set_input_files(table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
+    row = area.locator("tbody tr")
+    row.get_by_role("button", name="Arrange part 1").click()
+    again = row.get_by_role("button", name="Speak sentence again")
+    expect(again).to_be_disabled()
+    area.get_by_role("button", name="Speak all parts").click()
+    expect(again).to_be_enabled()
+    again.click()
+    expect(row).to_contain_text("Put the cursor into the sentence first")
+    row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
+    held: list[Route] = []
+    screen.page.route("**/mend", lambda route: held.append(route))
+    with screen.page.expect_request("**/mend") as asked:
+        again.click()
+    sent = asked.value.post_data_json or {}
+    assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
+    expect(row).to_contain_text("Speaking the sentence …")
+    expect(again).to_be_disabled()
+    held[0].continue_()
+    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
+    expect(again).to_be_enabled()
+    expect(row).to_contain_text("Done")
+    assert serious_violations(screen) == []
 
 
 def show(area: Locator, *texts: str) -> None:
@@ -354,31 +371,3 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     shows("Between.", "Four.", "One 🙂 and two.")
     screen.page.set_viewport_size({"width": 390, "height": 844})
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_one_sentence_is_spoken_again(studio: Served, open_page: Open) -> None:
-    screen = open_page(studio).ready()
-    area = area_of(screen)
-    area.get_by_label("Choose a document").set_input_files(table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
-    row = area.locator("tbody tr")
-    row.get_by_role("button", name="Arrange part 1").click()
-    again = row.get_by_role("button", name="Speak sentence again")
-    expect(again).to_be_disabled()
-    area.get_by_role("button", name="Speak all parts").click()
-    expect(again).to_be_enabled()
-    again.click()
-    expect(row).to_contain_text("Put the cursor into the sentence first")
-    row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
-    held: list[Route] = []
-    screen.page.route("**/mend", lambda route: held.append(route))
-    with screen.page.expect_request("**/mend") as asked:
-        again.click()
-    sent = asked.value.post_data_json or {}
-    assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
-    expect(row).to_contain_text("Speaking the sentence …")
-    expect(again).to_be_disabled()
-    held[0].continue_()
-    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
-    expect(again).to_be_enabled()
-    expect(row).to_contain_text("Done")
-    assert serious_violations(screen) == []

@@ -35,7 +35,9 @@ def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open
     studio.until(running=0)
 
 
-def test_the_pages_own_takes_are_listed_with_their_figures(served: Served, open_page: Open) -> None:
+def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_comes_back(
+    served: Served, open_page: Open
+) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()
@@ -49,9 +51,6 @@ def test_the_pages_own_takes_are_listed_with_their_figures(served: Served, open_
     screen.page.get_by_role("tab", name="Studio").click()
     expect(row).to_be_hidden()
 
-
-def test_a_list_that_cannot_be_asked_for_says_so_and_comes_back(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
     screen.page.get_by_role("tab", name="Queue").click()
     area = screen.page.get_by_role("tabpanel", name="Queue")
     expect(area).to_contain_text("slots busy")

@@ -66,26 +66,8 @@ def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) 
     expect_paper(screen, LIGHT)
 
 
-def test_what_the_studio_is_can_be_read_and_saved_for_a_report(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    open_settings(screen)
-    facts = screen.page.locator("#area-settings [data-part=facts]")
-    expect(facts).to_contain_text("2 requests of")
-    expect(facts).to_contain_text("2 voices and")
-    expect(facts).to_contain_text("gradio 6.")
-    screen.page.get_by_text("All settings").click()
-    row = screen.page.locator("#area-settings tbody tr", has=screen.page.get_by_text("MAX_ROWS", exact=True))
-    expect(row.locator("td")).to_have_text(["MAX_ROWS", "2", "environment"])
-    expect(screen.page.get_by_role("button", name="Sign out")).to_be_hidden()
-    with screen.page.expect_download() as saving:
-        screen.page.get_by_role("button", name="Save a diagnostics file").click()
-    file = json.loads(saving.value.path().read_text("utf-8"))
-    assert file["status"]["state"] == "ready" and file["engine"]["max_rows"] == 2
-
-
-def test_words_are_said_as_the_dictionary_has_them_and_can_be_heard(served: Served, open_page: Open) -> None:
-    screen = open_page(served).ready()
-    open_settings(screen)
+def speak_by_dictionary(screen: Screen) -> None:
+    """Words are said as the dictionary has them, and can be heard."""
     area = screen.page.locator("#area-settings")
     area.get_by_text("Dictionary", exact=True).click()
     for phrase, said in (("GIF", "jif"), ("gif", "x")):
@@ -121,3 +103,21 @@ def test_words_are_said_as_the_dictionary_has_them_and_can_be_heard(served: Serv
     open_settings(screen)
     area.get_by_role("button", name="Delete “GIF”").click()
     expect(area.get_by_label("Word “GIF”")).to_have_count(0)
+
+
+def test_what_the_studio_is_can_be_read_and_saved_and_its_dictionary_changed(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    open_settings(screen)
+    facts = screen.page.locator("#area-settings [data-part=facts]")
+    expect(facts).to_contain_text("2 requests of")
+    expect(facts).to_contain_text("2 voices and")
+    expect(facts).to_contain_text("gradio 6.")
+    screen.page.get_by_text("All settings").click()
+    row = screen.page.locator("#area-settings tbody tr", has=screen.page.get_by_text("MAX_ROWS", exact=True))
+    expect(row.locator("td")).to_have_text(["MAX_ROWS", "2", "environment"])
+    expect(screen.page.get_by_role("button", name="Sign out")).to_be_hidden()
+    with screen.page.expect_download() as saving:
+        screen.page.get_by_role("button", name="Save a diagnostics file").click()
+    file = json.loads(saving.value.path().read_text("utf-8"))
+    assert file["status"]["state"] == "ready" and file["engine"]["max_rows"] == 2
+    speak_by_dictionary(screen)
