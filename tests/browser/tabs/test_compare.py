@@ -56,7 +56,7 @@ def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Ser
     assert screen.heard()["rendered"] == 43 * 2048
 
 
-def test_only_what_is_compared_differs_and_keys_switch_at_the_same_place(compare: Screen) -> None:
+def test_only_what_is_compared_differs_keys_switch_at_the_same_place_and_each_is_saved(compare: Screen) -> None:
     requests = speak_all(compare)
     assert len({body["seed"] for body in requests}) == 1
     assert {body["voice"] for body in requests} == {"anna", "bert"}
@@ -65,6 +65,10 @@ def test_only_what_is_compared_differs_and_keys_switch_at_the_same_place(compare
     compare.page.wait_for_function("window.studio.current.number === 'B' && window.studio.heard.rendered > 0")
     assert compare.page.evaluate("window.studio.position") >= switched
     expect(cell(compare, "B")).to_have_attribute("aria-current", "")
+    with compare.page.expect_download() as saving:
+        cell(compare, "B").get_by_text("Save").click()
+    assert re.fullmatch(r"take-B-bert-seed-\d+\.wav", saving.value.suggested_filename)
+    assert saving.value.path().stat().st_size == 44 + 2 * 43 * 2048
 
 
 def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) -> None:
@@ -120,14 +124,6 @@ def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
     requests = speak_all(compare)
     assert [body["cast"] for body in requests] == [{"Anna": "anna", "Old Bert": "bert"}] * 3
     assert sorted(body.get("speed", 1) for body in requests) == [0.85, 1, 1.15]
-
-
-def test_a_candidate_is_saved_as_the_sound_that_was_made(compare: Screen) -> None:
-    speak_all(compare)
-    with compare.page.expect_download() as saving:
-        cell(compare, "B").get_by_text("Save").click()
-    assert re.fullmatch(r"take-B-bert-seed-\d+\.wav", saving.value.suggested_filename)
-    assert saving.value.path().stat().st_size == 44 + 2 * 43 * 2048
 
 
 def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Screen, served: Served) -> None:
