@@ -16,7 +16,7 @@ from tests.tiny import write_checkpoint
 torch.set_num_threads(1)
 
 BEGIN_FIRST = (
-    {"test_journey.py", "test_looks.py", "test_longform.py"}  # of the browser's
+    {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
     | {"test_frame.py", "test_fused_decoder.py", "test_soak.py", "test_command.py"}
 )
 """Files that take longest of those which would come late: at the end, one worker would wait for another's."""

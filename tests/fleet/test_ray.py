@@ -19,7 +19,7 @@ from fleet import start
 from fleet.engine import FleetEngine
 from tests.engine.speaking import hear, running_engine, until
 
-pytestmark = [pytest.mark.ray, pytest.mark.alone]
+pytestmark = pytest.mark.ray
 
 FRAMES = 100
 CHANGE_SECONDS = 150.0
