@@ -118,7 +118,8 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
     tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     port = free_port()
-    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port) as process:
+    short = "512"  # positions: a random model speaks until there are no more
+    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port, MAX_CONTEXT=short) as process:
         said = said_until(process, "curl ")
         assert f"http://127.0.0.1:{port}" in said and "Ready" in said
         line = said.strip().splitlines()[-1]
