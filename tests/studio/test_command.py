@@ -108,7 +108,7 @@ def test_a_start_can_be_broken_off(step: str, tmp_path: Path) -> None:
 
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port()) as process:
+    with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port(), PAGE="0") as process:
         said = process.communicate(timeout=120)[0]
     assert process.returncode == 1
     assert "could not start" in said and "empty" in said and "Traceback" not in said
