@@ -94,7 +94,6 @@ def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: S
         screen.speak.click()
     sent = posted(request.value)
     assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft", "bert", 151)
-    screen.stop.click()
     screen.reopen_with({"voice": "gone", "text": "My draft"})  # a voice that is gone falls back to the default
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
