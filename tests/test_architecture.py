@@ -45,7 +45,7 @@ def sources(*packages: str) -> list[Path]:
 ALL = sources(*PACKAGES, "app")
 PRODUCT = sources("engine", "fleet", "studio", "app")
 PAGE_ROOT = ROOT / "assets/page"
-PAGE = sorted(path for path in PAGE_ROOT.rglob("*") if path.is_file() and path.suffix != ".png")
+PAGE = sorted(path for path in PAGE_ROOT.rglob("*") if path.is_file() and path.suffix not in (".png", ".json"))
 
 
 def name_of(path: Path) -> str:

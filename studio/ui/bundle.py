@@ -1,4 +1,4 @@
-"""The page's scripts and styles, one file of each, at addresses that change with their content."""
+"""The page's scripts and styles, one file of each a language, at addresses that change with their content."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,7 +14,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 
+from studio.ui.phrases import ENGLISH
+
 SCRIPT, STYLES = "page.js", "page.css"
+"""The script in English; see script_in for the others."""
+PHRASES = "words/en.json"
+"""Imported by the scripts; in the script of another language, what that language has stands in its place."""
 
 KINDS = {
     ".js": "text/javascript",
@@ -27,6 +33,7 @@ KINDS = {
 CACHED = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
+_DATA = re.compile(r'^import (\w+) from "(\.[^"]+\.json)" with \{ type: "json" \};$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
@@ -44,13 +51,16 @@ class PageFiles:
     files: dict[str, bytes]
 
     @classmethod
-    def read(cls, folder: Path, styles: tuple[str, ...], start: str = "main.js") -> PageFiles:
-        """Raises UnbundledModule, and OSError where a file cannot be read."""
+    def read(
+        cls, folder: Path, styles: tuple[str, ...], phrases: Mapping[str, Mapping[str, object]] | None = None
+    ) -> PageFiles:
+        """phrases: what the scripts say, by language. Raises UnbundledModule, and OSError for an unreadable file."""
         found = sorted(each for each in folder.rglob("*.*") if each.suffix in KINDS)
         files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in found}
         sources = {name: data.decode() for name, data in files.items() if name.endswith(".js")}
-        script, source_map = bundled(sources, start)
-        files[SCRIPT], files[f"{SCRIPT}.map"] = script.encode(), source_map.encode()
+        for language, said in (phrases or {ENGLISH: {}}).items():
+            script, source_map = bundled(sources | {PHRASES: json.dumps(said, ensure_ascii=False)}, "main.js")
+            files[script_in(language)], files[f"{SCRIPT}.map"] = script.encode(), source_map.encode()
         files[STYLES] = b"".join(files[f"{name}.css"] for name in styles)
         digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items()))
         return cls(digest.hexdigest()[:16], files)
@@ -75,6 +85,11 @@ class PageFiles:
         return Router([Route(f"/{self.digest}/{{name:path}}", serve)])
 
 
+def script_in(language: str) -> str:
+    """The name of the script that says everything in a language."""
+    return SCRIPT if language == ENGLISH else f"page.{language}.js"
+
+
 def bundled(sources: dict[str, str], start: str) -> tuple[str, str]:
     """One script of a module and all that it imports, by path, and its source map.
 
@@ -85,7 +100,7 @@ def bundled(sources: dict[str, str], start: str) -> tuple[str, str]:
     lines: list[str] = []
     sections = []
     for number, name in enumerate(order):
-        body = _as_function_body(name, sources[name], order)
+        body = _as_function_body(name, sources, order)
         mapped = {"version": 3, "sources": [name], "names": [], "mappings": "AAAA" + ";AACA" * (len(body) - 1)}
         lines.append(f"const module{number} = (() => {{ // {name}")
         sections.append({"offset": {"line": len(lines), "column": 0}, "map": mapped})
@@ -114,12 +129,15 @@ def _in_order(sources: dict[str, str], start: str) -> list[str]:
     return order
 
 
-def _as_function_body(name: str, source: str, order: list[str]) -> list[str]:
+def _as_function_body(name: str, sources: dict[str, str], order: list[str]) -> list[str]:
     def imported(found: re.Match[str]) -> str:
         names = found[1].replace(" as ", ": ")  # which may go over several lines: so they stay
         return f"const {{{names}}} = module{order.index(_resolved(found[2], name))};"
 
-    body = _IMPORT.sub(imported, source)
+    def data(found: re.Match[str]) -> str:
+        return f"const {found[1]} = {sources[_resolved(found[2], name)]};"
+
+    body = _DATA.sub(data, _IMPORT.sub(imported, sources[name]))
     body = _EXPORT.sub(r"\1 \2", body)
     if other := _OTHER.search(body):
         raise UnbundledModule(

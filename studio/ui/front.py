@@ -17,10 +17,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine import CheckpointError, ModelCard
 from studio.settings import Settings
 from studio.ui import words
+from studio.ui.bundle import PageFiles, script_in
+from studio.ui.phrases import COOKIE, Phrases
 
 _HEAD = b"<head>"
 _OTHERS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>')
 """Gradio speaks of itself in these."""
+_LANGUAGE = re.compile(rb'(<html\b)(?:\s+lang="[^"]*")?')
+_ONE_LANGUAGE = "<script>Object.defineProperty(navigator,'language',{value:document.documentElement.lang})</script>"
+"""Gradio's own words are chosen by this: they shall be in the language of the rest."""
 
 PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
@@ -37,16 +42,19 @@ and after ten seconds in any case."""
 
 
 class FrontPage:
-    """Pure ASGI. ``preview``: the address of the preview's picture, below the studio's own path."""
+    """Pure ASGI. ``files``: the page's own, ``phrases``: what it says, put in as it is sent."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, preview: str) -> None:
-        self._app, self._root_path, self._preview = app, settings.root_path, preview
-        self._head = f"<style>{UNTIL_DRAWN}</style>{_slash(settings.root_path)}{_card(settings)}"
+    def __init__(self, app: ASGIApp, settings: Settings, files: PageFiles, phrases: Phrases) -> None:
+        self._app, self._root_path, self._files, self._phrases = app, settings.root_path, files, phrases
+        self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_slash(settings.root_path)}{_card(settings)}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != "/":
+        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):
             await self._app(scope, receive, send)
             return
+        request = Request(scope)
+        wishes, chosen = request.headers.get("accept-language", ""), request.cookies.get(COOKIE, "")
+        language = self._phrases.language_of(wishes, chosen)
         start: list[Message] = []
         page = bytearray()
 
@@ -57,11 +65,15 @@ class FrontPage:
             page.extend(message.get("body", b""))
             if message.get("more_body"):
                 return
-            head = (self._head + self._shown(Request(scope))).encode()
+            head = (self._head + self._shown(request, language)).encode()
             whole = _OTHERS.sub(b"", bytes(page)).replace(_HEAD, _HEAD + head, 1)
+            whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
+            whole = self._phrases.fill(
+                whole, language, script=self._root_path + self._files.address(script_in(language))
+            )
             headers = MutableHeaders(scope=start[0])
-            headers.add_vary_header("Accept-Encoding")
-            if "gzip" in Request(scope).headers.get("accept-encoding", ""):
+            headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
+            if "gzip" in request.headers.get("accept-encoding", ""):
                 whole = gzip.compress(whole, 5)  # a quarter of a megabyte, mostly Gradio's account of its fields
                 headers["content-encoding"] = "gzip"
             headers["content-length"] = str(len(whole))
@@ -70,22 +82,24 @@ class FrontPage:
 
         await self._app(scope, receive, send_whole)
 
-    def _shown(self, request: Request) -> str:
+    def _shown(self, request: Request, language: str) -> str:
         """What is shown of a link to the page; addresses are full, as whoever shows it wants them."""
         root = get_root_url(request, "/", self._root_path or None)
         width, height = PREVIEW_SIZE
+        said = self._phrases.said[language]
         told = {
             "og:type": "website",
             "og:title": words.TITLE,
-            "og:description": words.DESCRIPTION,
+            "og:description": said["shell.description"],
             "og:url": f"{root}/",
-            "og:image": root + self._preview,
+            "og:image": root + self._files.address(PREVIEW),
             "og:image:width": width,
             "og:image:height": height,
-            "og:image:alt": words.PREVIEW_ALT,
+            "og:image:alt": said["shell.preview"],
         }
         metas = [_meta("property", name, content) for name, content in told.items()]
-        metas += [_meta("name", "description", words.DESCRIPTION), _meta("name", "twitter:card", "summary_large_image")]
+        metas.append(_meta("name", "description", said["shell.description"]))
+        metas.append(_meta("name", "twitter:card", "summary_large_image"))
         return "".join(metas)
 
 

@@ -12,14 +12,15 @@ from fastapi import FastAPI
 from studio.services import Studio
 from studio.settings import Settings, on_space
 from studio.ui import words
-from studio.ui.bundle import SCRIPT, STYLES, PageFiles
+from studio.ui.bundle import STYLES, PageFiles
 from studio.ui.checked import CheckedBlocks
 from studio.ui.endpoints.projects import add_project_endpoints
 from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
-from studio.ui.front import PREVIEW, FrontPage
+from studio.ui.front import FrontPage
 from studio.ui.handout import Handout
+from studio.ui.phrases import Phrases, marked
 from studio.ui.theme import page_theme
 from studio.voices.resolver import VoiceResolver
 
@@ -85,9 +86,10 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
     """The page's own scripts and styles, at "/page"."""
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS)
+    phrases = Phrases.read(PAGE_FILES / "words")
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.said)
     app.mount("/page", files.app(), name="page")
-    app.add_middleware(FrontPage, settings=settings, preview=files.address(PREVIEW))
+    app.add_middleware(FrontPage, settings=settings, files=files, phrases=phrases)
     return files
 
 
@@ -135,9 +137,9 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
                     _html(_part("speak/reading"))
                     _html(_part("speak/cast"))
                     with gr.Row(elem_id="actions"):
-                        speak = gr.Button("Speak", variant="primary", elem_id="speak")
-                        stop = gr.Button("Stop", variant="stop", elem_id="stop")
-                        four = gr.Button("4 takes", elem_id="speak-four")
+                        speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
+                        stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
+                        four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
                         _html(words.KEPT_SEED)
                         _html(words.HINTS)
                     _html(_part("speak/error-card"))
@@ -188,7 +190,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("speak/own-clip"))
-    compare = gr.Button("Compare voices on this script", elem_id="compare-voices")
+    compare = gr.Button(words.COMPARE_VOICES, elem_id="compare-voices")
     return source, voice, clip, clip_text, compare
 
 
@@ -263,7 +265,7 @@ def _head(settings: Settings, files: PageFiles) -> str:
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
         f'<link rel="stylesheet" href="{address(STYLES)}">{RAW_MICROPHONE}'
-        f'<script type="module" src="{address(SCRIPT)}"></script>'
+        f'<script type="module" src="{marked("script")}"></script>'
         # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.
         f'<link rel="prefetch" href="{address("new-voice/recorder-worklet.js")}">'
     )

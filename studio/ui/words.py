@@ -1,26 +1,27 @@
-"""The words of the page, in one place."""
+"""The words of Gradio's own fields, and the small markup around them: by key, filled in as the page is sent."""
+
+from studio.ui.phrases import marked
 
 TITLE = "Voice Studio"
-DESCRIPTION = (
-    "Type a text, choose or clone a voice, and hear it at once: takes, dialogues, audiobooks and an API like OpenAI's."
-)
-PREVIEW_ALT = "Voice Studio: a script, its voice, and the waveform of the take that is being spoken"
 
 SAMPLE = (
     "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
+"""English in every language of the page: the bundled model speaks no other."""
 
-TEMPORARY = (
-    '<p id="temporary" role="note"><strong>Voices on this Space are temporary.</strong> They are gone when it '
-    "restarts: export those you need. The owner of the Space can keep them by mounting a storage bucket at /data.</p>"
-)
+TEMPORARY = f'<p id="temporary" role="note">{marked("shell.temporary")}</p>'
 
-SCRIPT = "Script"
-SCRIPT_PLACEHOLDER = "Type or paste what should be said. A tag such as [whispering] sets the tone of what follows."
+SCRIPT = marked("speak.script")
+SCRIPT_PLACEHOLDER = marked("speak.script.placeholder")
+
+SPEAK = marked("speak.speak")
+STOP = marked("speak.stop")
+FOUR_TAKES = marked("speak.four")
+COMPARE_VOICES = marked("speak.compare")
 
 HINTS = (
-    '<p id="hints"><span><kbd>Ctrl</kbd> <kbd>Enter</kbd> speaks</span>'
-    "<span><kbd>Esc</kbd> stops</span><span><kbd>Space</kbd> plays</span></p>"
+    f'<p id="hints"><span>{marked("speak.hint.speak")}</span>'
+    f"<span>{marked('speak.hint.stop')}</span><span>{marked('speak.hint.play')}</span></p>"
 )
 
 KEPT_SEED = (
@@ -28,36 +29,35 @@ KEPT_SEED = (
     '<span data-part="words"></span> <span aria-hidden="true">×</span></button>'
 )
 
-SOURCE = "Voice"
-BUNDLED = "Library voices"
-OWN_CLIP = "Your own clip"
-VOICE = "Choose a voice"
+SOURCE = marked("speak.source")
+BUNDLED = marked("speak.source.library")
+OWN_CLIP = marked("speak.source.clip")
+VOICE = marked("speak.voice")
 
 HEAR_VOICE = (
-    '<p id="about-voice" class="quiet">Pick a voice and listen to its recording.</p>'
-    '<button type="button" id="hear-voice">Listen to its recording</button>'
+    f'<p id="about-voice" class="quiet">{marked("speak.voice.hint")}</p>'
+    f'<button type="button" id="hear-voice">{marked("speak.voice.hear")}</button>'
 )
 
-CLIP = "Reference clip"
-CLIP_ADVICE = (
-    '<p class="quiet">10 to 30 seconds, one speaker, no music. Use only a voice that is yours or that you may use.</p>'
-)
-CLIP_TEXT = "What is said in the clip"
-CLIP_TEXT_PLACEHOLDER = "Every word, as spoken, with punctuation."
+CLIP = marked("speak.clip")
+CLIP_ADVICE = f'<p class="quiet">{marked("speak.clip.advice")}</p>'
+CLIP_TEXT = marked("speak.clip.words")
+CLIP_TEXT_PLACEHOLDER = marked("speak.clip.words.placeholder")
 
 PRESETS = (
-    '<div id="presets-block"><span id="presets-title">Delivery</span>'
+    f'<div id="presets-block"><span id="presets-title">{marked("speak.delivery")}</span>'
     '<div id="presets" role="group" aria-labelledby="presets-title"></div></div>'
 )
 
 SAMPLING = (
-    '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">Sampling'
+    '<button type="button" id="sampling-toggle" aria-expanded="false" aria-controls="sampling">'
+    f"{marked('speak.sampling')}"
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m7 10 5 5 5-5"/></svg></button>'
 )
-TEMPERATURE = ("Temperature", "Lower is steadier, higher is livelier.")
-TOP_P = ("Top-p", "Considers only the most likely sounds up to this total probability.")
-TOP_K = ("Top-k", "Considers at most this many sounds.")
-SPEED = ("Speed", "Keeps the pitch.")
-CUT_AFTER = ("Cut after (seconds)", "0 = no limit.")
-SEED = ("Seed", "The same seed, script and voice give the same take. Blank: a new one every time.")
-NEW_SEED = "new every time"
+TEMPERATURE = (marked("speak.temperature"), marked("speak.temperature.info"))
+TOP_P = (marked("speak.topP"), marked("speak.topP.info"))
+TOP_K = (marked("speak.topK"), marked("speak.topK.info"))
+SPEED = (marked("speak.speed"), marked("speak.speed.info"))
+CUT_AFTER = (marked("speak.cutAfter"), marked("speak.cutAfter.info"))
+SEED = (marked("speak.seed"), marked("speak.seed.info"))
+NEW_SEED = marked("speak.seed.new")

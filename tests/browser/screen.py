@@ -158,7 +158,7 @@ class Screen:
         return self.page.evaluate("() => window.studio.heard")
 
     def figure(self, name: str) -> str:
-        return self.page.locator(f"#dock [data-figure={name}] dd").inner_text()
+        return self.page.locator(f"#dock [data-figure={name.lower()}] dd").inner_text()
 
     def until_over(self) -> None:
         """Wait until the take in the player has been heard to its end."""

@@ -26,7 +26,7 @@ test("a script's facts", () => {
 test("what would go wrong is said", () => {
   assert.deepEqual(graveOf("Hello [sad"), ["A tag is not closed: add ]."]);
   assert.deepEqual(graveOf("[sad][pause:1s]"), ["There are tags but no words to say."]);
-  assert.deepEqual(graveOf("x".repeat(16385)), ["1 characters too many: at most 16384 fit."]);
+  assert.deepEqual(graveOf("x".repeat(16385)), ["1 character too many: at most 16,384 fit."]);
   assert.match(graveOf("a".repeat(150), 5)[0], /Probably longer than 5 s/);
   assert.deepEqual(graveOf("a".repeat(150), 10), []);
 });

@@ -78,7 +78,7 @@ test("a blind take tells neither voice nor figures", () => {
 
 test("figures are told where they are known", () => {
   const figures = Object.fromEntries(figuresOf(Take.of(RECORD)).map(([label, value]) => [label, value]));
-  assert.deepEqual(figures, { Waited: null, Server: "100 ms", Heard: null, RTF: 0.5, Gaps: null, Seed: "7" });
+  assert.deepEqual(figures, { waited: null, server: "100 ms", heard: null, rtf: 0.5, gaps: null, seed: "7" });
 });
 
 test("a waveform has the loudest sample of each thirtieth of a second, however it is fed", () => {

@@ -1,5 +1,7 @@
 // Why the studio did not do what it was asked, in sentences for people.
 
+import { phrase } from "../lib/phrases.js";
+
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
  * isLost: nobody answers, or no more.
@@ -24,23 +26,23 @@ export class Refusal extends Error {
 
 /** @type {Record<string, string>} */
 const ADVICE_BY_FIELD = {
-  input: "Change the script and press Speak again.",
-  speed: "Open Sampling and choose another speed.",
-  voice: "Choose another voice on the right.",
-  ref_audio: "Record or upload 10 to 30 seconds of one person speaking, then press Speak again.",
-  ref_text: "Write down exactly what is said in your clip, then press Speak again.",
-  max_new_tokens: "Open Sampling and set “Cut after” to a smaller number, or to 0.",
-  seed: "Open Sampling and choose a whole number, zero or larger.",
+  input: phrase("refusal.input"),
+  speed: phrase("refusal.speed"),
+  voice: phrase("refusal.voice"),
+  ref_audio: phrase("refusal.clip"),
+  ref_text: phrase("refusal.clipWords"),
+  max_new_tokens: phrase("refusal.cutAfter"),
+  seed: phrase("refusal.seed"),
 };
 
 /** @type {Record<number, [string, string]>} */
 const BY_STATUS = {
-  401: ["This studio asks for a key.", "Load the page again and sign in."],
-  404: ["That was not found.", "Choose another voice, then press Speak again."],
-  413: ["Your clip is too large.", "Use a shorter clip: 10 to 30 seconds is best."],
-  429: ["All slots are busy.", "Wait a few seconds and press Speak again."],
-  500: ["The engine failed on this take.", "Press Speak again; if it fails again, save a diagnostics file under Settings."],
-  503: ["The engine is not running.", "Try again in a minute. If it stays so, tell whoever runs the studio: its terminal says why."],
+  401: [phrase("refusal.401"), phrase("refusal.401.advice")],
+  404: [phrase("refusal.404"), phrase("refusal.404.advice")],
+  413: [phrase("speak.clip.large"), phrase("speak.clip.shorter")],
+  429: [phrase("refusal.429"), phrase("refusal.429.advice")],
+  500: [phrase("refusal.500"), phrase("refusal.500.advice")],
+  503: [phrase("refusal.503"), phrase("refusal.503.advice")],
 };
 
 /**
@@ -56,10 +58,10 @@ export async function refusalOf(response) {
   } catch (problem) {
     if (!(problem instanceof SyntaxError || problem instanceof TypeError)) throw problem; // no reason, or only its beginning
   }
-  const [what, advice] = BY_STATUS[response.status] ?? ["The studio could not speak this.", "Change the request and press Speak again."];
+  const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: error.message ?? `The server answered ${response.status} without a reason.`,
+    why: error.message ?? phrase("refusal.noReason", { status: String(response.status) }),
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     retryAfter: Number(response.headers.get("retry-after")) || null,
@@ -68,13 +70,13 @@ export async function refusalOf(response) {
 
 export function lostConnection() {
   return new Refusal({
-    what: "The connection was lost.",
-    why: "The studio stopped answering before the take was complete.",
-    advice: "Check that the studio is still running, then press Speak again.",
+    what: phrase("refusal.lost"),
+    why: phrase("refusal.lost.why"),
+    advice: phrase("refusal.lost.advice"),
     isLost: true,
   });
 }
 
 export function notConnected() {
-  return new Refusal({ what: "Not connected.", why: "The studio does not answer.", advice: "Try again once it does.", isLost: true });
+  return new Refusal({ what: phrase("refusal.notConnected"), why: phrase("refusal.notConnected.why"), advice: phrase("refusal.notConnected.advice"), isLost: true });
 }

@@ -3,6 +3,7 @@
 import { address } from "./address.js";
 import { lostConnection, Refusal } from "./refusal.js";
 import { wavFile } from "../lib/wav.js";
+import { phrase } from "../lib/phrases.js";
 
 const CALL = "/gradio_api/call/synthesize_stream";
 const HOST = "https://huggingface.co";
@@ -37,7 +38,7 @@ async function join(request, signal) {
   const data = [input, voice, clip, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, true];
   const headers = { "Content-Type": "application/json", ...(await visitorHeaders()) };
   const response = await fetch(address(CALL), { method: "POST", headers, body: JSON.stringify({ data }), signal });
-  if (!response.ok) throw refusal(`Gradio answered ${response.status}.`);
+  if (!response.ok) throw refusal(phrase("refusal.gradio", { status: String(response.status) }));
   return (await response.json()).event_id;
 }
 
@@ -49,7 +50,7 @@ async function upload(dataUrl, signal) {
   const form = new FormData();
   form.append("files", await (await fetch(dataUrl)).blob(), "clip.wav");
   const response = await fetch(address("/gradio_api/upload"), { method: "POST", body: form, signal });
-  if (!response.ok) throw refusal(`Your clip could not be sent: Gradio answered ${response.status}.`);
+  if (!response.ok) throw refusal(phrase("refusal.gradio.clip", { status: String(response.status) }));
   return { path: (await response.json())[0], meta: { _type: "gradio.FileData" } };
 }
 
@@ -76,7 +77,7 @@ async function* calls(id, signal) {
   const response = await fetch(address(`${CALL}/${id}`), { signal });
   let seen = -1;
   for await (const { event, data } of serverEvents(response)) {
-    if (event === "error") throw refusal(data?.error ?? data ?? "The host gave no reason.");
+    if (event === "error") throw refusal(data?.error ?? data ?? phrase("refusal.host"));
     const item = data?.[0];
     if (!item || item.number <= seen) continue; // the last one comes twice
     seen = item.number;
@@ -134,5 +135,5 @@ const bytesOf = (/** @type {string} */ base64) => Uint8Array.from(atob(base64), 
 
 /** @param {unknown} why */
 function refusal(why) {
-  return new Refusal({ what: "The studio could not speak this.", why: String(why), advice: "Change the request, or try again later." });
+  return new Refusal({ what: phrase("refusal.other"), why: String(why), advice: phrase("refusal.host.advice") });
 }

@@ -1,6 +1,8 @@
 // Copying what is shown, and addresses.
 
-const COPIED = "Copied";
+import { phrase } from "./phrases.js";
+
+const COPIED = phrase("shell.copied");
 const TOLD = 1500; // ms that a button says what became of its press
 
 /**
@@ -18,7 +20,7 @@ export async function copyWords(words, button) {
     setTimeout(() => (button.textContent = before), TOLD);
   } catch (problem) {
     if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
-    window.prompt("Copy this address:", words);
+    window.prompt(phrase("shell.copyByHand"), words);
   }
 }
 
@@ -35,6 +37,6 @@ export async function copyText(source, button) {
   } catch (problem) {
     if (!(problem instanceof TypeError || problem instanceof DOMException)) throw problem;
     getSelection()?.selectAllChildren(source);
-    button.textContent = "Press Ctrl C";
+    button.textContent = phrase("shell.pressCtrlC");
   }
 }

@@ -1,5 +1,7 @@
 // Lengths of time in words and figures.
 
+import { phrase } from "./phrases.js";
+
 /**
  * Minutes and seconds, such as 1:05.3.
  *
@@ -18,6 +20,6 @@ export function clock(seconds) {
 export function duration(seconds) {
   const whole = Math.max(1, Math.round(seconds));
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  if (hours) return `${hours} h ${minutes} min`;
-  return whole >= 60 ? `${minutes} min ${whole % 60} s` : `${whole} s`;
+  if (hours) return phrase("time.hours", { hours, minutes });
+  return whole >= 60 ? phrase("time.minutes", { minutes, seconds: whole % 60 }) : phrase("time.seconds", { seconds: whole });
 }

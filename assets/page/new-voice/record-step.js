@@ -27,7 +27,7 @@ export class CaptureStep {
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
     const language = part("reading-language");
     language.append(...Object.entries(READINGS).map(([code, { name }]) => element("option", { value: code, textContent: name, lang: code })));
-    const own = navigator.language.split("-")[0];
+    const own = navigator.languages[0].split("-")[0];
     language.value = own in READINGS ? own : "en";
     language.addEventListener("change", () => this.#read(0));
     part("other-text").addEventListener("click", () => this.#read(this.#text + 1));

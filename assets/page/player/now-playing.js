@@ -3,6 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { floats } from "../lib/wav.js";
+import { phrase } from "../lib/phrases.js";
 
 /** Tracks in a row; isPlayedOn: the next one follows by itself. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
 const NO_ROW = { tracks: [], isPlayedOn: false };
@@ -59,13 +60,13 @@ export class NowPlaying extends EventTarget {
 
   pause() {
     this.#sound?.pause();
-    if (this.isPlaying && this.#sound) this.say("paused", "Paused");
+    if (this.isPlaying && this.#sound) this.say("paused", phrase("player.paused"));
   }
 
   /** Nothing more comes of what is being made; what is here already stays. */
   halt() {
     this.pause();
-    if (!this.current?.file) this.say("empty", "Stopped");
+    if (!this.current?.file) this.say("empty", phrase("player.stopped"));
   }
 
   playOrPause() {
@@ -94,7 +95,7 @@ export class NowPlaying extends EventTarget {
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
     this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);
     this.showFigures(take);
-    this.say("waiting", take.file ? `Playing ${take.name}` : undefined);
+    this.say("waiting", take.file ? phrase("player.playing", { name: take.name }) : undefined);
     this.#tell("show");
   }
 
@@ -140,7 +141,7 @@ export class NowPlaying extends EventTarget {
       await this.play(next, 0, this.#row);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.say("over", `${next.name} could not be played. ${problem.why}`);
+      this.say("over", phrase("player.failed", { name: next.name, why: problem.why }));
     }
   }
 
@@ -190,8 +191,8 @@ export class NowPlaying extends EventTarget {
     if (firstSampleAt !== undefined || more) this.showFigures(take);
     this.bar.show({ position: Math.min(this.position, take.seconds) });
     const words = {
-      playing: take.file ? `Playing ${take.name}` : "Speaking …",
-      waiting: take.file ? undefined : "Waiting for more sound …",
+      playing: take.file ? phrase("player.playing", { name: take.name }) : phrase("player.speaking"),
+      waiting: take.file ? undefined : phrase("player.waiting"),
       over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
     };
     this.say(state, words[state]);

@@ -3,9 +3,10 @@
 import { partsOf } from "../lib/elements.js";
 import { clock } from "../lib/time.js";
 import { BARS_PER_SECOND } from "./waveform.js";
+import { LOCALE, phrase } from "../lib/phrases.js";
 
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
-const FORMAT = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
 /** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}. */
 export class PlayerBar extends EventTarget {
@@ -48,7 +49,7 @@ export class PlayerBar extends EventTarget {
   say(state, words) {
     this.element.dataset.state = state;
     if (words !== undefined && this.parts.status.textContent !== words) this.parts.status.textContent = words;
-    this.parts.play.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
+    this.parts.play.setAttribute("aria-label", phrase(this.isPlaying ? "player.pause" : "player.play"));
     this.parts.play.disabled = state === "empty";
     if (!this.isPlaying) this.level(0);
   }
@@ -81,7 +82,7 @@ export class PlayerBar extends EventTarget {
     this.parts.seek.max = seconds;
     this.parts.seek.disabled = seconds === 0;
     this.parts.seek.value = position;
-    this.parts.seek.setAttribute("aria-valuetext", `${clock(position)} of ${clock(seconds)}`);
+    this.parts.seek.setAttribute("aria-valuetext", phrase("player.position.of", { position: clock(position), whole: clock(seconds) }));
     if (!this.#drawing) {
       this.#drawing = true;
       requestAnimationFrame(() => {
@@ -91,17 +92,17 @@ export class PlayerBar extends EventTarget {
     }
   }
 
-  /** figures: [label, value, explanation] each; a null value is left out. */
+  /** figures: [name, value] each, named as their phrases are; a null value is left out. */
   figures(figures) {
     this.parts.figures.replaceChildren(
       ...figures
         .filter(([, value]) => value !== null && value !== undefined && value !== "")
-        .map(([label, value, explanation]) => {
+        .map(([name, value]) => {
           const item = document.createElement("div");
-          item.title = explanation;
-          item.dataset.figure = label;
+          item.title = phrase(/** @type {import("../lib/phrases.js").Key} */ (`player.${name}.about`));
+          item.dataset.figure = name;
           const term = document.createElement("dt");
-          term.textContent = label;
+          term.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`player.${name}`));
           const detail = document.createElement("dd");
           detail.textContent = typeof value === "number" ? FORMAT.format(value) : value;
           item.append(term, detail);

@@ -3,6 +3,7 @@
 import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
 import { placed } from "./words.js";
+import { phrase } from "../lib/phrases.js";
 
 const LINGERS = 0.4; // seconds that a word stays lit when nothing follows it
 const AWAITED = 0.03; // a word is lit a little before it comes: what is drawn is late, what is heard is not
@@ -21,10 +22,10 @@ export class ReadAlong {
     this.nowPlaying = nowPlaying;
     this.preferences = preferences;
     this.text = element("div", { className: "read-along-text", tabIndex: 0, role: "group", dir: "auto" });
-    this.text.ariaLabel = "Text: the arrow keys go from word to word";
+    this.text.ariaLabel = phrase("player.text.keys");
     this.text.addEventListener("click", ({ target }) => this.#go(this.#words.find((word) => word.element === target)));
     this.text.addEventListener("keydown", (event) => this.#step(event));
-    this.toggle = element("button", { type: "button", className: "read-along-toggle", title: "Show or hide the text of what you hear" }, ["Text"]);
+    this.toggle = element("button", { type: "button", className: "read-along-toggle", title: phrase("player.text.toggle") }, [phrase("player.text")]);
     this.toggle.addEventListener("click", () => preferences.set({ text: this.#isShown ? "off" : "on" }));
     this.element = element("div", { className: "read-along", hidden: true }, [this.text, this.toggle]);
     dock.prepend(this.element);

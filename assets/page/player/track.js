@@ -55,7 +55,7 @@ export class Track {
     return "";
   }
 
-  /** [label, value, explanation] each, of how it was made. @returns {[string, any, string][]} */
+  /** [name, value] each, of how it was made. @returns {[string, any][]} */
   get figures() {
     return [];
   }

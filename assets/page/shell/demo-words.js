@@ -1,10 +1,11 @@
 // What the page says of a demo model and of what S2 Pro would need. It shows nothing.
 
+import { LANGUAGE, listed, phrase } from "../lib/phrases.js";
+
 const GIB = 2 ** 30;
 const [ENOUGH, WITH_FOUR_ROWS] = [22, 14]; // GiB of a GPU, as its driver counts: an engine with the usual settings, one with MAX_ROWS=4
 
-const LANGUAGES = new Intl.DisplayNames("en", { type: "language" });
-const LIST = new Intl.ListFormat("en");
+const LANGUAGES = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 
 /**
  * One line about the model. languages: ISO 639-1 codes of those that it speaks; none: it does not say.
@@ -12,8 +13,8 @@ const LIST = new Intl.ListFormat("en");
  * @param {string[]} languages
  */
 export function demoLine(languages) {
-  const only = languages.length ? `${LIST.format(languages.map((code) => LANGUAGES.of(code) ?? code))} only, ` : "";
-  return `You hear a small demo model: ${only}synthetic voices, and clones only come near.`;
+  if (!languages.length) return phrase("shell.demo.line");
+  return phrase("shell.demo.line.only", { languages: listed(languages.map((code) => LANGUAGES.of(code) ?? code)) });
 }
 
 /**
@@ -23,8 +24,7 @@ export function demoLine(languages) {
  * @param {number} parameters
  */
 export function modelWords(model, parameters) {
-  const size = Math.round(parameters / 1e6);
-  return `${model} is a demo of ${size} million parameters, so that the studio speaks on any machine. S2 Pro has 4.6 billion: it is for any person's voice, for other languages and for acting.`;
+  return phrase("shell.demo.model", { model, millions: Math.round(parameters / 1e6) });
 }
 
 /**
@@ -34,8 +34,9 @@ export function modelWords(model, parameters) {
  * @param {boolean} [isLent]
  */
 export function gpuWords(gpu, isLent = false) {
-  if (!gpu) return "No GPU that the studio can use. Run the command on a machine that has one.";
+  if (!gpu) return phrase("shell.gpu.none");
   const gib = Math.round(gpu.memory_bytes / GIB);
-  const verdict = gib >= ENOUGH ? "enough" : gib >= WITH_FOUR_ROWS ? "enough with MAX_ROWS=4" : "too little";
-  return `${gpu.name}, ${gib} GiB${isLent ? ", lent for each take" : ""}: ${verdict}.`;
+  const verdict = gib >= ENOUGH ? "shell.gpu.enough" : gib >= WITH_FOUR_ROWS ? "shell.gpu.enoughWithFour" : "shell.gpu.little";
+  const told = phrase(isLent ? "shell.gpu.lent" : "shell.gpu.size", { name: gpu.name, gib });
+  return phrase("shell.gpu", { gpu: told, verdict: phrase(verdict) });
 }

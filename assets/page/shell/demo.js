@@ -5,6 +5,7 @@ import { copyText } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { partsOf } from "../lib/elements.js";
 import { demoLine, gpuWords, modelWords } from "./demo-words.js";
+import { phrase } from "../lib/phrases.js";
 
 /** What has the class demo-only is seen while the model says that it is a demo; what the last look cannot say stays. */
 export function markDemo(health) {
@@ -29,7 +30,7 @@ export function explainDemo(line, dialog, health) {
   closeByPressBeside(dialog);
   document.addEventListener("click", ({ target }) => {
     if (!(target instanceof Element) || !target.closest("[data-opens=get-s2-pro]")) return;
-    part("copy").textContent = "Copy";
+    part("copy").textContent = phrase("shell.copy");
     dialog.showModal();
   });
 }

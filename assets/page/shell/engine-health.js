@@ -2,20 +2,25 @@
 
 import { health } from "../client/system.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
 
+function busyWords(load) {
+  if (!load?.running) return "";
+  const waiting = load.waiting ? [phrase("shell.health.waiting", { count: load.waiting })] : [];
+  return [phrase("shell.health.speaking", { count: load.running }), ...waiting].join(", ");
+}
+
 function wordsFor({ status, doing, progress, error, engine, load }) {
-  const line = load?.waiting ? `, ${load.waiting} waiting` : "";
-  const busy = load?.running ? ` · ${load.running} speaking${line}` : "";
   const words = {
-    starting: `Warming up ${Math.round((progress ?? 0) * 100)} %${doing ? ` · ${doing}` : ""}`,
-    ready: `Ready · ${engine?.model} on ${engine?.device}${busy}`,
-    failed: `Not running: ${error ?? "no reason is known"}`,
-    unreachable: "The studio does not answer",
+    starting: () => [phrase("shell.health.starting", { percent: Math.round((progress ?? 0) * 100) }), doing].filter(Boolean).join(" · "),
+    ready: () => [phrase("shell.health.ready", { model: engine?.model, device: engine?.device }), busyWords(load)].filter(Boolean).join(" · "),
+    failed: () => phrase("shell.health.failed", { why: error ?? phrase("shell.health.unknown") }),
+    unreachable: () => phrase("shell.health.unreachable"),
   };
-  return words[status];
+  return words[status]?.();
 }
 
 /**

@@ -8,6 +8,7 @@ import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
 import { folded, speakers, voiceNamed } from "./dialogue.js";
+import { phrase } from "../lib/phrases.js";
 
 const STORE = "voice-studio-cast-1";
 const RANDOM = "random"; // sounds other in every take
@@ -59,9 +60,9 @@ export class Cast extends EventTarget {
     this.#deal(names);
     if (!names.every((name) => this.#voiceOf(name))) {
       throw new Refusal({
-        what: "There are no voices for this dialogue.",
-        why: "The library has none yet.",
-        advice: "Record or import voices first, or switch Dialogue off.",
+        what: phrase("speak.cast.none"),
+        why: phrase("speak.cast.none.why"),
+        advice: phrase("speak.cast.none.advice"),
       });
     }
     return { ...request, cast: Object.fromEntries(names.map((name) => [name, this.#voiceOf(name)])) };
@@ -110,7 +111,7 @@ export class Cast extends EventTarget {
   #role(name) {
     const voice = this.#voiceOf(name);
     const options = this.#voices.map(({ id, name: words }) => element("option", { value: id, textContent: words, selected: id === voice }));
-    const select = labelled(element("select", {}, options), `Voice of ${name}`);
+    const select = labelled(element("select", {}, options), phrase("speak.cast.voice", { name }));
     select.addEventListener("change", () => {
       this.#chosen[folded(name)] = select.value;
       this.#keep();

@@ -2,6 +2,7 @@
 
 import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
+import { phrase } from "../lib/phrases.js";
 
 const LATE = 700; // ms
 
@@ -42,7 +43,7 @@ export class ErrorCard extends EventTarget {
   tell(problem) {
     const known = problem instanceof Refusal;
     this.#since = performance.now();
-    const refusal = known ? problem : { what: "The page failed.", why: String(problem.message ?? problem), advice: "Load the page again." };
+    const refusal = known ? problem : { what: phrase("speak.pageFailed"), why: String(problem.message ?? problem), advice: phrase("speak.pageFailed.advice") };
     this.#refusal = refusal;
     for (const name of ["what", "why", "advice"]) this.part(name).textContent = refusal[name];
     if (this.element.hidden) this.#before = document.activeElement;

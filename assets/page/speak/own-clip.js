@@ -6,13 +6,14 @@ import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
 import { clipBlob } from "./request.js";
+import { phrase } from "../lib/phrases.js";
 
 const SETTLED = 600; // ms without typing before the words are judged again
 const PATIENCE = 10_000; // ms for Gradio to begin an upload, or to tell of its end
 const UPLOAD = /\/gradio_api\/upload(\?|$)/;
 
 function lost(why) {
-  return new Refusal({ what: "Your clip did not arrive.", why, advice: "Record or upload it again." });
+  return new Refusal({ what: phrase("speak.clip.lost"), why, advice: phrase("speak.clip.again") });
 }
 
 /** Fires "keep" with {clip: Blob, words}. */
@@ -69,7 +70,7 @@ export class OwnClip extends EventTarget {
     if (this.#awaited) return;
     this.#awaited = Promise.withResolvers();
     this.#awaited.promise.catch(() => {}); // nobody may be waiting
-    this.#expect(() => this.#settle("reject", lost("It cannot be played.")));
+    this.#expect(() => this.#settle("reject", lost(phrase("speak.clip.unplayable"))));
   }
 
   /** What to do when nothing more is heard of it: of a file that it has already, or does not want, Gradio says nothing. */
@@ -94,11 +95,11 @@ export class OwnClip extends EventTarget {
       clearTimeout(this.#patience);
       try {
         const response = await ask(target, options);
-        if (response.ok) this.#expect(() => (this.#clip ? this.#settle("resolve", this.#clip) : this.#settle("reject", lost("It cannot be read."))));
-        else this.#settle("reject", lost(response.status === 413 ? "It is too large." : `The studio answered ${response.status}.`));
+        if (response.ok) this.#expect(() => (this.#clip ? this.#settle("resolve", this.#clip) : this.#settle("reject", lost(phrase("speak.clip.unreadable")))));
+        else this.#settle("reject", lost(response.status === 413 ? phrase("speak.clip.tooLarge") : phrase("speak.clip.answered", { status: String(response.status) })));
         return response;
       } catch (problem) {
-        this.#settle("reject", lost("The connection was lost."));
+        this.#settle("reject", lost(phrase("refusal.lost")));
         throw problem;
       }
     };

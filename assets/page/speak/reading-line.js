@@ -1,5 +1,7 @@
 // What the page says of how a script will be read.
 
+import { phrase } from "../lib/phrases.js";
+
 /**
  * What the line says of an answer of the studio; null where the script is read as it is written.
  *
@@ -8,6 +10,6 @@
  */
 export function readingLine(answer, asWritten) {
   if (!answer?.changed) return null;
-  if (asWritten) return { lead: "Numbers, abbreviations and words of the dictionary are spoken as they are written.", words: "", other: "Read them as words" };
-  return { lead: "Will be read as:", words: answer.text, other: "Speak as written" };
+  if (asWritten) return { lead: phrase("speak.reading.asWritten"), words: "", other: phrase("speak.reading.asWords") };
+  return { lead: phrase("speak.reading.lead"), words: answer.text, other: phrase("speak.reading.other") };
 }

@@ -3,6 +3,7 @@
 import { address } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { connected } from "../client/requests.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
 const LETTERS_A_SECOND = 15; // of speech, in Latin script
@@ -47,14 +48,14 @@ async function clipOf(file) {
   if (last?.path === file.path) return last;
   const blob = await connected(async () => {
     const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
-    if (!response.ok) throw missing("Your clip could not be read.", "The studio no longer has the file.", "Record or upload it again.");
+    if (!response.ok) throw missing(phrase("speak.clip.notRead"), phrase("speak.clip.gone"), phrase("speak.clip.again"));
     return response.blob();
   });
   if (blob.size > LARGEST_CLIP) {
     throw missing(
-      "Your clip is too large.",
-      `It is ${(blob.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST_CLIP / 2 ** 20} MB can be sent.`,
-      "Use a shorter clip: 10 to 30 seconds is best.",
+      phrase("speak.clip.large"),
+      phrase("speak.clip.large.why", { size: numeral(blob.size / 2 ** 20, 1), most: LARGEST_CLIP / 2 ** 20 }),
+      phrase("speak.clip.shorter"),
     );
   }
   last = { path: file.path, blob, url: null };
@@ -69,7 +70,7 @@ async function clipUrl(file) {
   clip.url ??= await new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
-    reader.onerror = () => reject(missing("Your clip could not be read.", String(reader.error), "Record or upload it again."));
+    reader.onerror = () => reject(missing(phrase("speak.clip.notRead"), String(reader.error), phrase("speak.clip.again")));
     reader.readAsDataURL(clip.blob);
   });
   return clip.url;
@@ -83,7 +84,7 @@ async function clipUrl(file) {
  */
 export async function buildRequest(fields, frameRate) {
   if (!fields.text.trim()) {
-    throw missing("There is nothing to say.", "The script is empty.", "Write a sentence, then press Speak.");
+    throw missing(phrase("speak.nothing"), phrase("speak.nothing.why"), phrase("speak.nothing.advice"));
   }
   /** @type {Record<string, any>} */
   const request = {
@@ -98,10 +99,10 @@ export async function buildRequest(fields, frameRate) {
   if (Number.isInteger(fields.seed)) request.seed = fields.seed;
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {
-    throw missing("There is no clip yet.", "You chose your own clip, but none is recorded or uploaded.", "Record or upload 10 to 30 seconds of one person speaking.");
+    throw missing(phrase("speak.clip.none"), phrase("speak.clip.none.why"), phrase("speak.clip.none.advice"));
   }
   if (!fields.clipText.trim()) {
-    throw missing("Your clip's words are missing.", "The model needs the clip and its words together.", "Write down exactly what is said in your clip.");
+    throw missing(phrase("speak.clip.noWords"), phrase("speak.clip.noWords.why"), phrase("speak.clip.noWords.advice"));
   }
   return { ...request, ref_audio: await clipUrl(fields.clip), ref_text: fields.clipText };
 }

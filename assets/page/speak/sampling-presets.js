@@ -1,17 +1,20 @@
 // Deliveries by name: a name stands for three of the sampling fields, and is marked while they have its values.
 
+import { phrase } from "../lib/phrases.js";
+
+/** @type {Record<"steady" | "natural" | "lively", Record<string, number>>} */
 const PRESETS = {
-  Steady: { temperature: 0.6, topP: 0.8, topK: 20 },
-  Natural: { temperature: 0.8, topP: 0.9, topK: 30 },
-  Lively: { temperature: 1.0, topP: 0.95, topK: 60 },
+  steady: { temperature: 0.6, topP: 0.8, topK: 20 },
+  natural: { temperature: 0.8, topP: 0.9, topK: 30 },
+  lively: { temperature: 1.0, topP: 0.95, topK: 60 },
 };
 
 /** Draw the presets into root and keep their marks right. */
 export function offerPresets(root, fields) {
   /** @type {[HTMLButtonElement, Record<string, number>][]} */
   const buttons = Object.entries(PRESETS).map(([name, values]) => {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-    button.title = `Temperature ${values.temperature}, top-p ${values.topP}, top-k ${values.topK}`;
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`speak.delivery.${name}`)) });
+    button.title = phrase("speak.delivery.values", values);
     button.addEventListener("click", () => fields.fill(values));
     root.append(button);
     return [button, values];

@@ -3,6 +3,7 @@
 import { duration } from "../lib/time.js";
 import { expectedSeconds } from "./request.js";
 import { KNOWN, offered } from "./speech-tags.js";
+import { LANGUAGE, phrase } from "../lib/phrases.js";
 
 const MOST_CHARACTERS = 16384; // as the API allows in one request
 const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
@@ -23,30 +24,30 @@ const NO_CARD = { tags: null, languages: [] };
 export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
-  const facts = text.trim() ? [`${length} character${length === 1 ? "" : "s"}`, `about ${duration(seconds)}`] : [];
+  const facts = text.trim() ? [phrase("speak.lint.characters", { count: length }), phrase("speak.lint.about", { duration: duration(seconds) })] : [];
   const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
-  if (tags.length) facts.push(`${tags.length} tag${tags.length === 1 ? "" : "s"}`);
+  if (tags.length) facts.push(phrase("speak.lint.tags", { count: tags.length }));
   const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
-  if (parts > 1) facts.push(`about ${parts} parts`);
+  if (parts > 1) facts.push(phrase("speak.lint.parts", { count: parts }));
   const notes = [];
   const note = (words, grave = false) => notes.push({ words, grave });
-  if (length > MOST_CHARACTERS) note(`${length - MOST_CHARACTERS} characters too many: at most ${MOST_CHARACTERS} fit.`, true);
-  if (/\[[^\]]*$/.test(text)) note("A tag is not closed: add ].", true);
-  if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note("There are tags but no words to say.", true);
-  if (cutAfter > 0 && seconds > cutAfter) note(`Probably longer than ${cutAfter} s, so it will be cut off; see Sampling.`, true);
-  if (text.trim() && !/[\p{L}\p{N}]/u.test(text)) note("There are no letters or numbers to say.", true);
+  if (length > MOST_CHARACTERS) note(phrase("speak.lint.tooMany", { count: length - MOST_CHARACTERS, most: MOST_CHARACTERS }), true);
+  if (/\[[^\]]*$/.test(text)) note(phrase("speak.lint.open"), true);
+  if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note(phrase("speak.lint.onlyTags"), true);
+  if (cutAfter > 0 && seconds > cutAfter) note(phrase("speak.lint.cut", { seconds: cutAfter }), true);
+  if (text.trim() && !/[\p{L}\p{N}]/u.test(text)) note(phrase("speak.lint.noLetters"), true);
   if (language && card.languages.length && !card.languages.includes(language)) {
-    note(`This model speaks ${card.languages.map(named).join(", ")}; this text looks like ${named(language)}.`, true);
+    note(phrase("speak.lint.language", { languages: card.languages.map(named).join(", "), language: named(language) }), true);
   }
   const bracketed = (which) => which.map((tag) => `[${tag}]`).join(", ");
   const spoken = [...new Set(tags.filter((tag) => !PAUSE.test(tag)))];
   const unknown = spoken.filter((tag) => !(card.tags ?? [...KNOWN]).includes(tag.toLowerCase()));
-  if (unknown.length && card.tags) note(`${bracketed(unknown)}: not ${unknown.length > 1 ? "tags" : "a tag"} of this model, which leaves ${unknown.length > 1 ? "them" : "it"} out.`);
-  else if (unknown.length) note(`${bracketed(unknown)}: not a known tag; listen to check that it works.`);
+  if (unknown.length && card.tags) note(phrase("speak.lint.notOfModel", { count: unknown.length, tags: bracketed(unknown) }));
+  else if (unknown.length) note(phrase("speak.lint.unknown", { tags: bracketed(unknown) }));
   return { facts, notes };
 }
 
-const LANGUAGES = new Intl.DisplayNames("en", { type: "language" });
+const LANGUAGES = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 const named = (/** @type {string} */ code) => LANGUAGES.of(code) ?? code;
 
 /** Put a tag before the selection, with the spaces that it needs; the page's other parts hear of it as typing. */
@@ -78,7 +79,7 @@ export class ScriptTools {
     this.search = element.querySelector("[data-part=search]");
     this.groups = element.querySelector("[data-part=groups]");
     const row = element.querySelector("[data-part=often]");
-    this.toggle = Object.assign(document.createElement("button"), { type: "button", textContent: "All tags", className: "tag-more" });
+    this.toggle = Object.assign(document.createElement("button"), { type: "button", textContent: phrase("speak.tags.all"), className: "tag-more" });
     this.toggle.setAttribute("aria-expanded", "false");
     this.toggle.setAttribute("aria-controls", "tag-panel");
     this.toggle.addEventListener("click", () => this.#open(this.panel.hidden));
@@ -137,7 +138,7 @@ export class ScriptTools {
 
   #chip(tag) {
     const chip = Object.assign(document.createElement("button"), { type: "button", className: "tag", textContent: tag });
-    chip.setAttribute("aria-label", `Insert the tag ${tag}`);
+    chip.setAttribute("aria-label", phrase("speak.tags.insert", { tag }));
     chip.addEventListener("click", () => insertTag(this.area, tag));
     return chip;
   }
@@ -160,7 +161,7 @@ export class ScriptTools {
       .map((group) => ({ ...group, tags: group.tags.filter((tag) => tag.includes(wanted)) }))
       .filter(({ tags }) => tags.length);
     const isKnown = this.#offered.groups.some(({ tags }) => tags.includes(wanted));
-    if (wanted && !isKnown) groups.push({ name: "Your own", tags: [wanted.replace(/[[\]]/g, "")], isIdle: false });
+    if (wanted && !isKnown) groups.push({ name: phrase("speak.tags.own"), tags: [wanted.replace(/[[\]]/g, "")], isIdle: false });
     this.groups.replaceChildren(
       ...groups.map(({ name, tags, isIdle }) => {
         const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });

@@ -3,6 +3,7 @@
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
+import { phrase } from "../lib/phrases.js";
 
 export class Speaking {
   takes = 0; // made so far, and the number of the last one
@@ -38,14 +39,14 @@ export class Speaking {
 
   /** Speak what the fields say: one take, or several at once with a seed each. */
   speak(fields, count) {
-    const voiceName = fields.source === "clip" ? "Your clip" : /** @type {HTMLInputElement | null} */ (document.querySelector("#voice input"))?.value || fields.voice;
+    const voiceName = fields.source === "clip" ? phrase("speak.clip.yours") : /** @type {HTMLInputElement | null} */ (document.querySelector("#voice input"))?.value || fields.voice;
     const plan = async (signal) => {
       await this.#clipOf(fields, signal);
       const request = await this.request(fields);
       const isKept = request.seed !== undefined; // the first one's; the others' follow it
       return Array.from({ length: count }, (_, i) => ({
         request: isKept ? { ...request, seed: request.seed + i } : request,
-        voiceName: request.cast ? "Dialogue" : voiceName,
+        voiceName: request.cast ? phrase("speak.dialogue") : voiceName,
         settings: { ...fields },
         isFirstOfClone: i === 0 && !request.cast && this.#isNewClone(fields),
       }));
@@ -87,7 +88,7 @@ export class Speaking {
       const wanted = await plan(control.signal);
       control.signal.throwIfAborted();
       if (this.health.isStarting) {
-        this.nowPlaying.say("waiting", "The engine is warming up; your script will be spoken as soon as it is ready.");
+        this.nowPlaying.say("waiting", phrase("speak.warming"));
         await this.health.started(control.signal);
         pressedAt = performance.now();
       }
@@ -121,7 +122,7 @@ export class Speaking {
   /** A clip of one's own that is on its way is waited for, and the fields are read again: what Gradio tells of them lags behind the keys. */
   async #clipOf(fields, signal) {
     if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
-    this.nowPlaying.say("waiting", "Your clip is being uploaded; your script will be spoken as soon as it has arrived.");
+    this.nowPlaying.say("waiting", phrase("speak.clip.uploading"));
     const clip = await this.ownClip.arrived(signal);
     Object.assign(fields, this.fields.values, { source: "clip", clip });
   }
@@ -130,7 +131,7 @@ export class Speaking {
     const isAloud = take.pressedAt !== null;
     if (isAloud) {
       this.nowPlaying.show(take);
-      this.nowPlaying.say("waiting", "Asking the engine …");
+      this.nowPlaying.say("waiting", phrase("speak.asking"));
       this.health.look();
     }
     await generateTake(take, signal, {
@@ -142,7 +143,7 @@ export class Speaking {
       kept: () => {
         this.list.add(take);
         this.nowPlaying.settle(take);
-        if (this.nowPlaying.current === take && take.ending === "stopped") this.nowPlaying.say("paused", `Stopped after ${clock(take.seconds)}`);
+        if (this.nowPlaying.current === take && take.ending === "stopped") this.nowPlaying.say("paused", phrase("speak.stoppedAfter", { time: clock(take.seconds) }));
       },
     });
     this.list.refresh(take);
@@ -152,6 +153,6 @@ export class Speaking {
   /** While the take that shall be heard waits for a free place, say how many wait. */
   #showLine(load) {
     if (!this.#making || this.nowPlaying.current?.id !== null || !load?.waiting) return;
-    this.nowPlaying.say("waiting", `All slots are busy; ${load.waiting} in the queue. Your take will start by itself.`);
+    this.nowPlaying.say("waiting", phrase("speak.busy", { waiting: load.waiting }));
   }
 }

@@ -1,30 +1,34 @@
 // The tags that Fish Audio documents for S2, by kind, and our own [pause:1s]; any other words in [brackets] may work too.
 
+import { phrase } from "../lib/phrases.js";
+
 export const OFTEN = ["excited", "sad", "whispering", "laughing", "sighing", "emphasis", "pause:1s"];
 
 export const TAGS = {
-  Feelings: [
+  "speak.tags.feelings": [
     "angry", "calm", "confident", "curious", "delighted", "depressed", "disgusted", "embarrassed", "empathetic", "excited",
     "frustrated", "grateful", "happy", "moved", "nervous", "proud", "relaxed", "sad", "sarcastic", "satisfied", "scared",
     "surprised", "upset", "worried",
   ],
-  "Finer feelings": [
+  "speak.tags.finer": [
     "anxious", "ashamed", "bored", "compassionate", "confused", "contemptuous", "determined", "disappointed", "disdainful",
     "doubtful", "envious", "guilty", "hopeful", "hysterical", "indifferent", "jealous", "lonely", "nostalgic", "optimistic",
     "pessimistic", "regretful", "resigned", "sympathetic", "uncertain", "unhappy",
   ],
-  Tone: ["emphasis", "in a hurry tone", "screaming", "shouting", "soft tone", "whispering"],
-  Sounds: [
+  "speak.tags.tone": ["emphasis", "in a hurry tone", "screaming", "shouting", "soft tone", "whispering"],
+  "speak.tags.sounds": [
     "chuckling", "clear throat", "crying loudly", "gasping", "groaning", "laughing", "panting", "sighing", "snoring", "sobbing",
     "yawning",
   ],
-  "Pauses and rooms": ["pause:1s", "break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
+  "speak.tags.rooms": ["pause:1s", "break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
 };
+
+/** The kinds as keys of what they are called, with their tags. */
+const kinds = () => /** @type {[import("../lib/phrases.js").Key, string[]][]} */ (Object.entries(TAGS));
 
 export const KNOWN = new Set(Object.values(TAGS).flat());
 
 const PAUSE = "pause:1s"; // the studio's own, for every model
-const OTHERS = "Other models only";
 
 /**
  * What to offer of a model's tags, null where it does not say: the chips, the groups, and whether a group's tags do nothing.
@@ -33,14 +37,14 @@ const OTHERS = "Other models only";
  * @returns {{ often: string[], groups: { name: string, tags: string[], isIdle: boolean }[] }}
  */
 export function offered(own) {
-  if (!own) return { often: OFTEN, groups: Object.entries(TAGS).map(([name, tags]) => ({ name, tags, isIdle: false })) };
+  if (!own) return { often: OFTEN, groups: kinds().map(([key, tags]) => ({ name: phrase(key), tags, isIdle: false })) };
   const tags = [...own, ...(own.includes(PAUSE) ? [] : [PAUSE])];
   const rest = [...KNOWN].filter((tag) => !tags.includes(tag));
   return {
     often: tags.slice(0, 7),
     groups: [
-      { name: "This model's", tags, isIdle: false },
-      { name: OTHERS, tags: rest, isIdle: true },
+      { name: phrase("speak.tags.model"), tags, isIdle: false },
+      { name: phrase("speak.tags.others"), tags: rest, isIdle: true },
     ],
   };
 }

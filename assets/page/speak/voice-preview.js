@@ -2,6 +2,7 @@
 
 import { previewAddress } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
+import { phrase } from "../lib/phrases.js";
 
 /** button: what plays and pauses; fields: where the voice is chosen; playButtons, errorCard: the page's. */
 export function offerPreview(button, { fields, playButtons, errorCard }) {
@@ -15,6 +16,6 @@ export function offerPreview(button, { fields, playButtons, errorCard }) {
   button.addEventListener("click", () => {
     const { voice } = fields.values;
     const name = fields.voices.find(({ id }) => id === voice)?.name ?? voice;
-    errorCard.attempt(() => playButtons.press(button, new Recorded({ name: `${name}’s recording`, source: previewAddress(voice), fileName: `${voice}.wav` })));
+    errorCard.attempt(() => playButtons.press(button, new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(voice), fileName: `${voice}.wav` })));
   });
 }

@@ -4,6 +4,7 @@ import { lostConnection, Refusal } from "../client/refusal.js";
 import { soundOf } from "../client/sound.js";
 import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
+import { phrase } from "../lib/phrases.js";
 
 /**
  * Ask for a take and fill it while it is made. `heard(pcm)` is awaited for every piece of Int16Array samples,
@@ -34,5 +35,5 @@ export async function generateTake(take, signal, { begun, heard, kept }) {
 }
 
 function nothing() {
-  return new Refusal({ what: "There is nothing to hear.", why: "The answer contained no sound.", advice: "Change the script and press Speak again." });
+  return new Refusal({ what: phrase("refusal.silent"), why: phrase("refusal.silent.why"), advice: phrase("refusal.input") });
 }

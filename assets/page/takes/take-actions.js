@@ -4,6 +4,7 @@ import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 
 const READ = 60_000; // ms that the browser may take to read a file after the press
 
@@ -85,6 +86,6 @@ export class TakeActions {
   }
 
   async #showCode(take) {
-    if (await this.#whole(take)) this.code.open(`${take.name} as code`, take.repeat);
+    if (await this.#whole(take)) this.code.open(phrase("takes.code.of", { name: take.name }), take.repeat);
   }
 }

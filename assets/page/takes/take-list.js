@@ -7,6 +7,7 @@ import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const KEPT = 30; // beside the starred ones
 const SOON = 500; // ms
@@ -44,7 +45,7 @@ export class TakeList extends EventTarget {
     const ids = before.slice(-MOST).map(({ id }) => id);
     const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 });
     this.keeps = retention !== null;
-    if (this.keeps) this.part("about").replaceChildren("of this tab; every take is in the ", element("a", { href: "#history", textContent: "History" }));
+    if (this.keeps) this.part("about").replaceChildren(`${phrase("takes.about.tab")} `, element("a", { href: "#history", textContent: phrase("shell.tab.history") }));
     for (const known of before) {
       const record = data.find(({ id, stored }) => stored && id === known.id);
       if (record) this.#insert(Take.of(record, known));
@@ -132,7 +133,7 @@ export class TakeList extends EventTarget {
     take.row.remove();
     remember(this.#takes);
     this.part("deleted").hidden = false;
-    this.part("deleted-words").textContent = `${take.name} deleted.`;
+    this.part("deleted-words").textContent = phrase("takes.deleted", { name: take.name });
     this.part("undo").focus();
     this.#tellServer(() => deleteTake(take.id));
   }
@@ -159,8 +160,8 @@ export class TakeList extends EventTarget {
   }
 
   #facts(take) {
-    const facts = [`Take ${take.number}`, take.voiceName, clock(take.seconds)];
-    const figures = [`seed ${take.seed}`, ...(take.rtf === null ? [] : [`RTF ${take.rtf.toFixed(2)}`])];
+    const facts = [phrase("takes.name", { number: take.number }), take.voiceName, clock(take.seconds)];
+    const figures = [phrase("takes.seed", { seed: String(take.seed) }), ...(take.rtf === null ? [] : [`${phrase("player.rtf")} ${numeral(take.rtf, 2)}`])];
     const told = [...facts.map((textContent) => element("span", { textContent })), ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
     if (!take.endingWords) return told;
     const ending = element("span", { textContent: take.endingWords });
@@ -176,7 +177,7 @@ export class TakeList extends EventTarget {
     ]);
     const play = element("button", { type: "button", className: "take-play", onclick: () => this.#tell("play", take) }, [icon(PLAY)]);
     play.disabled = !take.hasSound;
-    const row = element("li", {}, [labelled(play, `Play take ${take.number}`), words, this.#actions(take)]);
+    const row = element("li", {}, [labelled(play, phrase("takes.play", { number: take.number })), words, this.#actions(take)]);
     row.dataset.take = take.number;
     row.toggleAttribute("data-silent", !take.hasSound);
     return row;
@@ -187,34 +188,34 @@ export class TakeList extends EventTarget {
     const star = element("button", { type: "button", className: "take-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(take.isStarred));
     star.onclick = () => this.#star(take, star);
-    const chooses = does("Compare", "Choose two takes and switch between them at the same position", () => this.comparison.toggle(take));
+    const chooses = does(phrase("takes.compare"), phrase("takes.compare.title"), () => this.comparison.toggle(take));
     chooses.className = "take-compare";
     chooses.setAttribute("aria-pressed", "false");
-    const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: "Save" });
-    save.setAttribute("aria-label", `Save take ${take.number} as WAV`);
+    const save = element("a", { href: take.url ?? soundAddress(take.id), download: take.fileName, textContent: phrase("takes.save") });
+    save.setAttribute("aria-label", phrase("takes.save.label", { number: take.number }));
     const bin = element("button", { type: "button", className: "take-bin", onclick: () => this.#delete(take) }, [icon(BIN)]);
-    const code = does("Code", "Show this take as code", () => this.#tell("code", take));
-    const again = does("Speak again", "Its sound is no longer here: speak it again, with the same seed", () => this.#tell("again", take));
-    const rest = does("Continue", "Go on where the limit cut it: a new take, whole", () => this.#tell("continue", take));
+    const code = does(phrase("takes.code"), phrase("takes.code.title"), () => this.#tell("code", take));
+    const again = does(phrase("takes.again"), phrase("takes.again.title"), () => this.#tell("again", take));
+    const rest = does(phrase("takes.continue"), phrase("takes.continue.title"), () => this.#tell("continue", take));
     const isWhole = ["stop", "length"].includes(take.ending);
     return element("div", { className: "take-actions" }, [
       ...(take.hasSound || !take.isRepeatable ? [] : [again]),
       ...(take.canContinue ? [rest] : []),
-      does("Reuse", "Put this take's script and settings back on the page", () => this.#tell("reuse", take)),
-      does("Keep seed", "Use this take's seed for the following takes too", () => this.#tell("keepSeed", take)),
+      does(phrase("takes.reuse"), phrase("takes.reuse.title"), () => this.#tell("reuse", take)),
+      does(phrase("takes.keepSeed"), phrase("takes.keepSeed.title"), () => this.#tell("keepSeed", take)),
       ...(take.hasSound ? [chooses] : []),
       ...(take.record && !take.isRepeatable ? [] : [code]),
       ...(take.hasSound ? [save] : []),
-      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), "Save in this format", () => this.#tell("convert", take))] : []),
-      labelled(star, `Star take ${take.number}: starred takes are never removed`),
-      labelled(bin, `Delete take ${take.number}`),
+      ...(isWhole && take.hasSound && this.format() ? [does(this.format().toUpperCase(), phrase("takes.save.format"), () => this.#tell("convert", take))] : []),
+      labelled(star, phrase("takes.star", { number: take.number })),
+      labelled(bin, phrase("takes.delete", { number: take.number })),
     ]);
   }
 }
 
 /** What is to be said of a clone's first take, where the model only comes near. */
 function ofClone() {
-  const more = element("button", { type: "button", className: "demo-more", textContent: "Get S2 Pro" });
+  const more = element("button", { type: "button", className: "demo-more", textContent: phrase("shell.getS2Pro") });
   more.dataset.opens = "get-s2-pro";
-  return element("p", { className: "take-clone demo-only" }, ["A clone by the demo model: it only comes near the voice. ", more]);
+  return element("p", { className: "take-clone demo-only" }, [`${phrase("takes.clone")} `, more]);
 }

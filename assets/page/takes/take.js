@@ -4,15 +4,16 @@ import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
 import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
 import { expectedSeconds } from "../speak/request.js";
+import { phrase } from "../lib/phrases.js";
 
 const USUAL_PART = 300; // chunk_length when nothing is said
 
 /** Of takes that did not end by themselves, of which there is nothing to say. */
 const ENDINGS = {
-  length: "Cut off before its end. To hear the rest, raise “Cut after” under Sampling, set it to 0, or shorten the script",
-  stopped: "Stopped by you",
-  failed: "Failed",
-  broken: "Broken off: the connection was lost",
+  length: phrase("takes.ending.length"),
+  stopped: phrase("takes.ending.stopped"),
+  failed: phrase("takes.ending.failed"),
+  broken: phrase("takes.ending.broken"),
 };
 
 function milliseconds(headers, name) {
@@ -146,7 +147,7 @@ export class Take extends Track {
   }
 
   get name() {
-    return this.number === null ? `${this.record.voice}, seed ${this.seed}` : `Take ${this.number}`;
+    return this.number === null ? phrase("takes.name.seed", { voice: this.record.voice, seed: String(this.seed) }) : phrase("takes.name", { number: this.number });
   }
 
   get fileName() {
@@ -156,7 +157,7 @@ export class Take extends Track {
   }
 
   get endingWords() {
-    return this.canContinue ? "Cut off before its end. Press Continue to hear the rest" : (ENDINGS[this.ending] ?? "");
+    return this.canContinue ? phrase("takes.ending.continue") : (ENDINGS[this.ending] ?? "");
   }
 
   /** What a new take is made of that goes on with this one, until all is said; its fields must be known. */

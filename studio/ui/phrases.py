@@ -1,0 +1,77 @@
+"""What the page says, in every language that it has: a file of assets/page/words each, by key."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+Phrase = str | dict[str, str]
+"""Words, with {names} where something is put in; where they depend on a count, by the plural forms of Intl."""
+
+ENGLISH = "en"
+COOKIE = "studio_language"
+"""Set by the page where somebody chose a language in Settings."""
+
+_MARKED = re.compile(rb"\{\{([\w.-]+)\}\}")
+
+
+def marked(key: str) -> str:
+    """Stands for a phrase in markup and in Gradio's fields, until the page is sent in somebody's language."""
+    return f"{{{{{key}}}}}"
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """``said``: by language and key; each language has every key."""
+
+    said: dict[str, dict[str, Phrase]]
+
+    @classmethod
+    def read(cls, folder: Path) -> Phrases:
+        """What a language lacks is said in English there. Raises OSError, and ValueError for malformed JSON."""
+        found = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+        return cls({language: found[ENGLISH] | said for language, said in found.items()})
+
+    def language_of(self, wishes: str, chosen: str = "") -> str:
+        """The language to speak to somebody. wishes: an Accept-Language header; chosen: in Settings."""
+        if chosen in self.said:
+            return chosen
+        weighed = [(_weight(wish), wish.partition(";")[0].strip().lower()) for wish in wishes.split(",")]
+        for weight, wish in sorted(weighed, key=lambda each: -each[0]):
+            language = self._by_tag.get(wish) or self._by_tag.get(wish.partition("-")[0])
+            if language and weight > 0:
+                return language
+        return ENGLISH
+
+    @cached_property
+    def _by_tag(self) -> dict[str, str]:
+        """Languages by their tags in lower case, with and without their region: zh too is zh-CN."""
+        short = {language.partition("-")[0].lower(): language for language in self.said}
+        return short | {language.lower(): language for language in self.said}
+
+    def fill(self, page: bytes, language: str, **more: str) -> bytes:
+        """Put the phrases into a page of Gradio's, whose JSON may stand in markup. ``more``: further keys."""
+        said = self.said[language] | more
+
+        def filled(found: re.Match[bytes]) -> bytes:
+            phrase = said.get(found[1].decode())
+            return _in_json(phrase).encode() if isinstance(phrase, str) else found[0]
+
+        return _MARKED.sub(filled, page)
+
+
+def _weight(wish: str) -> float:
+    found = re.search(r";\s*q=([^;]*)", wish)
+    try:
+        return float(found[1]) if found else 1.0
+    except ValueError:
+        return 0.0
+
+
+def _in_json(words: str) -> str:
+    """As part of a JSON string inside a script element."""
+    text = json.dumps(words, ensure_ascii=False)[1:-1]
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("'", "\\u0027")
