@@ -4,6 +4,7 @@ import { clock } from "../lib/time.js";
 import { soundAddress } from "../client/takes.js";
 import { element, icon, labelled } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 
 /** @type {Intl.DateTimeFormatOptions} */
 const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
@@ -13,7 +14,7 @@ export function when(seconds) {
   const moment = new Date(seconds * 1000);
   /** @type {Intl.DateTimeFormatOptions} */
   const year = moment.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" };
-  return moment.toLocaleString(undefined, { ...MINUTE, ...year });
+  return moment.toLocaleString(LOCALE, { ...MINUTE, ...year });
 }
 
 export class HistoryRow {
@@ -30,11 +31,11 @@ export class HistoryRow {
     const play = this.#button([icon(PLAY)], "play", "take-play");
     play.disabled = !take.hasSound;
     this.tick = element("input", { type: "checkbox", onchange: () => does.choose(take, this.tick.checked) });
-    this.tick.setAttribute("aria-label", `Choose “${this.#short}”`);
-    this.star = labelled(this.#button([icon(STAR)], "star", "take-star"), `Star “${this.#short}”: starred takes are never removed`);
-    const bin = labelled(this.#button([icon(BIN)], "delete", "take-bin"), `Delete “${this.#short}”`);
+    this.tick.setAttribute("aria-label", phrase("history.choose", { words: this.#short }));
+    this.star = labelled(this.#button([icon(STAR)], "star", "take-star"), phrase("history.star", { words: this.#short }));
+    const bin = labelled(this.#button([icon(BIN)], "delete", "take-bin"), phrase("history.deleteOne", { words: this.#short }));
     const actions = element("div", { className: "take-actions" }, [...this.#actions(), this.star, bin]);
-    this.element = element("li", {}, [this.tick, labelled(play, `Play “${this.#short}”`), words, actions]);
+    this.element = element("li", {}, [this.tick, labelled(play, phrase("history.play", { words: this.#short })), words, actions]);
     this.element.toggleAttribute("data-silent", !take.hasSound);
     this.element.dataset.state = record.state;
   }
@@ -56,13 +57,13 @@ export class HistoryRow {
     const voice = record.voice_revision ? `${record.voice}@${record.voice_revision}` : record.voice;
     const facts = [when(record.created), voice];
     if (record.seconds) facts.push(clock(record.seconds));
-    const figures = [`seed ${record.seed}`];
-    if (record.rtf !== null) figures.unshift(`RTF ${record.rtf.toFixed(2)}`);
-    if (record.first_audio_ms !== null) figures.unshift(`first sound ${Math.round(record.first_audio_ms)} ms`);
+    const figures = [phrase("takes.seed", { seed: String(record.seed) })];
+    if (record.rtf !== null) figures.unshift(`${phrase("player.rtf")} ${numeral(record.rtf, 2)}`);
+    if (record.first_audio_ms !== null) figures.unshift(phrase("history.firstSound", { ms: Math.round(record.first_audio_ms) }));
     const { state, error, finish_reason: reason } = record;
-    const ending = state === "cancelled" ? "Stopped" : state === "failed" ? `Failed: ${error}` : reason === "length" ? "Cut off before its end" : "";
+    const ending = state === "cancelled" ? phrase("history.stopped") : state === "failed" ? phrase("history.failed", { why: error }) : reason === "length" ? phrase("history.cut") : "";
     if (ending) facts.push(ending);
-    if (!this.take.hasSound && state === "finished") facts.push("Its sound is missing");
+    if (!this.take.hasSound && state === "finished") facts.push(phrase("history.noSound"));
     const told = facts.map((textContent) => {
       const fact = element("span", { textContent });
       if (textContent === ending) fact.dataset.ending = state === "finished" ? reason : state;
@@ -73,26 +74,26 @@ export class HistoryRow {
 
   #actions() {
     const { take } = this;
-    const made = [this.#button("Reuse", "reuse")];
+    const made = [this.#button(phrase("takes.reuse"), "reuse")];
     if (take.canContinue) {
-      const rest = this.#button("Continue", "continue");
-      rest.title = "Go on where the limit cut it: a new take, whole";
+      const rest = this.#button(phrase("takes.continue"), "continue");
+      rest.title = phrase("takes.continue.title");
       made.push(rest);
     }
-    if (take.isRepeatable) made.push(this.#button(take.hasSound ? "Code" : "Speak again", take.hasSound ? "code" : "again"));
+    if (take.isRepeatable) made.push(this.#button(phrase(take.hasSound ? "takes.code" : "takes.again"), take.hasSound ? "code" : "again"));
     if (!take.hasSound) return made;
-    this.compare = this.#button("Compare", "compare");
+    this.compare = this.#button(phrase("takes.compare"), "compare");
     made.push(this.compare);
     if (take.isRepeatable && take.record.state === "finished") {
-      const verify = this.#button("Verify", "verify");
-      verify.title = "Speak it again with the same seed and compare every sample";
+      const verify = this.#button(phrase("history.verify"), "verify");
+      verify.title = phrase("history.verify.title");
       made.push(verify);
     }
-    this.save = element("a", { textContent: "Save", download: "" });
-    const link = element("button", { type: "button", textContent: "Link", title: "Copy the address of this take", onclick: () => this.does.link(take, link) });
+    this.save = element("a", { textContent: phrase("takes.save"), download: "" });
+    const link = element("button", { type: "button", textContent: phrase("history.link"), title: phrase("history.link.title"), onclick: () => this.does.link(take, link) });
     if (!this.canShare) return [...made, this.save, link];
-    const share = this.#button("Share", "share");
-    share.title = "Let somebody without a key hear this take";
+    const share = this.#button(phrase("history.shareIt"), "share");
+    share.title = phrase("history.shareIt.title");
     return [...made, this.save, link, share];
   }
 

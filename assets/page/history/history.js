@@ -13,6 +13,7 @@ import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
 import { ShareDialog } from "./share-dialog.js";
 import { repeatsExactly } from "./verify.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const PAGE = 25;
 const SETTLED = 250; // ms without typing before it is looked for
@@ -23,10 +24,6 @@ function dayStart(day, later = 0) {
   if (!day) return null;
   const [year, month, date] = day.split("-").map(Number);
   return new Date(year, month - 1, date + later).getTime() / 1000;
-}
-
-function plural(count, words = "take") {
-  return `${count} ${words}${count === 1 ? "" : "s"}`;
 }
 
 /**
@@ -87,7 +84,7 @@ export class History extends EventTarget {
     this.part("question").hidden = Boolean(id);
     this.part("only").hidden = !id;
     if (!(await this.#find())) return;
-    if (id && !this.#rows.length) this.#say("This take is not here: it was deleted, or it is somebody else's.");
+    if (id && !this.#rows.length) this.#say(phrase("history.gone"));
     this.dispatchEvent(new CustomEvent("about", { detail: { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" } }));
   }
 
@@ -137,7 +134,7 @@ export class History extends EventTarget {
   async #offerVoices() {
     const listed = await voices();
     const chosen = this.part("voice").value;
-    const choices = [["", "Every voice"], ...listed.map(({ id, name }) => [id, name]), ["clip", "Own clip"]];
+    const choices = [["", phrase("history.voice.every")], ...listed.map(({ id, name }) => [id, name]), ["clip", phrase("history.voice.clip")]];
     this.part("voice").replaceChildren(...choices.map(([value, textContent]) => element("option", { value, textContent })));
     this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
   }
@@ -147,7 +144,7 @@ export class History extends EventTarget {
     clearTimeout(this.#timer); // what was being typed is in this question
     const isLatest = this.#searches.begin();
     this.part("list").setAttribute("aria-busy", "true");
-    if (!after) this.#say("Looking …");
+    if (!after) this.#say(phrase("history.looking"));
     const question = this.#question;
     let answer;
     try {
@@ -163,7 +160,7 @@ export class History extends EventTarget {
     this.part("more").hidden = !answer.has_more;
     this.#tellRetention(answer.retention);
     const isAsked = Object.values(question).some(Boolean);
-    if (!after) this.#say(this.#rows.length ? "" : isAsked ? "No takes match. Clear the filters." : answer.retention ? "Your takes will appear here." : "");
+    if (!after) this.#say(this.#rows.length ? "" : isAsked ? phrase("history.none") : answer.retention ? phrase("history.empty") : "");
     return true;
   }
 
@@ -214,10 +211,10 @@ export class History extends EventTarget {
   }
 
   #tellRetention(kept) {
-    const size = kept && (kept.bytes >= 2 ** 30 ? `${+(kept.bytes / 2 ** 30).toFixed(1)} GB` : `${Math.round(kept.bytes / 2 ** 20)} MB`);
+    const size = kept && (kept.bytes >= 2 ** 30 ? `${numeral(kept.bytes / 2 ** 30, kept.bytes % 2 ** 30 ? 1 : 0)} GB` : `${numeral(kept.bytes / 2 ** 20)} MB`);
     this.part("retention").textContent = kept
-      ? `Keeps the newest ${kept.takes.toLocaleString("en")} takes (up to ${size}). Starred takes are never removed.`
-      : "This studio keeps no takes: KEEP_TAKES is 0.";
+      ? phrase("history.keeps", { count: kept.takes, size })
+      : phrase("history.keepsNone");
   }
 
   #choose(ids) {
@@ -229,8 +226,8 @@ export class History extends EventTarget {
     const [ids, format] = [[...this.#chosen], this.part("format").value];
     this.part("chosen").hidden = !ids.length;
     const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
-    const left = silent ? `; ${silent} without sound, not in the zip` : "";
-    this.part("count").textContent = `${plural(ids.length)} chosen${left}`;
+    const told = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
+    this.part("count").textContent = told.join("; ");
     if (ids.length) this.part("zip").href = zipAddress(ids, format);
     for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take), format });
   }
@@ -251,19 +248,19 @@ export class History extends EventTarget {
     }
     this.#rows = this.#rows.filter(({ take }) => !gone.includes(take.id));
     this.#choose([]);
-    this.#say(`${plural(gone.length)} deleted.`, gone);
+    this.#say(phrase("history.deleted", { count: gone.length }), gone);
     if (gone.length) this.part("undo").focus();
   }
 
   async #undo() {
     const { ids } = await restoreTakes(this.#deleted);
     await this.#find();
-    this.#say(`${plural(ids.length)} restored.`);
+    this.#say(phrase("history.restored", { count: ids.length }));
   }
 
   async #verify(take) {
-    this.#say("Speaking it again to compare every sample …");
+    this.#say(phrase("history.verifying"));
     const same = await repeatsExactly(take);
-    this.#say(same ? "Verified: identical, sample for sample." : "Not identical: the model, its device or its precision has changed.");
+    this.#say(phrase(same ? "history.verified" : "history.notIdentical"));
   }
 }

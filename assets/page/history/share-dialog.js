@@ -9,12 +9,9 @@ import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { when } from "./history-row.js";
+import { phrase } from "../lib/phrases.js";
 
 const DAYS = [1, 7, 30, 90, 365];
-
-function words(days) {
-  return days === 1 ? "1 day" : `${days} days`;
-}
 
 export class ShareDialog {
   /** @type {any} */
@@ -32,7 +29,7 @@ export class ShareDialog {
   open(take, most) {
     this.#take = take;
     const choices = [...DAYS.filter((days) => days < most), most];
-    this.part("days").replaceChildren(...choices.map((days) => element("option", { value: String(days), textContent: words(days) })));
+    this.part("days").replaceChildren(...choices.map((days) => element("option", { value: String(days), textContent: phrase("history.days", { count: days }) })));
     this.part("days").value = String(choices.includes(7) ? 7 : most);
     this.part("links").replaceChildren();
     this.root.showModal();
@@ -58,9 +55,9 @@ export class ShareDialog {
 
   #row(take, { token, path, expires }) {
     const url = address(path);
-    const copy = element("button", { type: "button", className: "plain", textContent: "Copy", onclick: () => copyWords(url, copy) });
-    const ends = `ends ${when(expires)}`;
-    const back = element("button", { type: "button", className: "plain", textContent: "Take back" });
+    const copy = element("button", { type: "button", className: "plain", textContent: phrase("shell.copy"), onclick: () => copyWords(url, copy) });
+    const ends = phrase("history.share.until", { date: when(expires) });
+    const back = element("button", { type: "button", className: "plain", textContent: phrase("history.share.back") });
     back.onclick = () =>
       this.#do(async () => {
         await removeShare(take.id, token);

@@ -8,6 +8,7 @@ import { element, icon, labelled } from "../lib/elements.js";
 import { BIN, PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
+import { phrase } from "../lib/phrases.js";
 
 const MOST_SHOWN = 100;
 const MANY = 12; // from so many on there is a field to find one
@@ -27,24 +28,24 @@ export class PronunciationList {
     this.hear = hear;
     const field = (name, placeholder, maxLength) =>
       labelled(element("input", { type: "text", name, placeholder, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" }), placeholder);
-    this.search = element("input", { type: "search", placeholder: "Find a word", oninput: () => this.#show() });
-    this.search.setAttribute("aria-label", "Find a word in the dictionary");
+    this.search = element("input", { type: "search", placeholder: phrase("dictionary.find"), oninput: () => this.#show() });
+    this.search.setAttribute("aria-label", phrase("dictionary.find.label"));
     this.rows = element("ul", { className: "pron-rows" });
     this.more = element("p", { className: "quiet" });
-    this.phrase = field("phrase", "Word or phrase", 100);
-    this.said = field("said", "Said as", 200);
-    this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: "Add" })]);
+    this.phrase = field("phrase", phrase("dictionary.phrase"), 100);
+    this.said = field("said", phrase("dictionary.said"), 200);
+    this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: phrase("dictionary.add") })]);
     const add = once(() => this.#do(() => this.#add()));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       add();
     });
     this.file = element("input", { type: "file", accept: ".csv,.tsv,text/csv", onchange: () => this.#do(() => this.#import()) });
-    this.file.setAttribute("aria-label", "Import a dictionary");
-    this.saved = element("a", { download: "pronunciations.csv", textContent: "Export as CSV" });
+    this.file.setAttribute("aria-label", phrase("dictionary.import.label"));
+    this.saved = element("a", { download: "pronunciations.csv", textContent: phrase("dictionary.export") });
     this.status = element("p", { className: "quiet pron-said" });
     this.status.setAttribute("role", "status");
-    const ways = element("p", { className: "pron-ways" }, [element("label", { className: "pron-file" }, ["Import a CSV", this.file]), this.saved]);
+    const ways = element("p", { className: "pron-ways" }, [element("label", { className: "pron-file" }, [phrase("dictionary.import"), this.file]), this.saved]);
     root.classList.add("pron");
     root.replaceChildren(this.search, this.rows, this.more, this.form, ways, this.status);
   }
@@ -92,7 +93,7 @@ export class PronunciationList {
     try {
       if (!file) return "";
       const { imported } = await importPronunciations(this.#shelf, file);
-      return imported === 1 ? "1 entry imported." : `${imported} entries imported.`;
+      return phrase("dictionary.imported", { count: imported });
     } finally {
       this.file.value = "";
     }
@@ -100,31 +101,31 @@ export class PronunciationList {
 
   #show() {
     const wanted = this.search.value.trim().toLowerCase();
-    const found = this.#entries.filter(({ phrase, said }) => `${phrase} ${said}`.toLowerCase().includes(wanted));
+    const found = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted));
     this.search.hidden = this.#entries.length < MANY;
     this.rows.replaceChildren(...found.slice(0, MOST_SHOWN).map((entry) => this.#row(entry)));
     const left = found.length - MOST_SHOWN;
-    this.more.textContent = left > 0 ? `${left} more; type above to find them.` : this.#entries.length && !found.length ? "No entry has these words." : "";
+    this.more.textContent = left > 0 ? phrase("dictionary.more", { count: left }) : this.#entries.length && !found.length ? phrase("dictionary.none") : "";
     this.more.hidden = !this.more.textContent;
     this.saved.hidden = !this.#entries.length;
   }
 
-  #row({ id, phrase, said, match_case: matchCase }) {
+  #row({ id, phrase: word, said, match_case: matchCase }) {
     const field = (name, value, label, maxLength) => {
       const input = element("input", { type: "text", value, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" });
       input.onchange = () => this.#do(async () => void (await changePronunciation(id, { [name]: input.value })));
       return labelled(input, label);
     };
-    const words = field("said", said, `How “${phrase}” is said`, 200);
+    const words = field("said", said, phrase("dictionary.how", { phrase: word }), 200);
     const box = element("input", { type: "checkbox", checked: matchCase });
     box.onchange = () => this.#do(async () => void (await changePronunciation(id, { match_case: box.checked })));
     const play = element("button", { type: "button" }, [icon(PLAY)]);
     play.onclick = () => this.#hear(play, words.value);
-    labelled(play, `Hear “${phrase}”`).hidden = !this.hear;
+    labelled(play, phrase("dictionary.hear", { phrase: word })).hidden = !this.hear;
     const bin = element("button", { type: "button", onclick: () => this.#do(async () => void (await deletePronunciation(id))) }, [icon(BIN)]);
-    labelled(bin, `Delete “${phrase}”`);
-    const exact = element("label", { className: "pron-case", title: "Only in this case: capitals count" }, [box, "Match case"]);
-    return element("li", { className: "pron-row" }, [field("phrase", phrase, `Word “${phrase}”`, 100), words, exact, element("span", { className: "pron-do" }, [play, bin])]);
+    labelled(bin, phrase("dictionary.delete", { phrase: word }));
+    const exact = element("label", { className: "pron-case", title: phrase("dictionary.case.title") }, [box, phrase("dictionary.case")]);
+    return element("li", { className: "pron-row" }, [field("phrase", word, phrase("dictionary.word", { phrase: word }), 100), words, exact, element("span", { className: "pron-do" }, [play, bin])]);
   }
 
   async #hear(button, words) {

@@ -4,18 +4,22 @@ import { cancelRequest, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
 import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
 const COLUMNS = 6; // and one more for the button
 const FIGURES = 3; // of the columns, from which on they are figures
 
-const STATES = { waiting: "Waiting", speaking: "Speaking", finished: "Finished", cancelled: "Stopped", failed: "Failed" };
+const STATES = ["waiting", "speaking", "finished", "cancelled", "failed"];
+
+/** @type {(state: string) => string} */
+const named = (state) => (STATES.includes(state) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`queue.${state}`)) : state);
 
 function cells(take) {
   const first = take.first_audio_ms === null ? "" : `${Math.round(take.first_audio_ms)} ms`;
-  const state = take.finish_reason === "length" ? "Cut" : (STATES[take.state] ?? take.state);
-  return [state, take.voice, take.audio_s ? `${take.audio_s.toFixed(1)} s` : "", first, take.rtf?.toFixed(2) ?? "", String(take.seed)];
+  const state = take.finish_reason === "length" ? phrase("queue.cut") : named(take.state);
+  return [state, take.voice, take.audio_s ? phrase("time.seconds", { seconds: numeral(take.audio_s, 1) }) : "", first, take.rtf === null ? "" : numeral(take.rtf, 2), String(take.seed)];
 }
 
 export class Queue {
@@ -43,13 +47,13 @@ export class Queue {
     if (!isLatest()) return;
     this.#timer = setTimeout(() => this.#refresh(), REFRESH);
     if (answers) this.#show(...answers);
-    else this.part("load").textContent = "The studio does not answer. This list may be out of date; retrying.";
+    else this.part("load").textContent = phrase("queue.offline");
   }
 
   #show(line, takes) {
     this.part("load").textContent = line
-      ? `${line.running} of ${line.max_rows} slots busy, ${line.waiting} waiting.`
-      : "The engine is not ready.";
+      ? phrase("queue.load", { running: line.running, slots: line.max_rows, waiting: line.waiting })
+      : phrase("queue.notReady");
     this.part("empty").hidden = takes.length > 0;
     this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
     setChildren(this.part("rows"), [...this.#rows.values()]);
@@ -72,7 +76,7 @@ export class Queue {
       await cancelRequest(take.id);
       if (isShown()) this.#refresh();
     };
-    const end = labelled(element("button", { type: "button", textContent: "Stop", onclick }), `Stop the take of ${take.voice}, seed ${take.seed}`);
+    const end = labelled(element("button", { type: "button", textContent: phrase("speak.stop"), onclick }), phrase("queue.stop", { voice: take.voice, seed: String(take.seed) }));
     return element("tr", {}, [...Array.from({ length: COLUMNS }, (_, i) => element("td", { className: i < FIGURES ? "" : "figure" })), element("td", {}, [end])]);
   }
 }

@@ -5,40 +5,44 @@ import { needsKey } from "../client/host.js";
 import { health, signOut, studioFacts } from "../client/system.js";
 import { voices } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
+import { chooseLanguage, chosenLanguage } from "./language.js";
+import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 
 const MIB = 2 ** 20;
-const size = (bytes) => (bytes < 1024 * MIB ? `${(bytes / MIB).toFixed(1)} MiB` : `${(bytes / MIB / 1024).toFixed(2)} GiB`);
+const size = (bytes) => (bytes < 1024 * MIB ? `${numeral(bytes / MIB, 1)} MiB` : `${numeral(bytes / MIB / 1024, 2)} GiB`);
 
-export function ago(seconds) {
-  if (seconds < 100) return `${Math.round(seconds)} s ago`;
-  return seconds < 6000 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;
+const AGO = new Intl.RelativeTimeFormat(LOCALE, { style: "short" });
+
+function ago(seconds) {
+  if (seconds < 100) return AGO.format(-Math.round(seconds), "second");
+  return seconds < 6000 ? AGO.format(-Math.round(seconds / 60), "minute") : AGO.format(-Math.round(seconds / 3600), "hour");
 }
 
 function backupWords(backup) {
-  if (!backup) return "None: BACKUP_DIR is not set";
-  if (backup.error) return `Failed: ${backup.error}`;
-  const last = backup.seconds_ago === null ? "none yet" : `last backup ${ago(backup.seconds_ago)}`;
-  const lacking = backup.left_out.length ? ` without ${backup.left_out.length} damaged sounds` : "";
-  return `${last}${lacking}${backup.pending ? ", another is due" : ""}, in ${backup.folder}`;
+  if (!backup) return phrase("settings.backup.none");
+  if (backup.error) return phrase("settings.backup.failed", { why: backup.error });
+  const last = backup.seconds_ago === null ? phrase("settings.backup.notYet") : phrase("settings.backup.last", { ago: ago(backup.seconds_ago) });
+  const lacking = backup.left_out.length ? [phrase("settings.backup.lacking", { count: backup.left_out.length })] : [];
+  return [last, ...lacking, ...(backup.pending ? [phrase("settings.backup.due")] : []), phrase("settings.backup.in", { folder: backup.folder })].join(", ");
 }
 
 /** [term, words] of the studio, from /health and /v1/settings. */
 function facts({ engine, status }, { model, versions, storage }) {
   const speaks = engine
     ? [
-        ["Model", `${model}, ${(engine.parameters / 1e6).toFixed(0)} million parameters`],
-        ["Device", `${engine.device}${engine.gpu ? ` (${engine.gpu.name})` : ""}, ${engine.dtype}, ${engine.frame_path}`],
-        ["At a time", `${engine.max_rows} requests of ${engine.max_context} positions; ${engine.max_waiting} more may wait`],
-        ...(engine.memory ? [["Memory", engine.memory]] : []),
+        [phrase("settings.model"), phrase("settings.model.size", { model, millions: Math.round(engine.parameters / 1e6) })],
+        [phrase("settings.device"), `${engine.device}${engine.gpu ? ` (${engine.gpu.name})` : ""}, ${engine.dtype}, ${engine.frame_path}`],
+        [phrase("settings.rows"), phrase("settings.rows.about", { rows: engine.max_rows, positions: engine.max_context, waiting: engine.max_waiting })],
+        ...(engine.memory ? [[phrase("settings.memory"), engine.memory]] : []),
       ]
-    : [["Model", `${model}: ${status}`]];
+    : [[phrase("settings.model"), `${model}: ${status}`]];
   const { folder, voices: voiceCount, takes, database_bytes: database, audio_bytes: audio } = storage;
   return [
     ...speaks,
-    ["Library", `${voiceCount} voices and ${takes} takes: ${size(database)} of database, ${size(audio)} of audio`],
-    ["Folder", folder],
-    ["Backup", backupWords(storage.backup)],
-    ["Versions", Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],
+    [phrase("settings.library"), phrase("settings.library.about", { voices: voiceCount, takes, database: size(database), audio: size(audio) })],
+    [phrase("settings.folder"), folder],
+    [phrase("settings.backup"), backupWords(storage.backup)],
+    [phrase("settings.versions"), Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],
   ];
 }
 
@@ -49,6 +53,7 @@ export class Settings {
     this.form = this.part("form");
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", ({ target }) => {
+      if (target.name === "language") return chooseLanguage(target.value);
       preferences.set({ [target.name]: target.type === "range" ? target.valueAsNumber : target.value });
     });
     this.part("reset").addEventListener("click", () => {
@@ -62,10 +67,10 @@ export class Settings {
 
   async open() {
     const listed = await voices();
-    this.form.elements.voice.replaceChildren(...[{ id: "", name: "The one used last" }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
+    this.form.elements.voice.replaceChildren(...[{ id: "", name: phrase("settings.voice.last") }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
     this.#fill();
     const [now, studio] = await Promise.all([health(), studioFacts()]);
-    if (!studio) return this.#say("The studio does not answer.");
+    if (!studio) return this.#say(phrase("settings.silent"));
     this.#say("");
     this.part("facts").replaceChildren(...facts(now, studio).flatMap(([term, words]) => [element("dt", { textContent: term }), element("dd", { textContent: words })]));
     this.part("settings").replaceChildren(
@@ -79,7 +84,8 @@ export class Settings {
 
   #fill() {
     const { values } = this.preferences; // some have their switch where they are seen
-    for (const field of this.form.querySelectorAll("[name]")) field.value = values[field.name];
+    for (const field of this.form.querySelectorAll("[name]")) field.value = values[field.name] ?? "";
+    this.form.elements.language.value = chosenLanguage();
   }
 
   #say(words) {

@@ -1,8 +1,7 @@
 // The advisor's word on a clip: a score, the reasons for it, and a press for each thing that can be mended.
 
 import { element } from "../lib/elements.js";
-
-const WORDS = { good: "A good clip", fair: "A usable clip", bad: "A poor clip" };
+import { numeral, phrase } from "../lib/phrases.js";
 
 export function gradeOf(score) {
   return score >= 80 ? "good" : score >= 50 ? "fair" : "bad";
@@ -25,18 +24,18 @@ export function showAdvice(root, { score, seconds, findings, fixed }, mend = nul
     return item;
   });
   const count = findings.length;
-  const but = count ? `, with ${count} ${count === 1 ? "thing" : "things"} to improve` : "";
+  const verdict = /** @type {import("../lib/phrases.js").Key} */ (`advice.${grade}${count ? ".but" : ""}`);
   const fixes = findings.filter((finding) => finding.fix);
   root.dataset.grade = grade;
   root.classList.add("advice");
   root.replaceChildren(
     element("p", { className: "advice-head" }, [
-      element("strong", { textContent: `${WORDS[grade]}${but}: ${score} of 100` }),
-      element("span", { className: "quiet", textContent: `${seconds.toFixed(1)} s` }),
+      element("strong", { textContent: phrase(verdict, { count, score }) }),
+      element("span", { className: "quiet", textContent: phrase("time.seconds", { seconds: numeral(seconds, 1) }) }),
     ]),
     element("ul", {}, list),
   );
-  if (fixes.length > 1 && mend) root.append(fix("Apply every fix", fixed, mend));
+  if (fixes.length > 1 && mend) root.append(fix(phrase("advice.fixAll"), fixed, mend));
 }
 
 /** Say why there is no advice. */

@@ -4,6 +4,7 @@ import { gradeOf, showAdvice } from "./advice.js";
 import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { Recorded } from "../player/track.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 export class Samples {
   /** @type {any} */
@@ -29,8 +30,8 @@ export class Samples {
     this.#voice = voice;
     this.part("revision").replaceChildren(
       ...this.#revisions.map(({ revision, samples }) => {
-        const clips = samples.length === 1 ? "1 clip" : `${samples.length} clips`;
-        const words = revision === voice.latest_revision ? `${revision}, in use: ${clips}` : `${revision}: ${clips}`;
+        const key = revision === voice.latest_revision ? "inspector.revision.use" : "inspector.revision.old";
+        const words = phrase(key, { count: samples.length, revision });
         return element("option", { value: String(revision), textContent: words });
       }),
     );
@@ -65,20 +66,20 @@ export class Samples {
 
   #row(sample, position, revision, isNewest) {
     const isUsed = revision.revision === this.#voice.latest_revision;
-    const number = `Clip ${position + 1}`;
-    const listen = element("button", { type: "button", className: "plain", textContent: "Listen" });
+    const number = position + 1;
+    const listen = element("button", { type: "button", className: "plain", textContent: phrase("clips.listen") });
     const source = previewAddress(`${this.#voice.slug}@${revision.revision}`, position);
-    const name = `${this.#voice.name}, ${number.toLowerCase()}`;
+    const name = phrase("clips.of", { voice: this.#voice.name, number });
     listen.onclick = () => this.run(() => this.playButtons.press(listen, new Recorded({ name, source })));
-    listen.setAttribute("aria-label", `Listen to ${number.toLowerCase()} of revision ${revision.revision}`);
-    const score = element("span", { className: "score", textContent: String(sample.score), title: "The advisor's score, of 100" });
+    listen.setAttribute("aria-label", phrase("clips.listen.label", { number, revision: revision.revision }));
+    const score = element("span", { className: "score", textContent: String(sample.score), title: phrase("clips.score") });
     score.dataset.grade = gradeOf(sample.score);
     const line = element("div", { className: "sample-line" }, [
       listen,
-      element("span", { className: "quiet", textContent: `${sample.seconds.toFixed(1)} s` }),
+      element("span", { className: "quiet", textContent: phrase("time.seconds", { seconds: numeral(sample.seconds, 1) }) }),
       score,
     ]);
-    if (sample.speaker) line.append(element("span", { className: "quiet", textContent: `speaker ${sample.speaker}` }));
+    if (sample.speaker) line.append(element("span", { className: "quiet", textContent: phrase("clips.speaker", { number: sample.speaker }) }));
     const row = element("li", {}, [line]);
     row.toggleAttribute("data-unused", !isUsed);
     if (isNewest) line.append(this.#use(sample, isUsed));
@@ -95,21 +96,21 @@ export class Samples {
         const ids = this.#revisions[0].samples.map(({ id }) => id);
         const wanted = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
         await chooseSamples(this.#voice.id, wanted, this.#voice.etag);
-        return isUsed ? "The clip is no longer used." : "The clip is used again.";
+        return phrase(isUsed ? "clips.unused" : "clips.usedAgain");
       });
     };
-    return element("label", { className: "tick" }, [box, "Used"]);
+    return element("label", { className: "tick" }, [box, phrase("clips.used")]);
   }
 
   #editable(sample) {
     const words = element("textarea", { rows: 3, maxLength: 2000, value: sample.text });
-    words.setAttribute("aria-label", "What is said in the clip");
-    const save = element("button", { type: "button", className: "plain", textContent: "Save the words", hidden: true });
+    words.setAttribute("aria-label", phrase("speak.clip.words"));
+    const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: true });
     words.oninput = () => (save.hidden = words.value.trim() === sample.text);
-    save.onclick = () => this.change(() => this.#change(sample, { text: words.value }, "Words saved."));
+    save.onclick = () => this.change(() => this.#change(sample, { text: words.value }, phrase("clips.words.saved")));
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
-    const check = element("button", { type: "button", className: "plain", textContent: "Check" });
+    const check = element("button", { type: "button", className: "plain", textContent: phrase("clips.check") });
     check.onclick = () => this.run(() => this.#judge(sample, words.value, advice));
     return [words, element("div", { className: "buttons" }, [save, check]), advice];
   }
@@ -118,17 +119,17 @@ export class Samples {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const told = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, told, (cut) => this.change(() => this.#change(sample, { cut }, "Clip fixed.")));
+    showAdvice(advice, told, (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))));
   }
 
   async #change(sample, changes, said) {
     await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
-    return `${said} This made a new revision; the old one is kept.`;
+    return phrase("clips.newRevision", { said });
   }
 
   async #goBack() {
     const { revision } = this.#chosen;
     await goBack(this.#voice.id, revision, this.#voice.etag);
-    return `Restored revision ${revision}.`;
+    return phrase("clips.restored", { revision });
   }
 }

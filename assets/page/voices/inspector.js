@@ -8,6 +8,7 @@ import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { Samples } from "./clips.js";
+import { LOCALE, phrase } from "../lib/phrases.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" {said}, "refused" {said} of a voice that is no longer shown,
@@ -92,7 +93,7 @@ export class Inspector extends EventTarget {
       if (problem.status !== 412) return this.#say(problem.why);
       await this.#do(async () => {
         const isShown = await this.#load(voice.id);
-        if (isShown) this.#say("Somebody else changed this voice in the meantime. This is its present state; make your change again.");
+        if (isShown) this.#say(phrase("inspector.changed"));
       });
     }
   }
@@ -130,7 +131,7 @@ export class Inspector extends EventTarget {
     this.part("title").replaceChildren(initialOf(voice), voice.name);
     this.#showColour(voice.colour);
     this.part("address").textContent = voice.address;
-    this.part("made").textContent = `since ${new Date(voice.created_at * 1000).toLocaleDateString()}${voice.consent ? " · with a consent" : ""}`;
+    this.part("made").textContent = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
     for (const field of this.root.querySelectorAll("[data-fact]")) {
       const value = voice[field.dataset.fact];
       field.value = Array.isArray(value) ? value.join(", ") : value;
@@ -146,26 +147,27 @@ export class Inspector extends EventTarget {
   }
 
   #offer(voice) {
+    const { name } = voice;
     const button = (textContent, label, onclick, className = "plain") => {
       const made = element("button", { type: "button", className, textContent, onclick });
       made.setAttribute("aria-label", label);
       return made;
     };
     const changes = (textContent, label, work) => button(textContent, label, () => this.#change(work));
-    const hear = button("Hear it speak", `Hear ${voice.name} speak`, () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
-    const pack = element("a", { href: exportAddress(voice.id), download: "", className: "plain", textContent: "Export" });
-    pack.setAttribute("aria-label", `Export ${voice.name}`);
+    const hear = button(phrase("inspector.hear"), phrase("inspector.hear.label", { name }), () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
+    const pack = element("a", { href: exportAddress(voice.id), download: "", className: "plain", textContent: phrase("inspector.export") });
+    pack.setAttribute("aria-label", phrase("inspector.export.label", { name }));
     this.part("actions").replaceChildren(
-      button("Use in the Studio", `Use ${voice.name} in the Studio`, () => this.#tell("choose", { id: voice.slug }), "primary"),
+      button(phrase("inspector.use"), phrase("inspector.use.label", { name }), () => this.#tell("choose", { id: voice.slug }), "primary"),
       hear,
-      changes("Duplicate", `Duplicate ${voice.name}`, (_, isSame) => this.#duplicate(voice, isSame)),
+      changes(phrase("inspector.duplicate"), phrase("inspector.duplicate.label", { name }), (_, isSame) => this.#duplicate(voice, isSame)),
       pack,
-      changes("Delete", `Delete ${voice.name}`, (_, isSame) => this.#delete(voice, isSame)),
+      changes(phrase("inspector.delete"), phrase("inspector.delete.label", { name }), (_, isSame) => this.#delete(voice, isSame)),
     );
   }
 
   async #introduce(voice, isSame, button) {
-    if (!button.dataset.playing) this.#say("Loading …", false);
+    if (!button.dataset.playing) this.#say(phrase("inspector.loading"), false);
     await this.playButtons.press(button, introduction(voice));
     if (isSame()) this.#say("");
   }
@@ -187,12 +189,12 @@ export class Inspector extends EventTarget {
     }
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
     await changeVoice(voice.id, changes, voice.etag);
-    await this.#saved(voice, isSame, `Saved “${told.name.trim()}”.`);
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }));
   }
 
   async #duplicate({ id, name }, isSame) {
     const copy = await this.#copyOf(id, name);
-    this.#tell("changed", { said: `Saved as “${copy.name}”.` });
+    this.#tell("changed", { said: phrase("inspector.savedAs", { name: copy.name }) });
     if (isSame()) await this.show(copy.id);
   }
 

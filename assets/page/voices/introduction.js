@@ -3,6 +3,7 @@
 import { requestSpeech } from "../client/speech.js";
 import { sampleSentence } from "./reading-texts.js";
 import { Recorded } from "../player/track.js";
+import { phrase } from "../lib/phrases.js";
 
 const FRAMES = 320; // some 15 s: a model that never ends by itself shall not babble on
 
@@ -14,5 +15,5 @@ const FRAMES = 320; // some 15 s: a model that never ends by itself shall not ba
  */
 export function introduction({ name, slug, language }, signal) {
   const request = { input: sampleSentence(language), voice: slug, response_format: "wav", max_new_tokens: FRAMES };
-  return new Recorded({ name: `${name} speaking`, ask: () => requestSpeech(request, signal) });
+  return new Recorded({ name: phrase("inspector.speaking", { name }), ask: () => requestSpeech(request, signal) });
 }

@@ -5,6 +5,7 @@ import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { folded } from "../speak/dialogue.js";
+import { phrase } from "../lib/phrases.js";
 
 const TAKEN = 409;
 
@@ -62,7 +63,7 @@ export class PackImport extends EventTarget {
   #ask(file, name, listed) {
     this.#file = file;
     this.#present = listed.find((voice) => folded(voice.name) === folded(name))?.id ?? "";
-    this.part("taken-words").textContent = `“${name}” is already in the library.`;
+    this.part("taken-words").textContent = phrase("voices.taken", { name });
     this.part("import-name").value = freeName(name, listed.map((voice) => voice.name));
     this.part("replace").hidden = !this.#present;
     this.part("taken").hidden = false;
@@ -73,7 +74,7 @@ export class PackImport extends EventTarget {
   async #put(file, as) {
     const voice = await importVoice(file, as);
     if (this.#file === file) this.close();
-    const said = as.replaces ? `“${voice.name}” has a new revision; the old one is kept.` : `${voice.name} is in the library.`;
+    const said = phrase(as.replaces ? "voices.replaced" : "voices.imported", { name: voice.name });
     this.dispatchEvent(new CustomEvent("imported", { detail: { said } }));
   }
 }

@@ -1,9 +1,13 @@
 // By what the library's list is narrowed: gender, accent, language and tags, as far as some voice has them.
 
 import { element, setChildren } from "../lib/elements.js";
+import { LANGUAGE, phrase } from "../lib/phrases.js";
 
-const CHOICES = { gender: "Gender", accent: "Accent", language: "Language" };
-const languages = new Intl.DisplayNames("en", { type: "language" });
+/** @type {Record<string, import("../lib/phrases.js").Key>} */
+const CHOICES = { gender: "voice.gender", accent: "voice.accent", language: "voice.language" };
+/** @type {Record<string, import("../lib/phrases.js").Key>} */
+const GENDERS = { female: "voice.gender.female", male: "voice.gender.male", neutral: "voice.gender.neutral" };
+const languages = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 
 function inWords(language) {
   try {
@@ -40,7 +44,7 @@ export class VoiceFilter extends EventTarget {
   /** Offer what the whole library has; a wish that no voice meets any more is none. */
   offer({ tags, genders, accents, languages: spoken }) {
     this.#offerTags(tags);
-    this.#offerChoice("gender", genders.map((gender) => [gender, titled(gender)]));
+    this.#offerChoice("gender", genders.map((gender) => [gender, gender in GENDERS ? phrase(GENDERS[gender]) : titled(gender)]));
     this.#offerChoice("accent", accents.map((accent) => [accent, accent]));
     const known = new Set(spoken.map((language) => language.split("-")[0].toLowerCase())); // of any region
     this.#offerChoice("language", [...known].map((language) => [language, inWords(language)]));
@@ -49,7 +53,7 @@ export class VoiceFilter extends EventTarget {
   #offerChoice(name, offered) {
     const select = this.part(name);
     const { value } = select;
-    const options = [["", CHOICES[name]], ...offered].map(([id, textContent]) => element("option", { value: id, textContent }));
+    const options = [["", phrase(CHOICES[name])], ...offered].map(([id, textContent]) => element("option", { value: id, textContent }));
     select.replaceChildren(...options);
     select.value = offered.some(([id]) => id === value) ? value : "";
     select.hidden = offered.length === 0;

@@ -10,6 +10,7 @@ import { Recorded } from "../player/track.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
+import { phrase } from "../lib/phrases.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
@@ -89,7 +90,7 @@ export class Voices extends EventTarget {
       this.#cards.get(detail.id)?.querySelector(".card-open").focus();
     });
     inspector.addEventListener("deleted", ({ detail }) => {
-      this.#say(`Deleted “${detail.voice.name}”.`, detail.voice);
+      this.#say(phrase("voices.deleted", { name: detail.voice.name }), detail.voice);
       this.part("undo").focus();
       this.#do(() => this.#changed());
     });
@@ -137,8 +138,8 @@ export class Voices extends EventTarget {
     const isNarrowed = this.part("search").value.trim() || this.filter.isOn || this.#view === "favourites";
     this.part("empty").hidden = found.data.length > 0;
     this.part("empty").textContent = isNarrowed
-      ? "No voices match. Clear the filters."
-      : "No voices yet. Record or upload a clip under New voice, or import a .fishvoice file.";
+      ? phrase("voices.none")
+      : phrase("voices.empty");
   }
 
   async #more() {
@@ -174,7 +175,7 @@ export class Voices extends EventTarget {
   async #undo() {
     const voice = this.#deleted;
     await restoreVoice(voice.id);
-    await this.#changed(`Restored “${voice.name}”.`);
+    await this.#changed(phrase("voices.restored", { name: voice.name }));
   }
 
   #card(voice) {
@@ -183,19 +184,19 @@ export class Voices extends EventTarget {
       element("strong", { textContent: voice.name }),
       element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
     ]);
-    open.setAttribute("aria-label", `Inspect ${voice.name}`);
+    open.setAttribute("aria-label", phrase("voices.inspect", { name: voice.name }));
     const listen = element("button", { type: "button", className: "card-listen" }, [initialOf(voice), icon(PLAY)]);
-    listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: `${voice.name}’s recording`, source: previewAddress(voice.id) })));
+    listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: phrase("speak.voice.recording", { name: voice.name }), source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);
     star.setAttribute("aria-pressed", String(voice.favourite));
     star.onclick = () => this.#do(() => this.#favour(voice));
-    const use = element("button", { type: "button", className: "card-use", textContent: "Use" });
+    const use = element("button", { type: "button", className: "card-use", textContent: phrase("voices.use") });
     use.onclick = () => this.dispatchEvent(new CustomEvent("choose", { detail: { id: voice.slug } }));
-    use.setAttribute("aria-label", `Use ${voice.name}`);
+    use.setAttribute("aria-label", phrase("voices.use.label", { name: voice.name }));
     const card = element("li", { className: "card" }, [
-      labelled(listen, `Listen to ${voice.name}`),
+      labelled(listen, phrase("voices.listen", { name: voice.name })),
       open,
-      labelled(star, `Favourite ${voice.name}`),
+      labelled(star, phrase("voices.favourite", { name: voice.name })),
       use,
     ]);
     card.dataset.id = voice.id;

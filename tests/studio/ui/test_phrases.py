@@ -32,14 +32,15 @@ def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
     return {name for form in told for name in re.findall(r"\{(\w+)\}", form)}, sorted(re.findall(r"<[^>]+>", told[-1]))
 
 
-def used() -> tuple[set[str], set[str]]:
-    """Keys in markup and fields, and what the scripts have in quotation marks, where ${name} is anything."""
+def used() -> tuple[set[str], list[str]]:
+    """Keys in markup and in Gradio's fields, and patterns of those in the scripts, where ${…} may be anything."""
     markup = [path.read_text("utf-8") for path in PAGE.rglob("*.html")]
     marked = set(MARK.findall("".join([*markup, *(str(each) for each in vars(words).values())])))
     sources = [*PAGE.rglob("*.js"), ROOT / "studio" / "ui" / "front.py"]
     scripts = "".join(path.read_text("utf-8") for path in sources)
-    quoted = set(re.findall(r"""["`]([a-z][\w$.{}-]*\.[\w$.{}-]+)["`]""", scripts))
-    return marked, quoted
+    whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)
+    made = [re.split(r"\$\{[^}]*\}", each) for each in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
+    return marked, [re.escape(each) for each in whole] + [r"[\w.-]*".join(map(re.escape, parts)) for parts in made]
 
 
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
@@ -51,11 +52,10 @@ def test_a_language_says_all_that_english_says(language: str) -> None:
 
 
 def test_every_phrase_is_used_and_every_mark_has_one() -> None:
-    marked, quoted = used()
-    patterns = [re.escape(each).replace(r"\$\{name\}", r"[\w-]+") for each in quoted if "${" in each]
-    wild = re.compile("|".join(patterns))
+    marked, patterns = used()
+    told = re.compile("|".join(patterns))
     assert marked - ENGLISH.keys() - {"script"} == set()
-    assert [key for key in ENGLISH if key not in marked | quoted and not wild.fullmatch(key)] == []
+    assert [key for key in ENGLISH if key not in marked and not told.fullmatch(key)] == []
 
 
 def test_phrases_of_markup_fit_into_it() -> None:
@@ -111,3 +111,8 @@ def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
             assert said["player.speaking"] in client.get(script).text
             assert MARK.findall(client.get("/config", headers=headers).text) == []
     assert all(f"area-{area}" in answer.text for area in AREAS)
+
+
+def test_every_language_can_be_chosen_in_settings() -> None:
+    markup = (PAGE / "settings" / "settings.html").read_text("utf-8")
+    assert set(re.findall(r'<option value="([\w-]+)" lang="\1"', markup)) == FILES.keys()
