@@ -36,6 +36,7 @@ import { ReadAlong } from "./player/read-along.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceTabs } from "./voices/voice-tabs.js";
+import { phrase } from "./lib/phrases.js";
 
 class Studio {
   player = new Player();
@@ -183,7 +184,7 @@ class Studio {
   #listenToApi(api) {
     api.addEventListener("present", async ({ detail }) => {
       try {
-        this.code.open("Use this request in code", await api.request(), "Without a seed every run differs.", detail.kind);
+        this.code.open(phrase("api.code.title"), await api.request(), phrase("api.code.seed"), detail.kind);
       } catch (problem) {
         this.tabs.show("studio"); // where the script is, and the error card
         this.errorCard.tell(problem);

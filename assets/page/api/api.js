@@ -6,9 +6,7 @@ import { needsKey } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { connected } from "../client/requests.js";
 import { requestSpeech } from "../client/speech.js";
-
-const WITH_KEYS = "Needed, as Authorization: Bearer. The keys are those in API_KEYS when the studio was started.";
-const WITHOUT_KEYS = "None needed: anybody who can reach this address may speak. Start the studio with API_KEYS=… to ask for one.";
+import { numeral, phrase } from "../lib/phrases.js";
 
 /** Fires "present" {kind}: the Studio area's speech shall be shown as a program, or as that kind of settings. */
 export class Api extends EventTarget {
@@ -22,7 +20,7 @@ export class Api extends EventTarget {
     this.part = partsOf(element);
     this.part("base").textContent = address("/v1");
     this.part("endpoint").textContent = address("/v1/audio/speech");
-    this.part("keys").textContent = needsKey ? WITH_KEYS : WITHOUT_KEYS;
+    this.part("keys").textContent = phrase(needsKey ? "api.keys.needed" : "api.keys.none");
     this.part("docs").href = address("/docs");
     this.part("openapi").href = address("/openapi.json");
     this.part("present").addEventListener("click", () => this.#present());
@@ -38,22 +36,22 @@ export class Api extends EventTarget {
   async #test() {
     if (this.#testing) return this.#testing.abort();
     const control = (this.#testing = new AbortController());
-    this.part("test").textContent = "Stop the test";
+    this.part("test").textContent = phrase("api.test.stop");
     try {
       await this.#measure(control.signal);
     } catch (problem) {
-      if (problem.name === "AbortError") this.#tell("Stopped.");
-      else if (problem instanceof Refusal) this.#tell(`${problem.status || "No answer"}: ${problem.why}`);
+      if (problem.name === "AbortError") this.#tell(phrase("api.stopped"));
+      else if (problem instanceof Refusal) this.#tell(`${problem.status || phrase("api.noAnswer")}: ${problem.why}`);
       else throw problem;
     } finally {
       this.#testing = null;
-      this.part("test").textContent = "Test this";
+      this.part("test").textContent = phrase("api.test");
     }
   }
 
   async #measure(signal) {
     const request = await this.request();
-    this.#tell("Asking …");
+    this.#tell(phrase("api.asking"));
     const start = performance.now();
     const response = await requestSpeech(request, signal);
     const facts = [`${response.status} ${response.headers.get("content-type")}`];
@@ -61,12 +59,12 @@ export class Api extends EventTarget {
     for (const reader = response.body.getReader(); ; ) {
       const { done, value } = await connected(() => reader.read());
       if (done) break;
-      if (!bytes) facts.push(`first byte after ${Math.round(performance.now() - start)} ms`);
+      if (!bytes) facts.push(phrase("api.firstByte", { ms: Math.round(performance.now() - start) }));
       bytes += value.length;
-      this.#tell([...facts, `${bytes.toLocaleString("en")} bytes …`].join(" · "));
+      this.#tell([...facts, phrase("api.bytes", { bytes })].join(" · "));
     }
     const seconds = (performance.now() - start) / 1000;
-    this.#tell([...facts, `${bytes.toLocaleString("en")} bytes in ${seconds.toFixed(1)} s`, response.headers.get("x-request-id")].join(" · "));
+    this.#tell([...facts, phrase("api.bytes.in", { bytes, seconds: numeral(seconds, 1) }), response.headers.get("x-request-id")].join(" · "));
   }
 
   #tell(words) {

@@ -6,6 +6,7 @@ import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
 import { SNIPPETS } from "./snippets.js";
+import { phrase } from "../lib/phrases.js";
 
 export class CodeDialog {
   /** @type {any} */
@@ -26,7 +27,7 @@ export class CodeDialog {
   open(title, request, note = "", kind = this.#kind) {
     this.#request = request;
     this.part("title").textContent = title;
-    this.part("note").textContent = request.ref_audio === undefined ? note : `${note} Put your recording next to the program as clip.wav.`;
+    this.part("note").textContent = request.ref_audio === undefined ? note : `${note} ${phrase("api.code.clip")}`;
     this.#show(kind);
     this.element.showModal();
   }
@@ -47,7 +48,7 @@ export class CodeDialog {
       tab.tabIndex = chosen ? 0 : -1;
     }
     this.part("text").textContent = SNIPPETS[kind](this.#request, address(""), needsKey);
-    this.part("copy").textContent = "Copy";
+    this.part("copy").textContent = phrase("shell.copy");
   }
 
   #arrow({ key }) {

@@ -2,6 +2,7 @@
 
 import { clock } from "../lib/time.js";
 import { element, labelled } from "../lib/elements.js";
+import { phrase } from "../lib/phrases.js";
 
 const SCORES = [1, 2, 3, 4, 5];
 
@@ -15,16 +16,16 @@ export class CandidateCard extends EventTarget {
     this.take = take;
     this.label = label;
     this.name = element("strong", { className: "cell-name" });
-    this.state = element("span", { className: "cell-state quiet", textContent: "Waiting" });
+    this.state = element("span", { className: "cell-state quiet", textContent: phrase("compare.waiting") });
     this.play = element("button", { type: "button", className: "cell-play", textContent: take.number, disabled: true, onclick: () => this.#tell("play") });
-    this.best = element("button", { type: "button", className: "cell-best", textContent: "Best", disabled: true, onclick: () => this.#tell("best") });
-    this.best.setAttribute("aria-label", `${take.number} is the best`);
+    this.best = element("button", { type: "button", className: "cell-best", textContent: phrase("compare.best"), disabled: true, onclick: () => this.#tell("best") });
+    this.best.setAttribute("aria-label", phrase("compare.isBest", { name: take.number }));
     this.scores = this.#scores();
-    this.use = element("button", { type: "button", textContent: "Use in Studio", onclick: () => this.#tell("use") });
-    this.save = element("a", { textContent: "Save" });
+    this.use = element("button", { type: "button", textContent: phrase("compare.use"), onclick: () => this.#tell("use") });
+    this.save = element("a", { textContent: phrase("takes.save") });
     const words = element("div", { className: "cell-words" }, [this.name, this.state]);
     this.after = element("div", { className: "cell-after" }, [this.use, this.save]);
-    this.element = element("li", {}, [labelled(this.play, `Play ${take.number}`), words, this.scores, this.best, this.after]);
+    this.element = element("li", {}, [labelled(this.play, phrase("compare.play", { name: take.number })), words, this.scores, this.best, this.after]);
     this.element.dataset.cell = take.number;
     this.show();
   }
@@ -41,14 +42,14 @@ export class CandidateCard extends EventTarget {
   /** There is sound, more than before. */
   grow() {
     this.play.disabled = false;
-    this.say(`Speaking … ${clock(this.take.seconds)}`);
+    this.say(phrase("compare.speaking.time", { time: clock(this.take.seconds) }));
   }
 
   /** There is a file; from now on it can be voted on. */
   finish() {
     this.play.disabled = this.best.disabled = this.scores.disabled = false;
-    const more = this.take.ending === "stop" ? "" : this.take.ending === "length" ? " · cut" : " · stopped";
-    this.say(`${clock(this.take.seconds)}${more}`);
+    const time = clock(this.take.seconds);
+    this.say(this.take.ending === "stop" ? time : phrase(this.take.ending === "length" ? "compare.done.cut" : "compare.done.stopped", { time }));
     this.show();
   }
 
@@ -60,10 +61,10 @@ export class CandidateCard extends EventTarget {
   /** Bring the parts that tell who this is up to date. */
   show() {
     const { take } = this;
-    this.name.textContent = take.isBlind ? "Hidden" : this.label;
+    this.name.textContent = take.isBlind ? phrase("compare.hidden") : this.label;
     this.after.hidden = take.isBlind || !take.file;
-    this.use.setAttribute("aria-label", `Use ${take.number} in the Studio`);
-    this.save.setAttribute("aria-label", `Save ${take.number} as WAV`);
+    this.use.setAttribute("aria-label", phrase("compare.use.label", { name: take.number }));
+    this.save.setAttribute("aria-label", phrase("compare.save", { name: take.number }));
     if (take.file) Object.assign(this.save, { href: take.url, download: take.fileName });
     this.setBest(this.isBest);
   }
@@ -74,7 +75,7 @@ export class CandidateCard extends EventTarget {
   }
 
   #scores() {
-    const group = element("fieldset", { className: "cell-scores", disabled: true }, [element("legend", { className: "unseen", textContent: `Vote for ${this.take.number}` })]);
+    const group = element("fieldset", { className: "cell-scores", disabled: true }, [element("legend", { className: "unseen", textContent: phrase("compare.vote", { name: this.take.number }) })]);
     for (const score of SCORES) {
       const input = element("input", { type: "radio", name: `vote-${this.take.number}`, value: score, onchange: () => this.#vote(score) });
       group.append(element("label", {}, [input, element("span", { textContent: score })]));

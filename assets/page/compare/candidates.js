@@ -4,35 +4,40 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
+import { phrase } from "../lib/phrases.js";
 
 const MOST = 8;
 const STORE = "voice-studio-compare-1";
 const OWN_CLIP = "clip"; // as a candidate beside the voices' ids
 
-/** Column of the table: the page's field, its heading, lowest, highest and step of its number. */
+/**
+ * Column of the table: the page's field, its heading, lowest, highest and step of its number.
+ *
+ * @type {[string, import("../lib/phrases.js").Key, number, number, number][]}
+ */
 const COLUMNS = [
-  ["temperature", "Temperature", 0, 1.5, 0.05],
-  ["topP", "Top-p", 0.05, 1, 0.05],
-  ["topK", "Top-k", 1, 200, 1],
-  ["speed", "Speed", 0.5, 2, 0.05],
-  ["seed", "Seed", 0, 4294967295, 1],
+  ["temperature", "speak.temperature", 0, 1.5, 0.05],
+  ["topP", "speak.topP", 0.05, 1, 0.05],
+  ["topK", "speak.topK", 1, 200, 1],
+  ["speed", "speak.speed", 0.5, 2, 0.05],
+  ["seed", "speak.seed", 0, 4294967295, 1],
 ];
 const SHORT = { temperature: "temp", topP: "top-p", topK: "top-k", speed: "speed", seed: "seed" };
 
 /** Buttons that fill the table: name to rows; what a row does not say is the Studio's. */
 const FILLINGS = {
-  Deliveries: [
+  deliveries: [
     { temperature: 0.6, topP: 0.8, topK: 20 },
     { temperature: 0.8, topP: 0.9, topK: 30 },
     { temperature: 1.0, topP: 0.95, topK: 60 },
   ],
-  Temperatures: [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
-  Seeds: [1, 2, 3, 4].map((seed) => ({ seed })),
-  Speeds: [0.85, 1, 1.15].map((speed) => ({ speed })),
+  temperatures: [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
+  seeds: [1, 2, 3, 4].map((seed) => ({ seed })),
+  speeds: [0.85, 1, 1.15].map((speed) => ({ speed })),
 };
 
 export function unfit(why, advice) {
-  return new Refusal({ what: "There is nothing to compare yet.", why, advice });
+  return new Refusal({ what: phrase("compare.nothing"), why, advice });
 }
 
 export class Candidates {
@@ -49,10 +54,10 @@ export class Candidates {
     this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#show(target.dataset.kind));
     this.part("search").addEventListener("input", () => this.#drawVoices());
     this.part("add").addEventListener("click", () => this.#setRows([...this.#rows, this.#fullRow(this.#rows.at(-1) ?? {})]));
-    this.part("columns").append(...[...COLUMNS.map(([, title]) => title), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
+    this.part("columns").append(...[...COLUMNS.map(([, title]) => phrase(title)), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
     this.part("fillings").append(
       ...Object.entries(FILLINGS).map(([name, rows]) =>
-        element("button", { type: "button", className: "chip", textContent: name, onclick: () => this.#setRows(rows.map((row) => this.#fullRow(row))) }),
+        element("button", { type: "button", className: "chip", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`compare.fill.${name}`)), onclick: () => this.#setRows(rows.map((row) => this.#fullRow(row))) }),
       ),
     );
   }
@@ -62,10 +67,10 @@ export class Candidates {
     this.#studio = studio;
     const listed = await voices();
     this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // stable: else as listed
-    if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: "Your clip" });
+    if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: phrase("speak.clip.yours") });
     const known = new Set(this.#voices.map(({ id }) => id));
     this.#chosen = this.#chosen.filter((id) => known.has(id));
-    if (!this.#rows.length) this.#rows = FILLINGS.Deliveries.map((row) => this.#fullRow(row));
+    if (!this.#rows.length) this.#rows = FILLINGS.deliveries.map((row) => this.#fullRow(row));
     this.part("voice").replaceChildren(...this.#voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) })));
     this.part("voice").value = studio.source === "clip" && studio.clip ? OWN_CLIP : studio.voice ?? this.#voices[0]?.id;
     this.#show(this.#kind);
@@ -87,7 +92,7 @@ export class Candidates {
   /** [{label, fields}] with the Studio's fields and what each candidate changes in them; raises Refusal when it cannot be. */
   list(text) {
     const given = this.#kind === "voices" ? this.#chosenVoices() : this.#chosenSettings();
-    if (given.length < 2) throw unfit("A comparison needs at least two candidates.", `Choose two to ${MOST} ${this.#kind}.`);
+    if (given.length < 2) throw unfit(phrase("compare.atLeastTwo"), phrase(this.#kind === "voices" ? "compare.choose.voices" : "compare.choose.settings", { most: MOST }));
     return given.map(({ label, changes }) => ({ label, fields: { ...this.#studio, text, ...changes } }));
   }
 
@@ -102,7 +107,7 @@ export class Candidates {
       const isMissing = input.value === "" && input.dataset.field !== "seed";
       if (badInput || rangeOverflow || rangeUnderflow || isMissing) {
         input.focus();
-        throw unfit(`${input.getAttribute("aria-label")} must be a number from ${input.min} to ${input.max}.`, "Correct it, then press Speak all.");
+        throw unfit(phrase("compare.number", { field: input.getAttribute("aria-label") ?? "", lowest: input.min, highest: input.max }), phrase("compare.number.advice"));
       }
     }
     return this.#rows.map((row) => {
@@ -150,7 +155,7 @@ export class Candidates {
   }
 
   #count() {
-    this.part("count").textContent = `${this.#chosen.length} of ${MOST} selected. Delivery, speed and length limit come from the Studio tab.`;
+    this.part("count").textContent = phrase("compare.selected", { count: this.#chosen.length, most: MOST });
   }
 
   #drawVoices() {
@@ -181,8 +186,8 @@ export class Candidates {
   #row(row, i) {
     const cells = COLUMNS.map(([field, title, min, max, step]) => {
       const input = element("input", { type: "number", min, max, step, value: row[field] ?? "" });
-      input.setAttribute("aria-label", `${title} of row ${i + 1}`);
-      if (field === "seed") input.placeholder = "shared";
+      input.setAttribute("aria-label", phrase("compare.field", { field: phrase(title), row: i + 1 }));
+      if (field === "seed") input.placeholder = phrase("compare.shared");
       input.dataset.field = field;
       input.addEventListener("input", () => {
         row[field] = input.value === "" ? null : input.valueAsNumber;
@@ -191,7 +196,7 @@ export class Candidates {
       return element("td", {}, [input]);
     });
     const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#setRows(this.#rows.filter((each) => each !== row)) });
-    return element("tr", {}, [...cells, element("td", {}, [labelled(less, `Remove row ${i + 1}`)])]);
+    return element("tr", {}, [...cells, element("td", {}, [labelled(less, phrase("compare.remove", { row: i + 1 }))])]);
   }
 }
 

@@ -8,10 +8,10 @@ import { CandidateCard } from "./candidate-card.js";
 import { Refusal } from "../client/refusal.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
+import { phrase } from "../lib/phrases.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
 const SEEDS = 2 ** 31;
-const ALL_CAST = "It is a dialogue, and the Studio's cast has a voice for every line: it would sound the same with each of these.";
 const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask again when there is room
 
 /**
@@ -70,7 +70,7 @@ export class Compare extends EventTarget {
       control.signal.throwIfAborted();
       this.#begin(requests);
       if (this.health.isStarting) {
-        this.#say("The engine is warming up; all will be spoken as soon as it is ready.");
+        this.#say(phrase("compare.warming"));
         await this.health.started(control.signal);
       }
       this.#say("");
@@ -107,7 +107,7 @@ export class Compare extends EventTarget {
     const requests = [];
     for (const { label, fields } of listed) {
       const request = await this.request(fields);
-      if (request.cast && this.candidates.kind === "voices" && !isTold(request.input)) throw unfit(ALL_CAST, "Compare settings, or switch Dialogue off in the Studio.");
+      if (request.cast && this.candidates.kind === "voices" && !isTold(request.input)) throw unfit(phrase("compare.allCast"), phrase("compare.allCast.advice"));
       requests.push({ label, fields, request: { seed: shared, ...request } });
     }
     return requests;
@@ -145,14 +145,14 @@ export class Compare extends EventTarget {
       for (let card = line.shift(); card; card = line.shift()) await this.#make(card, signal);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
-    if (!signal.aborted) this.#say("Ready: listen and vote.");
+    if (!signal.aborted) this.#say(phrase("compare.ready"));
   }
 
   async #make(card, signal, triesLeft = TRIES) {
-    if (signal.aborted) return card.say("Stopped");
+    if (signal.aborted) return card.say(phrase("compare.stopped"));
     try {
       await generateTake(card.take, signal, {
-        begun: () => card.say("Speaking …"),
+        begun: () => card.say(phrase("compare.speaking")),
         heard: () => {
           if (card.play.disabled && card === this.#cards[0]) this.#play(card); // the first is heard without a press
           card.grow();
@@ -165,10 +165,10 @@ export class Compare extends EventTarget {
       });
       card.finish();
     } catch (problem) {
-      if (problem.name === "AbortError") return card.take.file ? undefined : card.say("Stopped");
+      if (problem.name === "AbortError") return card.take.file ? undefined : card.say(phrase("compare.stopped"));
       if (!(problem instanceof Refusal)) throw problem;
       if (problem.status !== BUSY || !triesLeft) return card.say(problem.why, true);
-      card.say("Waiting for a free slot …");
+      card.say(phrase("compare.slot"));
       await new Promise((resolve) => {
         setTimeout(resolve, (problem.retryAfter ?? 1) * 1000);
       });
@@ -200,7 +200,7 @@ export class Compare extends EventTarget {
     }
     this.part("reveal").hidden = true;
     this.#count();
-    this.#say("Votes counted.");
+    this.#say(phrase("compare.counted"));
   }
 
   #key(event) {

@@ -2,6 +2,7 @@
 
 import { element } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
+import { numeral } from "../lib/phrases.js";
 
 const STORE = "voice-studio-votes-1";
 const ROUNDS = 200; // kept, the newest
@@ -48,7 +49,7 @@ export class Votes {
     this.root.hidden = this.#rounds.length === 0;
     this.rows.replaceChildren(
       ...tally(this.#rounds).map(({ label, mean, best, votes, rounds }) =>
-        element("tr", {}, [label, mean?.toFixed(1) ?? "", best, votes, rounds].map((text) => element("td", { textContent: text }))),
+        element("tr", {}, [label, mean === null ? "" : numeral(mean, 1), best, votes, rounds].map((text) => element("td", { textContent: text }))),
       ),
     );
   }

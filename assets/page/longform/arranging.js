@@ -3,6 +3,7 @@
 import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { Deleted } from "./deleted.js";
+import { phrase } from "../lib/phrases.js";
 
 const TITLE = 60; // characters of a part's text that it is known by
 
@@ -46,10 +47,10 @@ export class Arranging extends EventTarget {
 
   async #mend(row, words, cursor, end) {
     const { part, tools } = row;
-    if (!row.hasCursor) throw refuse("Put the cursor into the sentence first, or select words of it.");
-    if (words !== part.text) throw refuse("These words are not spoken yet: speak the whole part first.");
+    if (!row.hasCursor) throw refuse(phrase("part.cursor"));
+    if (words !== part.text) throw refuse(phrase("part.notSpoken"));
     tools.isMending = true;
-    tools.say("Speaking the sentence …");
+    tools.say(phrase("part.mending"));
     try {
       await mendPart(this.id, part.id, words, [...words.slice(0, cursor)].length, [...words.slice(0, end)].length);
       tools.say("");
@@ -65,7 +66,7 @@ export class Arranging extends EventTarget {
 
   async #split(part, words, cursor) {
     if (!words.slice(0, cursor).trim() || !words.slice(cursor).trim()) {
-      throw refuse("Put the cursor between two words of this part first: that is where it is split.");
+      throw refuse(phrase("part.splitWhere"));
     }
     const { data } = await splitPart(this.id, part.id, words, [...words.slice(0, cursor)].length);
     return data[0];
@@ -79,14 +80,14 @@ export class Arranging extends EventTarget {
   /** The id of the part after the last one shown. */
   async #after(part) {
     const { data } = await readParts(this.id, part.position + 1, 1);
-    if (!data.length) throw refuse("This is the last part.");
+    if (!data.length) throw refuse(phrase("part.last"));
     return data[0].id;
   }
 
   #showDeleted() {
     const { item } = this.deleted;
     this.part("part-gone").hidden = !item;
-    this.part("gone").textContent = item ? `Deleted “${item.title}”` : "";
+    this.part("gone").textContent = item ? phrase("part.deleted", { title: item.title }) : "";
     this.dispatchEvent(new CustomEvent("change"));
   }
 }

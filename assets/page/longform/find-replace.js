@@ -3,10 +3,11 @@
 import { replaceWords, undoReplace } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 
 const WAIT = 250; // ms after the last key
 
-const counted = (count, one, many) => `${count.toLocaleString()} ${count === 1 ? one : many}`;
+const told = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
 
 export class FindReplace {
   #timer = 0;
@@ -57,7 +58,7 @@ export class FindReplace {
     await this.#attempt(async () => {
       const { count, parts } = await replaceWords(this.id, { ...wanted, dry_run: true });
       if (!isLatest() || this.signal.aborted) return;
-      this.#say(count ? `Found ${counted(count, "time", "times")} in ${counted(parts, "part", "parts")}.` : "Not found in any part.");
+      this.#say(count ? phrase("project.found", told(count, parts)) : phrase("project.found.none"));
       this.part("replace").disabled = !count;
     });
   }
@@ -69,7 +70,7 @@ export class FindReplace {
     await this.#attempt(async () => {
       const { count, parts } = await replaceWords(this.id, this.#wanted);
       if (this.signal.aborted) return;
-      this.#say(parts ? `Replaced ${counted(count, "time", "times")} in ${counted(parts, "part", "parts")}.` : "Nothing had to be changed.", parts > 0);
+      this.#say(parts ? phrase("project.replaced", told(count, parts)) : phrase("project.replaced.none"), parts > 0);
       this.changed();
     });
   }
@@ -79,8 +80,8 @@ export class FindReplace {
     await this.#attempt(async () => {
       const { parts, left } = await undoReplace(this.id);
       if (this.signal.aborted) return;
-      const kept = left ? ` ${counted(left, "part was", "parts were")} changed since and ${left === 1 ? "stays" : "stay"} so.` : "";
-      this.#say(`${counted(parts, "part has", "parts have")} the earlier words again.${kept}`);
+      const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
+      this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
       this.changed();
     });
   }

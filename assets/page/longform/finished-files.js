@@ -2,8 +2,9 @@
 
 import { Latest } from "../lib/latest.js";
 import { changeProject, coverAddress, measureLoudness, putCover, removeCover } from "../client/projects.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
-const figure = (value, unit) => `${value.toFixed(1).replace("-", "−")} ${unit}`;
+const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
 const silence = -90; // dB; what is below needs no figure
 
 /**
@@ -14,12 +15,12 @@ const silence = -90; // dB; what is below needs no figure
 export function loudnessWords({ loudness, before, after, faults }) {
   const words = (measured) => {
     const { integrated_lufs: lufs, true_peak_db: peak, rms_db: rms, noise_floor_db: floor } = measured;
-    const level = loudness === "acx" ? figure(rms, "dB RMS") : lufs === null ? "too short to measure" : figure(lufs, "LUFS");
-    const noise = loudness === "acx" ? [floor < silence ? "no noise" : `noise ${figure(floor, "dB")}`] : [];
-    return [level, `peak ${figure(peak, "dBTP")}`, ...noise].join(", ");
+    const level = loudness === "acx" ? figure(rms, "dB RMS") : lufs === null ? phrase("project.measured.short") : figure(lufs, "LUFS");
+    const noise = loudness === "acx" ? [floor < silence ? phrase("project.measured.quiet") : phrase("project.measured.noise", { level: figure(floor, "dB") })] : [];
+    return [level, phrase("project.measured.peak", { level: figure(peak, "dBTP") }), ...noise].join(", ");
   };
-  if (loudness === "none") return `As spoken: ${words(before)}.`;
-  return [`As spoken: ${words(before)}. In the files: ${words(after)}.`, ...faults].join(" ");
+  if (loudness === "none") return phrase("project.measured", { before: words(before) });
+  return [phrase("project.measured.both", { before: words(before), after: words(after) }), ...faults].join(" ");
 }
 
 export class FinishedFiles {
@@ -56,7 +57,7 @@ export class FinishedFiles {
     }
     this.part("trim").checked = settings.trim;
     this.part("measure").hidden = !parts.done;
-    this.part("cover-words").textContent = cover ? "Change the cover" : "Choose a cover";
+    this.part("cover-words").textContent = phrase(cover ? "project.cover.change" : "project.cover.choose");
     this.part("cover-remove").hidden = this.part("cover-image").hidden = !cover;
     if (cover && cover !== this.#cover) this.part("cover-image").src = coverAddress(this.id, cover);
     this.#cover = cover;
@@ -80,7 +81,7 @@ export class FinishedFiles {
 
   async #measure() {
     const isWanted = this.#measures.begin();
-    this.part("measured").textContent = "Measuring …";
+    this.part("measured").textContent = phrase("project.measuring");
     this.part("measure").disabled = true;
     try {
       await this.#changing.catch(() => {}); // what is measured is as it was just chosen; why that failed is told there

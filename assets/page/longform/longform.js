@@ -10,13 +10,12 @@ import { duration } from "../lib/time.js";
 import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
 import { listProjects, makeProject } from "../client/projects.js";
+import { phrase } from "../lib/phrases.js";
 
 const REFRESH = 2000; // ms, while the list is shown
 const TEXTS = /\.(txt|text|md|markdown|srt)$/i; // read here too, for the names in them
 const MOST_NAMES = 24;
 const OPENED = "voice-studio-project-1";
-
-const WORDS = { new: "Not spoken", running: "Speaking", paused: "Paused", done: "Done", incomplete: "Incomplete" };
 
 /** A dot and a word for a state. */
 export function stateWord(state, words) {
@@ -46,7 +45,7 @@ export class LongForm extends EventTarget {
     const takePasted = once(async () => {
       const text = this.part("paste").value;
       if (text.trim()) await this.#take(text);
-      else this.#say("Paste a text first.");
+      else this.#say(phrase("longform.paste.first"));
     });
     this.part("form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -154,8 +153,8 @@ export class LongForm extends EventTarget {
     const option = (value, textContent) => element("option", { value, textContent });
     this.part("names").replaceChildren(
       ...names.map((name) => {
-        const options = [option("", "As written"), ...this.#voices.map((voice) => option(voice.id, labelOf(voice)))];
-        const select = labelled(element("select", { name }, options), `Voice of ${name}`);
+        const options = [option("", phrase("longform.who.asWritten")), ...this.#voices.map((voice) => option(voice.id, labelOf(voice)))];
+        const select = labelled(element("select", { name }, options), phrase("speak.cast.voice", { name }));
         return element("label", {}, [element("span", { textContent: name }), select]);
       }),
     );
@@ -174,7 +173,7 @@ export class LongForm extends EventTarget {
   }
 
   async #make(source, cast) {
-    this.#say("Reading the document …");
+    this.#say(phrase("longform.reading"));
     await this.#do(async () => {
       const project = await makeProject(source, this.part("voice").value, cast, this.#cut);
       this.#say("");
@@ -237,17 +236,17 @@ export class LongForm extends EventTarget {
 
   #showDeleted() {
     const { item: project } = this.#deleted;
-    this.#say(project ? `Deleted “${project.title}”.` : "");
+    this.#say(project ? phrase("longform.deleted", { title: project.title }) : "");
     this.part("undo").hidden = !project;
     if (this.#isOpen && !this.#project) this.#list();
   }
 
   #row(project) {
     const { parts, seconds, eta_s: eta } = project;
-    const facts = [`${parts.done} of ${parts.total} parts`, seconds ? duration(seconds) : "", eta === null ? "" : `${duration(eta)} left`];
+    const facts = [phrase("longform.row", { done: parts.done, total: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
     const button = element("button", { type: "button", onclick: () => this.#do(() => this.#show(project.id)) }, [
       element("strong", { textContent: project.title }),
-      stateWord(project.state, WORDS[project.state]),
+      stateWord(project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`))),
       element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
     ]);
     button.dataset.key = project.id;

@@ -2,8 +2,8 @@
 
 import { element, icon, labelled } from "../lib/elements.js";
 import { PartTools } from "./part-tools.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
-const WORDS = { new: "Not spoken", queued: "Queued", speaking: "Speaking", done: "Done", stale: "Changed", failed: "Failed" };
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
@@ -55,22 +55,22 @@ export class PartRow extends EventTarget {
     const before = this.part;
     if (before && JSON.stringify(before) === JSON.stringify(part)) return;
     this.part = part;
-    const name = `part ${part.position + 1}`;
-    this.box.setAttribute("aria-label", `Select ${name}`);
+    const number = part.position + 1;
+    this.box.setAttribute("aria-label", phrase("part.select", { number }));
     this.state.dataset.state = part.state;
-    this.state.textContent = WORDS[part.state];
+    this.state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
     this.text.toggleAttribute("data-heading", part.chapter === part.text);
     this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
     this.chapter.hidden = !this.chapter.textContent;
-    this.text.setAttribute("aria-label", `Text of ${name}`);
+    this.text.setAttribute("aria-label", phrase("part.text", { number }));
     if (document.activeElement !== this.text) this.text.value = part.text;
     this.error.textContent = part.state === "failed" ? part.error : "";
     this.error.hidden = part.state !== "failed";
-    labelled(this.play, `Play ${name}`).disabled = !part.chosen;
-    labelled(this.again, part.takes.length ? `Speak ${name} again, with another seed` : `Speak ${name}`);
+    labelled(this.play, phrase("part.play", { number })).disabled = !part.chosen;
+    labelled(this.again, phrase(part.takes.length ? "part.again" : "part.speak", { number }));
     this.again.disabled = part.state === "queued" || part.state === "speaking";
-    if (document.activeElement !== this.voice) this.#offerVoices(name);
-    if (document.activeElement !== this.take) this.#offerTakes(name);
+    if (document.activeElement !== this.voice) this.#offerVoices(number);
+    if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
   /** Show the words that a part has now, also where the cursor is in it; before: those that were shown then. */
@@ -78,23 +78,23 @@ export class PartRow extends EventTarget {
     if (this.text.value === before) this.text.value = part.text;
   }
 
-  #offerVoices(name) {
+  #offerVoices(number) {
     const wanted = (this.part.voice ?? "").toLowerCase();
     const found = this.voices.find((voice) => voice.id === wanted || voice.name.toLowerCase() === wanted);
     const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
     if (wanted && !found) options.unshift(element("option", { value: this.part.voice, textContent: this.part.voice }));
-    labelled(this.voice, `Voice of ${name}`).replaceChildren(element("option", { value: "", textContent: "Project voice" }), ...options);
+    labelled(this.voice, phrase("part.voice", { number })).replaceChildren(element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);
     this.voice.value = found?.id ?? this.part.voice ?? "";
   }
 
-  #offerTakes(name) {
+  #offerTakes(number) {
     const { takes, chosen, seconds } = this.part;
     const options = takes.map((take, i) =>
-      element("option", { value: take.id, textContent: `Take ${takes.length - i}, ${take.seconds.toFixed(1)} s`, title: `Seed ${take.seed}` }),
+      element("option", { value: take.id, textContent: phrase("part.take.option", { number: takes.length - i, seconds: numeral(take.seconds, 1) }), title: phrase("part.seed", { seed: String(take.seed) }) }),
     );
-    labelled(this.take, `Take of ${name}`).replaceChildren(...options);
+    labelled(this.take, phrase("part.take", { number })).replaceChildren(...options);
     this.take.value = chosen ?? "";
     this.take.hidden = takes.length < 2;
-    this.length.textContent = seconds === null || takes.length > 1 ? "" : `${seconds.toFixed(1)} s`;
+    this.length.textContent = seconds === null || takes.length > 1 ? "" : phrase("time.seconds", { seconds: numeral(seconds, 1) });
   }
 }

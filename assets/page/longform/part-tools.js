@@ -1,6 +1,7 @@
 // What can be done with a part among the others: one sentence again, split, merge, insert, move, delete; a bar under its text, opened by a button.
 
 import { element, icon, labelled } from "../lib/elements.js";
+import { phrase } from "../lib/phrases.js";
 
 const MORE = '<path d="M6 10.2a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Zm6 0a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6Z"/>';
 
@@ -13,18 +14,18 @@ export class PartTools extends EventTarget {
     super();
     const button = (words, onclick) => element("button", { type: "button", className: "plain", textContent: words, onclick });
     const verb = (name, words) => button(words, () => this.#tell({ verb: name }));
-    this.mend = verb("mend", "Speak sentence again");
-    this.split = verb("split", "Split at cursor");
+    this.mend = verb("mend", phrase("part.mend"));
+    this.split = verb("split", phrase("part.split"));
     for (const each of [this.mend, this.split]) each.addEventListener("mousedown", (event) => event.preventDefault()); // the cursor stays where it is
-    this.merge = verb("merge", "Merge with next");
-    this.up = verb("up", "Move up");
-    this.down = verb("down", "Move down");
-    this.delete = verb("delete", "Delete");
-    this.insert = button("Insert below", () => this.#write(this.form.hidden));
-    this.text = element("textarea", { rows: 2, maxLength: 4000, placeholder: "Text of the new part", dir: "auto" });
+    this.merge = verb("merge", phrase("part.merge"));
+    this.up = verb("up", phrase("part.up"));
+    this.down = verb("down", phrase("part.down"));
+    this.delete = verb("delete", phrase("part.delete"));
+    this.insert = button(phrase("part.insert"), () => this.#write(this.form.hidden));
+    this.text = element("textarea", { rows: 2, maxLength: 4000, placeholder: phrase("part.insert.text"), dir: "auto" });
     this.form = element("form", { hidden: true }, [
       this.text,
-      element("div", { className: "long-bar" }, [element("button", { type: "submit", className: "plain", textContent: "Add" }), button("Cancel", () => this.#write(false))]),
+      element("div", { className: "long-bar" }, [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), button(phrase("longform.cancel"), () => this.#write(false))]),
     ]);
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -60,11 +61,11 @@ export class PartTools extends EventTarget {
 
   /** What is possible with a part at its place, among so many; isOnly: it cannot go. */
   show({ position, state }, total, isOnly) {
-    const name = `part ${position + 1}`;
+    const number = position + 1;
     this.#isSpoken = state === "done";
     this.isMending = this.#isMending;
-    labelled(this.toggle, `Arrange ${name}`);
-    this.text.setAttribute("aria-label", `Text of a new part after ${name}`);
+    labelled(this.toggle, phrase("part.arrange", { number }));
+    this.text.setAttribute("aria-label", phrase("part.insert.label", { number }));
     this.merge.disabled = this.down.disabled = position + 1 >= total;
     this.up.disabled = position === 0;
     this.delete.disabled = isOnly;

@@ -15,6 +15,7 @@ import {
   changePart, changeProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
   savedAddress, takeAddress, timesAddress,
 } from "../client/projects.js";
+import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
@@ -68,7 +69,7 @@ export class Project extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
-      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: "There is no such project any more." } }));
+      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: phrase("project.gone") } }));
       this.part("told").textContent = problem.why;
     }
     const wait = this.#project?.state === "running" ? BUSY : IDLE;
@@ -112,7 +113,7 @@ export class Project extends EventTarget {
 
   #offerVoices() {
     const options = this.voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) }));
-    this.part("project-voice").replaceChildren(element("option", { value: "", textContent: "Default voice" }), ...options);
+    this.part("project-voice").replaceChildren(element("option", { value: "", textContent: phrase("project.voice.default") }), ...options);
   }
 
   #showProject(project) {
@@ -128,24 +129,25 @@ export class Project extends EventTarget {
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);
-    const words = [`${parts.done} of ${parts.total} ${parts.total === 1 ? "part" : "parts"} spoken`];
+    const words = [phrase("project.spoken", { done: parts.done, count: parts.total })];
     if (seconds) words.push(duration(seconds));
-    if (state === "running") words.push(eta === null ? "speaking" : `about ${duration(eta)} left`);
-    if (state === "paused") words.push("paused");
-    for (const [name, what] of [["failed", "failed"], ["stale", "changed"]]) if (parts[name]) words.push(`${parts[name]} ${what}`);
+    if (state === "running") words.push(eta === null ? phrase("project.speaking") : phrase("project.left", { duration: duration(eta) }));
+    if (state === "paused") words.push(phrase("project.paused"));
+    if (parts.failed) words.push(phrase("project.failed", { count: parts.failed }));
+    if (parts.stale) words.push(phrase("project.stale", { count: parts.stale }));
     const told = words.join(" · ");
     if (this.part("state").textContent !== told) this.part("state").textContent = told;
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
-    this.part("speak").textContent = parts.done ? "Speak remaining" : "Speak all parts";
+    this.part("speak").textContent = phrase(parts.done ? "project.speak" : "project.speak.all");
     this.part("all").hidden = !parts.done || isUnderWay;
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
-    this.part("pause").textContent = state === "paused" ? "Resume" : "Pause";
+    this.part("pause").textContent = phrase(state === "paused" ? "project.resume" : "project.pause");
     this.part("whole").hidden = !parts.done;
     const left = parts.total - parts.done;
-    this.part("left-out").textContent = left > 0 ? `${left} ${left === 1 ? "part is" : "parts are"} not included yet.` : "";
+    this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
     if (!this.part("exports").children.length || this.part("exports").dataset.of !== this.id) this.#offerFiles();
   }
 
@@ -154,9 +156,9 @@ export class Project extends EventTarget {
     this.part("exports").dataset.of = this.id;
     this.part("exports").replaceChildren(
       ...FILES.map(([format, words]) => link(savedAddress(this.id, format), words)),
-      link(fileAddress(this.id, "chapters"), "MP3 by chapter"),
-      link(fileAddress(this.id, "subtitles"), "Subtitles"),
-      link(fileAddress(this.id, "zip"), "Zip of the parts"),
+      link(fileAddress(this.id, "chapters"), phrase("project.file.chapters")),
+      link(fileAddress(this.id, "subtitles"), phrase("project.file.subtitles")),
+      link(fileAddress(this.id, "zip"), phrase("project.file.zip")),
     );
   }
 
@@ -170,7 +172,7 @@ export class Project extends EventTarget {
     this.#rows = shown;
     this.#mark();
     this.part("pager").hidden = total <= PAGE;
-    this.part("range").textContent = `${this.#page * PAGE + 1} to ${this.#page * PAGE + data.length} of ${total}`;
+    this.part("range").textContent = phrase("project.range", { first: this.#page * PAGE + 1, last: this.#page * PAGE + data.length, total });
     this.part("earlier").disabled = this.#page === 0;
     this.part("later").disabled = (this.#page + 1) * PAGE >= total;
     this.#countSelected();
@@ -220,7 +222,7 @@ export class Project extends EventTarget {
   #countSelected() {
     const count = [...this.#rows.values()].filter((row) => row.isSelected).length;
     this.part("selected").hidden = !count;
-    this.part("selected").textContent = `Speak ${count} selected`;
+    this.part("selected").textContent = phrase("project.speak.count", { count });
   }
 
   async #speakSelected() {
@@ -252,7 +254,7 @@ export class Project extends EventTarget {
   }
 
   #track({ part, position, take, pause = 0 }) {
-    const name = `${this.#project.title}, part ${position + 1} of ${this.#project.parts.total}`;
+    const name = phrase("project.track", { title: this.#project.title, number: position + 1, total: this.#project.parts.total });
     const of = { project: this.id, part, position };
     return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
   }
