@@ -6,6 +6,7 @@ import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { advise } from "../client/voices.js";
+import { phrase } from "../lib/phrases.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
@@ -34,7 +35,7 @@ export class CheckStep {
 
   /** What is still to be done here, "" for nothing. */
   get lacks() {
-    return this.draft.advice ? "" : "Choose a part of the clip that can be used.";
+    return this.draft.advice ? "" : phrase("newVoice.check.lacks");
   }
 
   /** Play a cut of the clip, or stop what plays. */
@@ -64,7 +65,7 @@ export class CheckStep {
     const words = this.draft.words.trim();
     this.draft.set({ cut, advice: null });
     if (cut) this.#show();
-    else this.part("advice").replaceChildren("Reading the clip …");
+    else this.part("advice").replaceChildren(phrase("newVoice.check.reading"));
     try {
       const advice = await advise({ clip, words, cut }, this.draft.heard);
       if (!isLatest() || clip !== this.draft.clip) return;
@@ -87,8 +88,8 @@ export class CheckStep {
     this.marks.show({ bars: sound?.bars ?? [], seconds, start: cut.start, end: Math.min(cut.end ?? seconds, seconds) });
     for (const name of ["hear-before", "hear-after"]) this.part(name).disabled = !sound;
     const gain = cut.gain_db ? `${cut.gain_db > 0 ? "+" : "−"}${Math.abs(cut.gain_db)} dB` : "";
-    const channel = cut.channel === null ? "" : `channel ${cut.channel + 1} alone`;
-    const unheard = sound || !advice ? "" : "This browser cannot play this kind of file; the studio can.";
+    const channel = cut.channel === null ? "" : phrase("newVoice.check.channel", { number: cut.channel + 1 });
+    const unheard = sound || !advice ? "" : phrase("newVoice.check.unheard");
     this.part("treatment").textContent = [gain, channel, unheard].filter(Boolean).join(", ");
     this.part("undo-cut").hidden = !cut.start && cut.end === null && !gain && !channel;
   }

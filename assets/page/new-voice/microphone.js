@@ -2,19 +2,19 @@
 
 import { notConnected, Refusal } from "../client/refusal.js";
 import { wavFile } from "../lib/wav.js";
+import { phrase } from "../lib/phrases.js";
 
 // Echo and noise filters bend a voice; an automatic level hides how loud it is.
 const RAW = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
-const UPLOAD = "Upload a recording instead.";
 
-function silent(why, advice = UPLOAD) {
-  return new Refusal({ what: "There is no microphone.", why, advice });
+function silent(why, advice = phrase("mic.upload")) {
+  return new Refusal({ what: phrase("mic.none"), why, advice });
 }
 
 /** Why the microphone cannot even be asked for; null when it can. */
 export function whyNoMicrophone() {
   if (window.isSecureContext && navigator.mediaDevices) return null;
-  return silent(`Browsers allow a microphone only on https or localhost, and this one is at ${location.origin}.`);
+  return silent(phrase("mic.insecure", { origin: location.origin }));
 }
 
 async function ask() {
@@ -24,10 +24,10 @@ async function ask() {
     return await navigator.mediaDevices.getUserMedia({ audio: RAW });
   } catch (problem) {
     if (problem.name === "NotAllowedError") {
-      throw silent("This page may not use the microphone.", `Allow it next to the browser's address bar, then press Record again. Or: ${UPLOAD.toLowerCase()}`);
+      throw silent(phrase("mic.denied"), phrase("mic.denied.advice"));
     }
-    if (problem.name === "NotFoundError") throw silent("No microphone is connected.");
-    throw silent(`The microphone does not start: ${problem.message}`);
+    if (problem.name === "NotFoundError") throw silent(phrase("mic.notFound"));
+    throw silent(phrase("mic.broken", { why: problem.message }));
   }
 }
 

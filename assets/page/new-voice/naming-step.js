@@ -6,6 +6,7 @@ import { element } from "../lib/elements.js";
 import { decodeClip } from "./decoded-clip.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
+import { phrase } from "../lib/phrases.js";
 
 const CONSENT = "The person who made this voice said: it is mine, or its owner has agreed that I use it.";
 const FIELDS = ["name", "language", "gender", "accent", "description", "tags", "licence"];
@@ -23,11 +24,11 @@ export class NamingStep {
       event.preventDefault();
       part("next").click();
     });
-    this.recording = new Recording(part("consent-recording"), { hint: () => "Read the sentence, then stop.", longest: LONGEST_CONSENT });
+    this.recording = new Recording(part("consent-recording"), { hint: () => phrase("newVoice.consent.hint"), longest: LONGEST_CONSENT });
     this.recording.addEventListener("recorded", ({ detail }) => this.#keepConsent(detail.blob));
     part("consent-playback").addEventListener("click", async ({ currentTarget }) => {
       const clip = this.#consent && (await decodeClip(this.#consent));
-      if (clip) await playButtons.press(currentTarget, clip.track("The consent"));
+      if (clip) await playButtons.press(currentTarget, clip.track(phrase("newVoice.consent.track")));
     });
     part("consent-drop").addEventListener("click", () => this.#keepConsent(null));
     for (const name of ["name", "consent-name"]) part(name).addEventListener("input", () => this.#state());
@@ -39,8 +40,8 @@ export class NamingStep {
   open() {
     const { voice } = this.draft;
     this.part("facts").hidden = voice !== null;
-    this.part("naming-title").textContent = voice ? `Add this clip to ${voice.name}` : "Name and consent";
-    this.#say(voice ? "It becomes part of the voice's next revision; older revisions are unchanged." : "", false);
+    this.part("naming-title").textContent = voice ? phrase("newVoice.naming.add", { name: voice.name }) : phrase("newVoice.step.naming");
+    this.#say(voice ? phrase("newVoice.naming.revision") : "", false);
     this.#state();
   }
 
@@ -55,9 +56,9 @@ export class NamingStep {
   }
 
   #state() {
-    const who = this.part("consent-name").value.trim() || "NAME";
-    const name = this.part("name").value.trim() || "this voice";
-    this.part("statement").textContent = `I, ${who}, agree that my voice is used to make speech in this studio, as ${name}.`;
+    const who = this.part("consent-name").value.trim() || phrase("newVoice.consent.who");
+    const name = this.part("name").value.trim() || phrase("newVoice.consent.this");
+    this.part("statement").textContent = phrase("newVoice.consent.statement", { who, name });
   }
 
   #keepConsent(blob) {
@@ -70,9 +71,9 @@ export class NamingStep {
     if (this.recording.isRecording) this.recording.finish();
     const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
     const { voice, sample } = this.draft;
-    if (!voice && !facts.name) return this.#ask("name", "Give the voice a name.");
-    if (!voice && !this.part("consent").checked) return this.#ask("consent", "Please confirm that the voice is yours or that you have permission.");
-    this.#say("Saving the voice …", false);
+    if (!voice && !facts.name) return this.#ask("name", phrase("newVoice.naming.name"));
+    if (!voice && !this.part("consent").checked) return this.#ask("consent", phrase("newVoice.consent.ask"));
+    this.#say(phrase("newVoice.naming.saving"), false);
     try {
       const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
       this.#say("");

@@ -5,14 +5,15 @@ import { whyNoMicrophone } from "./microphone.js";
 import { element } from "../lib/elements.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const LONGEST = 60; // seconds of a recording; 30 of them can be used
 const LARGEST = 10 * 2 ** 20; // bytes that the server takes
 
 function hint(seconds) {
-  if (seconds < 10) return "Read on: 10 to 30 seconds is best.";
-  if (seconds < 30) return "Long enough; stop when you have read it all.";
-  return "At most 30 seconds are used: you choose which in the next step.";
+  if (seconds < 10) return phrase("newVoice.hint.short");
+  if (seconds < 30) return phrase("newVoice.hint.enough");
+  return phrase("newVoice.hint.long");
 }
 
 export class CaptureStep {
@@ -21,7 +22,7 @@ export class CaptureStep {
   constructor(part, draft, playButtons) {
     this.part = part;
     this.draft = draft;
-    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track("Your clip")));
+    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track(phrase("speak.clip.yours"))));
     this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
     this.recording.addEventListener("begun", () => this.#say(""));
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
@@ -52,10 +53,10 @@ export class CaptureStep {
   /** What is still to be done here, "" for nothing. */
   get lacks() {
     const { clip, isRead, refused } = this.draft;
-    if (this.recording.isRecording) return "Stop the recording first.";
-    if (!clip) return "Record or upload a clip first.";
-    if (!isRead) return "Reading the clip …";
-    return refused && "Record again, or choose another file.";
+    if (this.recording.isRecording) return phrase("newVoice.lacks.stop");
+    if (!clip) return phrase("newVoice.lacks.clip");
+    if (!isRead) return phrase("newVoice.check.reading");
+    return refused && phrase("newVoice.lacks.other");
   }
 
   #read(number) {
@@ -67,12 +68,12 @@ export class CaptureStep {
   }
 
   #recorded({ blob, seconds }) {
-    this.draft.set({ clip: blob, source: `Recorded, ${clock(seconds)}`, words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
   #bring(file) {
     if (file.size > LARGEST) {
-      return this.#say(`${file.name} is ${(file.size / 2 ** 20).toFixed(1)} MB; at most ${LARGEST / 2 ** 20} MB can be read. Shorten it, or save it as FLAC or MP3.`);
+      return this.#say(phrase("newVoice.tooLarge", { name: file.name, size: numeral(file.size / 2 ** 20, 1), most: LARGEST / 2 ** 20 }));
     }
     this.draft.set({ clip: file, source: file.name, words: "", language: "" });
   }

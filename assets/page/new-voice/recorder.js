@@ -5,6 +5,7 @@ import { Refusal } from "../client/refusal.js";
 import { Microphone } from "./microphone.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 
 const [LOUD, QUIET] = [-1.5, -38]; // dB: a peak above the first is too loud, speech below the second too quiet
 const MEMORY = 1500; // ms that a verdict looks back: speech has pauses
@@ -12,9 +13,9 @@ const LOWEST = -60; // dB at the meter's empty end
 
 /** How loud it is, in words, from the recent loudest peak and RMS in dB. */
 export function verdict(peak, rms) {
-  if (peak > LOUD) return ["loud", "Too loud: move away or turn the input down"];
-  if (rms < QUIET) return ["quiet", "Too quiet: come closer or turn the input up"];
-  return ["good", "Good level"];
+  if (peak > LOUD) return ["loud", phrase("mic.loud")];
+  if (rms < QUIET) return ["quiet", phrase("mic.quiet")];
+  return ["good", phrase("mic.good")];
 }
 
 /** Fires "begun" and "recorded" with {blob, seconds}. hint(seconds): what to say of the length. */
@@ -31,12 +32,12 @@ export class Recording extends EventTarget {
     this.hint = hint;
     this.longest = longest;
     const button = (textContent, className, onclick) => element("button", { type: "button", textContent, className, onclick });
-    this.record = button("Record", "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
-    this.pause = button("Pause", "plain", () => this.#pause());
+    this.record = button(phrase("mic.record"), "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
+    this.pause = button(phrase("mic.pause"), "plain", () => this.#pause());
     this.time = element("output", { className: "recording-time", textContent: clock(0) });
     this.meter = element("span", { className: "meter" }, [element("span")]);
     this.meter.setAttribute("role", "meter");
-    this.meter.setAttribute("aria-label", "Level of the microphone, in decibels");
+    this.meter.setAttribute("aria-label", phrase("mic.level"));
     this.meter.setAttribute("aria-valuemin", LOWEST);
     this.meter.setAttribute("aria-valuemax", 0);
     this.words = element("p", { className: "quiet recording-words" });
@@ -52,7 +53,7 @@ export class Recording extends EventTarget {
 
   async #begin() {
     this.record.disabled = true;
-    this.#say("Asking for the microphone …");
+    this.#say(phrase("mic.asking"));
     const isWanted = this.#begins.begin();
     const microphone = new Microphone();
     try {
@@ -100,9 +101,9 @@ export class Recording extends EventTarget {
 
   #show(state) {
     this.root.dataset.state = state;
-    this.record.textContent = state === "idle" ? "Record" : "Stop recording";
+    this.record.textContent = phrase(state === "idle" ? "mic.record" : "mic.stop");
     this.pause.hidden = state === "idle";
-    this.pause.textContent = state === "paused" ? "Continue" : "Pause";
+    this.pause.textContent = phrase(state === "paused" ? "mic.continue" : "mic.pause");
     this.meter.hidden = this.time.hidden = state === "idle";
   }
 
@@ -118,7 +119,7 @@ export class Recording extends EventTarget {
     this.meter.firstChild.style.transform = `scaleX(${Math.min(1, Math.max(0, 1 - peak / LOWEST))})`;
     const { seconds, isPaused } = this.#microphone;
     this.time.textContent = clock(seconds);
-    this.#say(isPaused ? "Paused. Continue where you were, or stop." : `${words}. ${this.hint(seconds)}`);
+    this.#say(isPaused ? phrase("mic.paused") : phrase("mic.told", { level: words, hint: this.hint(seconds) }));
     if (seconds >= this.longest) this.finish();
   }
 

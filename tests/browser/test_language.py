@@ -1,0 +1,48 @@
+"""The page in the language of its reader, whom the browser tells of, or who chose one in Settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.screen import Screen
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+
+Open = Callable[..., Screen]
+
+
+def language_of(page: Page) -> str | None:
+    return page.locator("html").get_attribute("lang")
+
+
+def test_a_german_reads_german_and_may_choose_another_language(steered: Callable[..., Served], open_page: Open) -> None:
+    page = open_page(steered(FakeEngine), locale="de-DE").ready().page
+    assert language_of(page) == "de"
+    expect(page.locator("#pill")).to_contain_text("Bereit")
+    expect(page.get_by_role("radio", name="Eigene Aufnahme")).to_be_attached()  # of Gradio's fields
+    script = page.get_by_role("textbox", name="Skript", exact=True)
+    script.fill("x" * 1234)
+    expect(page.locator("#lint")).to_contain_text("1.234 Zeichen")
+    script.fill("Good evening.")
+    page.get_by_role("button", name="Sprechen", exact=True).click()
+    expect(page.locator("#takes li")).to_contain_text("Take 1")
+    expect(page.get_by_role("button", name="Übernehmen")).to_be_visible()
+    page.get_by_role("tab", name="Neue Stimme").click()
+    expect(page).to_have_title("Neue Stimme · Voice Studio")
+    expect(page.get_by_role("heading", name="Stimme aufnehmen")).to_be_visible()
+    expect(page.get_by_label("Vorlesen auf")).to_have_value("de")
+    expect(page.get_by_text("Zuerst etwas aufnehmen oder hochladen.")).to_be_visible()
+    expect(page.get_by_role("button", name="Aufnehmen", exact=True)).to_be_visible()
+    assert "{{" not in page.locator("body").inner_text()
+    page.get_by_role("tab", name="Einstellungen").click()
+    with page.expect_navigation():
+        page.locator("select[name=language]").select_option("日本語")
+    page.wait_for_selector("body[data-studio=ready]")
+    assert language_of(page) == "ja"
+    expect(page.get_by_role("tab", name="設定")).to_have_attribute("aria-selected", "true")
+    with page.expect_navigation():
+        page.locator("select[name=language]").select_option("")
+    page.wait_for_selector("body[data-studio=ready]")
+    assert language_of(page) == "de"
