@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import CheckpointError, ModelCard
+from studio.phrases import Phrases
 from studio.settings import Settings
 from studio.ui import words
 from studio.ui.bundle import PageFiles, script_in
-from studio.ui.phrases import COOKIE, Phrases
 
 _HEAD = b"<head>"
 _OTHERS = re.compile(rb'\s*<meta\s+(?:property="og:|name="twitter:)[^>]*>')
@@ -53,8 +53,7 @@ class FrontPage:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        wishes, chosen = request.headers.get("accept-language", ""), request.cookies.get(COOKIE, "")
-        language = self._phrases.language_of(wishes, chosen)
+        language = self._phrases.language_for(request)
         start: list[Message] = []
         page = bytearray()
 

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI
 
+from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
 from studio.ui import words
@@ -20,7 +21,6 @@ from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
 from studio.ui.handout import Handout
-from studio.ui.phrases import Phrases, marked
 from studio.ui.theme import page_theme
 from studio.voices.resolver import VoiceResolver
 
@@ -86,7 +86,7 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
     """The page's own scripts and styles, at "/page"."""
-    phrases = Phrases.read(PAGE_FILES / "words")
+    phrases = page_phrases()
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.said)
     app.mount("/page", files.app(), name="page")
     app.add_middleware(FrontPage, settings=settings, files=files, phrases=phrases)

@@ -1,6 +1,6 @@
 """The words of Gradio's own fields, and the small markup around them: by key, filled in as the page is sent."""
 
-from studio.ui.phrases import marked
+from studio.phrases import marked
 
 TITLE = "Voice Studio"
 

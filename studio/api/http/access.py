@@ -9,6 +9,7 @@ import hmac
 import re
 from pathlib import Path
 
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -88,7 +89,7 @@ class Access:
             headers = {"WWW-Authenticate": "Bearer"}
             await error_response(ApiError(401, message, None, "invalid_api_key", headers))(scope, receive, send)
         elif wants_page(scope):
-            await self._sign_in.page(401)(scope, receive, send)
+            await self._sign_in.page(HTTPConnection(scope), 401)(scope, receive, send)
         else:
             # Programs that know only passwords send one when asked so.
             headers = {"WWW-Authenticate": 'Basic realm="The password is an API key", charset="UTF-8"'}

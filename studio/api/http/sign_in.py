@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from studio.api.http.body import read_body
 from studio.api.http.errors import ApiError
 from studio.api.http.sessions import KEPT_SECONDS, Sessions
+from studio.phrases import page_phrases
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 COOKIE = "studio_session"
@@ -23,7 +24,8 @@ LARGEST_FORM = 4096
 """Bytes."""
 FORM = Path(__file__).resolve().parents[3] / "assets" / "page" / "sign-in.html"
 FORM_TYPE = "application/x-www-form-urlencoded"
-WRONG = "This studio does not know that key."
+WRONG = "signIn.wrong"
+"""Key of what is said of an unknown key."""
 
 
 class SignIn:
@@ -32,7 +34,7 @@ class SignIn:
     def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[bytes], bool], framed: bool) -> None:
         """``knows`` tells whether a key is one of the studio's; ``framed``: the page stands inside another site's."""
         self._root_path = root_path
-        self._form = FORM.read_text("utf-8")
+        self._forms = page_phrases().in_each(FORM.read_text("utf-8"))
         self._sessions = sessions
         self._knows = knows
         self._framed = framed
@@ -40,7 +42,7 @@ class SignIn:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         if request.method != "POST":
-            answer: Response = self.page(200)
+            answer: Response = self.page(request, 200)
         elif scope["path"] == SIGN_OUT:
             await to_thread.run_sync(self._sessions.end, _token(scope))
             answer = self._remember(request, "", 0)
@@ -48,9 +50,12 @@ class SignIn:
             answer = await self._sign_in(request)
         await answer(scope, receive, send)
 
-    def page(self, status: int, refusal: str = "") -> HTMLResponse:
-        """The form, with what was wrong before."""
-        markup = self._form.replace("{root}", self._root_path).replace("{refusal}", refusal)
+    def page(self, reader: HTTPConnection, status: int, refusal: str = "") -> HTMLResponse:
+        """The form in the reader's language, with what was wrong before: a sentence, or the key of one."""
+        phrases = page_phrases()
+        language = phrases.language_for(reader)
+        told = str(phrases.said[language].get(refusal, refusal))
+        markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", told)
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
     def key_of(self, scope: Scope) -> bytes | None:
@@ -61,15 +66,15 @@ class SignIn:
 
     async def _sign_in(self, request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
-            return self.page(415, f"Send the key as {FORM_TYPE}, as the form below does.")
+            return self.page(request, 415, f"Send the key as {FORM_TYPE}, as the form below does.")
         try:
             body = await read_body(request, LARGEST_FORM)
         except ApiError as error:
-            return self.page(error.status, WRONG if error.status == 413 else error.message)
+            return self.page(request, error.status, WRONG if error.status == 413 else error.message)
         fields = parse_qs(body.decode("latin-1"), errors="surrogateescape")
         key = fields.get("key", [""])[0].strip().encode("utf-8", "surrogateescape")
         if not self._knows(key):
-            return self.page(401, WRONG)
+            return self.page(request, 401, WRONG)
         token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
         return self._remember(request, token, KEPT_SECONDS)
 

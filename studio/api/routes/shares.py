@@ -20,6 +20,7 @@ from studio.api.schemas.numbers import Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.library import Library
 from studio.library.shares import Share
+from studio.phrases import page_phrases
 from studio.settings import Settings
 from studio.takes.history import History
 
@@ -48,7 +49,8 @@ class ShareRoutes:
 
     def __init__(self, history: History, library: Library, settings: Settings) -> None:
         self._history, self._shares, self._settings = history, library.shares, settings
-        self._page, self._gone = ((_PAGE / name).read_text("utf-8") for name in ("take.html", "gone.html"))
+        in_each = page_phrases().in_each
+        self._page, self._gone = (in_each((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html"))
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -85,12 +87,13 @@ class ShareRoutes:
         await to_thread.run_sync(self._shares.remove, take_id, token)
         return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
 
-    async def show(self, token: str) -> Response:
+    async def show(self, token: str, request: Request) -> Response:
         """A page with the take's sound and words."""
+        language = page_phrases().language_for(request)
         try:
             take, _ = await self._history.sound(await self._opened(token), None)
         except NotFound:
-            return HTMLResponse(self._gone, 404, _GUARDED)
+            return HTMLResponse(self._gone[language], 404, _GUARDED)
         made = datetime.fromtimestamp(take.created, timezone.utc)
         words = " ".join(take.text.split())
         told = {
@@ -100,7 +103,7 @@ class ShareRoutes:
             "made": f"{made:%Y-%m-%d}",
             "audio": f"{token}/audio",  # relative: whatever proxy the page came through
         }
-        page = self._page
+        page = self._page[language]
         for name, value in told.items():
             page = page.replace(f"{{{name}}}", html.escape(value).replace("{", "&#123;"))
         return HTMLResponse(page, headers=_GUARDED)

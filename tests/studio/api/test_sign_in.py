@@ -49,6 +49,7 @@ def test_a_wrong_key_gets_the_form_again_and_no_cookie(steered: Steer, key: str)
         answer = sign_in(client, key)
         assert answer.status_code in (401, 413)
         assert "does not know that key" in answer.text and "set-cookie" not in answer.headers
+        assert "kennt den Schlüssel nicht" in sign_in(client, key, headers={"Accept-Language": "de"}).text
         client.cookies.set("studio_session", "nobody's")
         assert client.get("/v1/takes").status_code == 401
 

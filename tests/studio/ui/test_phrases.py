@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from studio.phrases import Phrases
 from studio.settings import ROOT, Settings
 from studio.ui import words
 from studio.ui.page import AREAS
-from studio.ui.phrases import Phrases
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
@@ -36,7 +36,7 @@ def used() -> tuple[set[str], list[str]]:
     """Keys in markup and in Gradio's fields, and patterns of those in the scripts, where ${…} may be anything."""
     markup = [path.read_text("utf-8") for path in PAGE.rglob("*.html")]
     marked = set(MARK.findall("".join([*markup, *(str(each) for each in vars(words).values())])))
-    sources = [*PAGE.rglob("*.js"), ROOT / "studio" / "ui" / "front.py"]
+    sources = [*PAGE.rglob("*.js"), *(ROOT / "studio").rglob("*.py")]
     scripts = "".join(path.read_text("utf-8") for path in sources)
     whole = re.findall(r'"([a-z]\w*\.[\w.-]+)"', scripts)
     made = [re.split(r"\$\{[^}]*\}", each) for each in re.findall(r"`([a-z]\w*\.[^`\s]*\$\{[^`]*)`", scripts)]
@@ -54,7 +54,7 @@ def test_a_language_says_all_that_english_says(language: str) -> None:
 def test_every_phrase_is_used_and_every_mark_has_one() -> None:
     marked, patterns = used()
     told = re.compile("|".join(patterns))
-    assert marked - ENGLISH.keys() - {"script"} == set()
+    assert marked - ENGLISH.keys() - {"script", "language"} == set()
     assert [key for key in ENGLISH if key not in marked and not told.fullmatch(key)] == []
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+
+from starlette.requests import HTTPConnection
 
 Phrase = str | dict[str, str]
 """Words, with {names} where something is put in; where they depend on a count, by the plural forms of Intl."""
@@ -14,6 +16,8 @@ Phrase = str | dict[str, str]
 ENGLISH = "en"
 COOKIE = "studio_language"
 """Set by the page where somebody chose a language in Settings."""
+
+WORDS = Path(__file__).resolve().parents[1] / "assets" / "page" / "words"
 
 _MARKED = re.compile(rb"\{\{([\w.-]+)\}\}")
 
@@ -52,6 +56,19 @@ class Phrases:
         short = {language.partition("-")[0].lower(): language for language in self.said}
         return short | {language.lower(): language for language in self.said}
 
+    def language_for(self, reader: HTTPConnection) -> str:
+        """The language that somebody's browser asks for, or that they chose."""
+        return self.language_of(reader.headers.get("accept-language", ""), reader.cookies.get(COOKIE, ""))
+
+    def in_each(self, markup: str) -> dict[str, str]:
+        """A page without scripts in every language; {{language}} in it is the language's own tag."""
+
+        def filled(said: dict[str, Phrase], language: str) -> str:
+            known = {key: phrase for key, phrase in said.items() if isinstance(phrase, str)} | {"language": language}
+            return re.sub(_MARKED.pattern.decode(), lambda found: known.get(found[1], found[0]), markup)
+
+        return {language: filled(said, language) for language, said in self.said.items()}
+
     def fill(self, page: bytes, language: str, **more: str) -> bytes:
         """Put the phrases into a page of Gradio's, whose JSON may stand in markup. ``more``: further keys."""
         said = self.said[language] | more
@@ -61,6 +78,12 @@ class Phrases:
             return _in_json(phrase).encode() if isinstance(phrase, str) else found[0]
 
         return _MARKED.sub(filled, page)
+
+
+@cache
+def page_phrases() -> Phrases:
+    """Those of this studio's page, read once."""
+    return Phrases.read(WORDS)
 
 
 def _weight(wish: str) -> float:
