@@ -64,12 +64,13 @@ class FrontPage:
             page.extend(message.get("body", b""))
             if message.get("more_body"):
                 return
-            head = (self._head + self._shown(request, language)).encode()
-            whole = _OTHERS.sub(b"", bytes(page)).replace(_HEAD, _HEAD + head, 1)
-            whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
-            whole = self._phrases.fill(
-                whole, language, script=self._root_path + self._files.address(script_in(language))
-            )
+            whole = bytes(page)
+            if scope["path"] == "/":
+                head = (self._head + self._shown(request, language)).encode()
+                whole = _OTHERS.sub(b"", whole).replace(_HEAD, _HEAD + head, 1)
+                whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
+            script = self._root_path + self._files.address(script_in(language))
+            whole = self._phrases.fill(whole, language, script=script)
             headers = MutableHeaders(scope=start[0])
             headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
             if "gzip" in request.headers.get("accept-encoding", ""):
