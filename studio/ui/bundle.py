@@ -24,6 +24,7 @@ PHRASES = "words/en.json"
 KINDS = {
     ".js": "text/javascript",
     ".map": "application/json",
+    ".json": "application/json",
     ".css": "text/css",
     ".svg": "image/svg+xml",
     ".png": "image/png",
