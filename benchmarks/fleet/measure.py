@@ -189,8 +189,7 @@ class Stages:
         figures: dict[str, dict[str, Any]] = {}
         for name, settings in (("in_process", {}), ("fleet_of_one", {"ENGINES": "1"})):
             async with running(self.home, **settings) as up:
-                if name == "in_process":
-                    await self._make_voices(up.service)
+                await self._make_voices(up.service)
                 row = await times_real_time(up.service, self.loads, self.loads.streams)
                 ttfa = await first_audio(up.service, self.loads.repeat)
                 figures[name] = {"first_audio_ms": round(ttfa, 2), "hits": await hits(up.service, self.loads)} | row
@@ -206,6 +205,7 @@ class Stages:
     async def two(self) -> None:
         """Two replicas: throughput, voices, one killed, one frozen."""
         async with running(self.home, ENGINES="2") as up:
+            await self._make_voices(up.service)
             row = await times_real_time(up.service, self.loads, 2 * self.loads.streams)
             two = {"hits": await hits(up.service, self.loads)} | row
             one = self.report.results.get("fleet_of_one")
@@ -221,6 +221,7 @@ class Stages:
         with cluster() as address:
             settings = {"RAY_ADDRESS": address, "ENGINES": "2"}
             async with running(self.home, **settings) as up:
+                await self._make_voices(up.service)
                 before, ended, heards = set(replica_processes()), asyncio.Event(), list[Heard]()
 
                 async def caller(number: int) -> None:
@@ -251,7 +252,9 @@ class Stages:
                 )
 
     async def _make_voices(self, service: Service) -> None:
-        """In the library that all stages share: the one of the crowds, and many."""
+        """In the library that all stages share, once: the one of the crowds, and many."""
+        if (await service.http.get(f"/v1/voices/{VOICE}")).status_code == 200:
+            return
         await service.upload_voice()
         for number in range(self.loads.voices):
             form = {
@@ -309,9 +312,6 @@ async def measure(names: list[str], report: Report, loads: Loads) -> None:
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as voices:
         os.environ["VOICES"] = voices  # none, so that every engine knows only those of the benchmark
         stages = Stages(report, loads, home)
-        if "one" not in names:
-            async with running(home) as up:
-                await stages._make_voices(up.service)
         for name in names:
             started = time.perf_counter()
             try:
