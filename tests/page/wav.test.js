@@ -56,6 +56,11 @@ test("a stream that ends inside a sample gives the whole ones", async () => {
   assert.deepEqual((await read(answer(bytes.slice(0, -1), 9))).samples, [...PCM.slice(0, -1)]);
 });
 
+test("a file of two channels says so", async () => {
+  const view = new DataView(await wavFile([PCM], 44100, 2).arrayBuffer());
+  assert.deepEqual([view.getUint16(22, true), view.getUint32(28, true), view.getUint16(32, true)], [2, 176400, 4]);
+});
+
 test("samples become floats from -1 to 1", () => {
   assert.deepEqual([...floats(Int16Array.of(-32768, 0, 16384))], [-1, 0, 0.5]);
 });

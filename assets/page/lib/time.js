@@ -13,6 +13,17 @@ export function clock(seconds) {
 }
 
 /**
+ * Seconds in what somebody types: 65, 1:05, 1:05.3 or 1:00:05; NaN for anything else.
+ *
+ * @param {string} text
+ */
+export function secondsIn(text) {
+  const parts = text.trim().split(":");
+  if (parts.length > 3 || !parts.every((part) => /^\d+(\.\d+)?$/.test(part))) return Number.NaN;
+  return parts.reduce((sum, part) => sum * 60 + Number(part), 0);
+}
+
+/**
  * Hours, minutes and seconds, as short as they can be said.
  *
  * @param {number} seconds

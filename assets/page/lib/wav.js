@@ -74,12 +74,12 @@ export async function* readWav(response) {
 }
 
 /**
- * A WAV file of Int16Array pieces.
+ * A WAV file of Int16Array pieces; of several channels, their samples take turns.
  *
  * @param {Int16Array<ArrayBuffer>[]} pieces
  * @param {number} sampleRate
  */
-export function wavFile(pieces, sampleRate) {
+export function wavFile(pieces, sampleRate, channels = 1) {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
   const view = new DataView(new ArrayBuffer(WAV_HEADER_BYTES));
   const put = (/** @type {number} */ at, /** @type {string} */ text) => [...text].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
@@ -88,10 +88,10 @@ export function wavFile(pieces, sampleRate) {
   put(8, "WAVEfmt ");
   view.setUint32(16, 16, true);
   view.setUint16(20, 1, true);
-  view.setUint16(22, 1, true);
+  view.setUint16(22, channels, true);
   view.setUint32(24, sampleRate, true);
-  view.setUint32(28, sampleRate * 2, true);
-  view.setUint16(32, 2, true);
+  view.setUint32(28, sampleRate * channels * 2, true);
+  view.setUint16(32, channels * 2, true);
   view.setUint16(34, 16, true);
   put(36, "data");
   view.setUint32(40, bytes, true);

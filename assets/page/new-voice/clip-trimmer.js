@@ -1,7 +1,7 @@
 // A clip's drawn outline with two marks, where the used part begins and ends; dragged, moved by keys, or typed.
 
 import { element } from "../lib/elements.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { drawOutline } from "./outline.js";
 
 const [SHORTEST, LONGEST] = [1, 30]; // seconds that may be used
 const STEPS = { ArrowLeft: -0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowUp: 0.05, PageDown: -1, PageUp: 1 };
@@ -17,10 +17,10 @@ export class CutMarks extends EventTarget {
     this.root = root;
     this.canvas = element("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
-    this.marks = { start: this.#mark("start", phrase("newVoice.mark.start")), end: this.#mark("end", phrase("newVoice.mark.end")) };
-    this.fields = { start: this.#field("start", phrase("newVoice.mark.from")), end: this.#field("end", phrase("newVoice.mark.to")) };
+    this.marks = { start: this.#mark("start", "Beginning of the part that is used"), end: this.#mark("end", "End of the part that is used") };
+    this.fields = { start: this.#field("start", "From"), end: this.#field("end", "to") };
     this.wave = element("div", { className: "cut-wave" }, [this.canvas, this.marks.start, this.marks.end]);
-    const fields = element("p", { className: "cut-fields" }, [this.fields.start.parentNode, this.fields.end.parentNode, element("span", { textContent: phrase("newVoice.mark.seconds") })]);
+    const fields = element("p", { className: "cut-fields" }, [this.fields.start.parentNode, this.fields.end.parentNode, element("span", { textContent: "seconds" })]);
     root.append(this.wave, fields);
     new ResizeObserver(() => this.#draw()).observe(this.canvas);
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
@@ -46,7 +46,7 @@ export class CutMarks extends EventTarget {
       mark.setAttribute("aria-valuemin", 0);
       mark.setAttribute("aria-valuemax", seconds.toFixed(2));
       mark.setAttribute("aria-valuenow", value.toFixed(2));
-      mark.setAttribute("aria-valuetext", phrase("newVoice.mark.at", { seconds: numeral(value, 2) }));
+      mark.setAttribute("aria-valuetext", `${value.toFixed(2)} seconds`);
       if (document.activeElement !== this.fields[name]) this.fields[name].value = value.toFixed(2);
     }
     this.#draw();
@@ -116,28 +116,6 @@ export class CutMarks extends EventTarget {
   }
 
   #draw() {
-    const { canvas } = this;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width) return;
-    const scale = window.devicePixelRatio || 1;
-    Object.assign(canvas, { width: width * scale, height: height * scale });
-    const pen = canvas.getContext("2d");
-    pen.scale(scale, scale);
-    const style = getComputedStyle(this.root);
-    const { bars, seconds, start, end, position } = this.#view;
-    const step = 4;
-    const count = Math.floor(width / step);
-    for (let i = 0; i < count; i += 1) {
-      const at = (i / count) * seconds;
-      const from = Math.floor((i * bars.length) / count);
-      const loudest = Math.max(0, ...bars.slice(from, Math.max(from + 1, Math.floor(((i + 1) * bars.length) / count))));
-      const tall = Math.max(2, Math.sqrt(loudest) * (height - 4));
-      const isUsed = at >= start && at <= end;
-      const name = !isUsed ? "--wave-empty" : position !== null && at < position ? "--wave-heard" : "--wave";
-      pen.fillStyle = style.getPropertyValue(name);
-      pen.beginPath();
-      pen.roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
-      pen.fill();
-    }
+    drawOutline(this.canvas, this.#view);
   }
 }

@@ -1,8 +1,33 @@
-// A clip as the browser can hear it: its outline, and any cut of it played as recorded or as it will be used.
+// A clip as the browser can hear it: its outline, any cut of it played as recorded or as it will be used, or as a file.
 
+import { wavFile } from "../lib/wav.js";
 import { Recorded } from "../player/track.js";
 
 const OUTLINE = 600; // bars of a whole clip
+const PATIENCE = 10_000; // ms for a browser to find out how long a file is
+const FAR = 1e7; // seconds, beyond any end
+
+/** How many seconds a file lasts, without decoding it; null for what this browser cannot read or does not know. */
+export function secondsOf(blob) {
+  const audio = new Audio();
+  const address = URL.createObjectURL(blob);
+  return new Promise((resolve) => {
+    const done = (seconds) => {
+      clearTimeout(patience);
+      audio.removeAttribute("src");
+      audio.load();
+      URL.revokeObjectURL(address);
+      resolve(Number.isFinite(seconds) ? seconds : null);
+    };
+    const patience = setTimeout(done, PATIENCE, null);
+    audio.addEventListener("durationchange", () => {
+      if (audio.duration === Infinity) audio.currentTime = FAR; // what was recorded by a browser: it looks for the end
+      else done(audio.duration);
+    });
+    audio.addEventListener("error", () => done(null));
+    Object.assign(audio, { preload: "metadata", src: address });
+  });
+}
 
 /** Decode a clip; null for what this browser cannot read (the server may still be able to). */
 export async function decodeClip(blob) {
@@ -61,6 +86,16 @@ export class Clip extends EventTarget {
     track.add(this.buffer.sampleRate, Int16Array.from(samples, (sample) => Math.max(-1, Math.min(1, sample)) * 32767));
     track.close();
     return track;
+  }
+
+  /** What is heard from second to second, as a WAV file: of one or two channels as they are, of more their mean. */
+  file(from, to) {
+    const { sampleRate, numberOfChannels } = this.buffer;
+    const channels = numberOfChannels > 2 ? 1 : numberOfChannels;
+    const part = [...Array(channels).keys()].map((each) => oneChannel(this.buffer, channels > 1 ? each : null, from, to).getChannelData(0));
+    const pcm = new Int16Array(channels * part[0].length);
+    for (let i = 0; i < pcm.length; i += 1) pcm[i] = Math.round(Math.max(-1, Math.min(1, part[i % channels][Math.floor(i / channels)])) * 32767);
+    return wavFile([pcm], sampleRate, channels);
   }
 
   stop() {

@@ -8,7 +8,6 @@ import { Refusal } from "../client/refusal.js";
 import { Draft } from "./draft.js";
 import { NamingStep } from "./naming-step.js";
 import { WordsStep } from "./transcript-step.js";
-import { phrase } from "../lib/phrases.js";
 
 const ORDER = ["capture", "check", "words", "naming"];
 
@@ -32,7 +31,7 @@ export class NewVoice extends EventTarget {
     this.steps = {
       capture: new CaptureStep(part, draft, playButtons),
       check,
-      words: new WordsStep(part, draft, () => check.hear(draft.cut)),
+      words: new WordsStep(part, draft, check),
       naming: new NamingStep(part, draft, playButtons),
     };
     for (const [name, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.#go(name));
@@ -45,8 +44,11 @@ export class NewVoice extends EventTarget {
     part("another").addEventListener("click", () => this.#startOver());
     draft.addEventListener("change", () => this.#mark());
     window.addEventListener("beforeunload", (event) => this.#isUnsaved && event.preventDefault());
-    this.steps.capture.recording.addEventListener("begun", () => this.#mark());
-    health.watch(({ transcriber }) => (this.steps.words.recogniser = transcriber ?? null));
+    this.steps.capture.addEventListener("change", () => this.#mark());
+    health.watch(({ transcriber, denoiser }) => {
+      this.steps.words.recogniser = transcriber ?? null;
+      check.canDenoise = Boolean(denoiser);
+    });
     this.#mark();
   }
 
@@ -65,14 +67,14 @@ export class NewVoice extends EventTarget {
 
   /** Whether what is under way here may be given up for something else. */
   #mayLeave() {
-    return !this.#isUnsaved || window.confirm(phrase("newVoice.leave"));
+    return !this.#isUnsaved || window.confirm("A voice here has not been saved yet. Discard it and use this clip?");
   }
 
   /** Go on with a clip that is there already. */
   keep(clip, words) {
     if (!this.#mayLeave()) return;
     this.#startOver();
-    this.draft.set({ clip, source: phrase("speak.source.clip"), words });
+    this.draft.set({ clip, source: "Your own clip", words });
     this.#show("check"); // which reads it
   }
 
@@ -81,15 +83,15 @@ export class NewVoice extends EventTarget {
     if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ voice, language: voice.language ?? "" });
-    this.part("title").textContent = phrase("newVoice.another", { name: voice.name });
+    this.part("title").textContent = `Another clip of ${voice.name}`;
   }
 
   #startOver() {
     this.#speaking?.abort();
-    this.steps.capture.recording.finish();
+    this.steps.capture.clear();
     this.draft.set({ clip: null, source: "", words: "", language: "", voice: null });
     this.steps.naming.clear();
-    this.part("title").textContent = phrase("shell.tab.newVoice");
+    this.part("title").textContent = "New voice";
     this.#show("capture");
   }
 
@@ -124,8 +126,8 @@ export class NewVoice extends EventTarget {
       else button.removeAttribute("aria-current");
     }
     this.part("back").hidden = at === 0;
-    this.part("discard").hidden = !this.draft.clip && !this.draft.voice;
-    this.part("next").textContent = phrase(this.#shown !== "naming" ? "newVoice.next" : this.draft.voice ? "newVoice.next.add" : "newVoice.next.save");
+    this.part("discard").hidden = !this.draft.clip && !this.draft.voice && !this.steps.capture.hasSomething;
+    this.part("next").textContent = this.#shown !== "naming" ? "Next" : this.draft.voice ? "Add the clip" : "Save the voice";
     const lacks = this.steps[this.#shown]?.lacks ?? "";
     this.part("next").disabled = lacks !== "" || this.#isSaving;
     if (this.part("why").textContent !== lacks) this.part("why").textContent = lacks;
@@ -138,7 +140,8 @@ export class NewVoice extends EventTarget {
     const voice = await this.#save();
     if (!voice) return;
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
-    this.part("saved-title").textContent = phrase(isNew ? "newVoice.saved.new" : "newVoice.saved.clip", { name: voice.name });
+    this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one more clip`;
+    this.steps.capture.clear(); // a long recording fills the browser's memory
     this.#show("saved");
     this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
     this.#introduce();
@@ -159,14 +162,14 @@ export class NewVoice extends EventTarget {
     this.#speaking?.abort();
     const control = (this.#speaking = new AbortController());
     const say = (words) => (this.part("saved-said").textContent = words);
-    say(phrase("newVoice.saved.playing"));
+    say("Selected in the Studio. Playing a sample …");
     try {
       await this.playButtons.press(this.part("hear-again"), introduction(this.#saved, control.signal));
-      say(phrase("newVoice.saved.selected"));
+      say("Selected in the Studio.");
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Refusal)) throw problem;
-      say(phrase("newVoice.saved.notPlayed", { why: problem.why }));
+      say(`Selected in the Studio, but it cannot be played right now. ${problem.why}`);
     }
   }
 }

@@ -3,32 +3,41 @@
 import { clock } from "../lib/time.js";
 import { whyNoMicrophone } from "./microphone.js";
 import { element } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { NotOpened, StretchChooser } from "./stretch-chooser.js";
 
 const LONGEST = 60; // seconds of a recording; 30 of them can be used
-const LARGEST = 10 * 2 ** 20; // bytes that the server takes
 
 function hint(seconds) {
-  if (seconds < 10) return phrase("newVoice.hint.short");
-  if (seconds < 30) return phrase("newVoice.hint.enough");
-  return phrase("newVoice.hint.long");
+  if (seconds < 10) return "Read on: 10 to 30 seconds is best.";
+  if (seconds < 30) return "Long enough; stop when you have read it all.";
+  return "At most 30 seconds are used: you choose which in the next step.";
 }
 
-export class CaptureStep {
+/** Fires "change" when it may lack something else. */
+export class CaptureStep extends EventTarget {
   #text = 0;
+  #isOpening = false;
+  #brought = new Latest();
 
   constructor(part, draft, playButtons) {
+    super();
     this.part = part;
     this.draft = draft;
-    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track(phrase("speak.clip.yours"))));
+    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track("Your clip")));
     this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
-    this.recording.addEventListener("begun", () => this.#say(""));
+    this.recording.addEventListener("begun", () => {
+      this.#say("");
+      this.dispatchEvent(new CustomEvent("change"));
+    });
+    this.stretches = new StretchChooser(part("stretches"));
+    this.stretches.addEventListener("chosen", ({ detail }) => draft.set({ clip: detail.blob, source: detail.words, words: "", language: "" }));
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
     const language = part("reading-language");
     language.append(...Object.entries(READINGS).map(([code, { name }]) => element("option", { value: code, textContent: name, lang: code })));
-    const own = navigator.languages[0].split("-")[0];
+    const own = navigator.language.split("-")[0];
     language.value = own in READINGS ? own : "en";
     language.addEventListener("change", () => this.#read(0));
     part("other-text").addEventListener("click", () => this.#read(this.#text + 1));
@@ -48,15 +57,29 @@ export class CaptureStep {
 
   close() {
     this.recording.hold();
+    this.stretches.stop();
+  }
+
+  /** Let go of what was recorded or opened here. */
+  clear() {
+    this.recording.finish();
+    this.#forget();
+  }
+
+  /** Whether there is a long recording that nothing was chosen from yet. */
+  get hasSomething() {
+    return this.#isOpening || this.stretches.isOpen;
   }
 
   /** What is still to be done here, "" for nothing. */
   get lacks() {
     const { clip, isRead, refused } = this.draft;
-    if (this.recording.isRecording) return phrase("newVoice.lacks.stop");
-    if (!clip) return phrase("newVoice.lacks.clip");
-    if (!isRead) return phrase("newVoice.check.reading");
-    return refused && phrase("newVoice.lacks.other");
+    if (this.recording.isRecording) return "Stop the recording first.";
+    if (this.#isOpening) return "Opening the file …";
+    if (!clip && this.stretches.isOpen) return "Choose a part of the recording.";
+    if (!clip) return "Record or upload a clip first.";
+    if (!isRead) return "Reading the clip …";
+    return refused && "Record again, or choose another file.";
   }
 
   #read(number) {
@@ -68,14 +91,35 @@ export class CaptureStep {
   }
 
   #recorded({ blob, seconds }) {
-    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.#forget();
+    this.draft.set({ clip: blob, source: `Recorded, ${clock(seconds)}`, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
-  #bring(file) {
-    if (file.size > LARGEST) {
-      return this.#say(phrase("newVoice.tooLarge", { name: file.name, size: numeral(file.size / 2 ** 20, 1), most: LARGEST / 2 ** 20 }));
+  async #bring(file) {
+    this.#forget();
+    const isLatest = this.#brought.begin();
+    this.#isOpening = true;
+    this.draft.set({ clip: null, source: "", words: "", language: "" });
+    this.#say(`Opening ${file.name} …`, false);
+    this.dispatchEvent(new CustomEvent("change"));
+    try {
+      const isLong = await this.stretches.open(file);
+      if (!isLatest()) return;
+      this.#say("");
+      if (!isLong) this.draft.set({ clip: file, source: file.name });
+    } catch (problem) {
+      if (!(problem instanceof NotOpened)) throw problem;
+      if (isLatest()) this.#say(problem.message);
+    } finally {
+      if (isLatest()) this.#isOpening = false;
+      this.dispatchEvent(new CustomEvent("change"));
     }
-    this.draft.set({ clip: file, source: file.name, words: "", language: "" });
+  }
+
+  #forget() {
+    this.#brought.end();
+    this.#isOpening = false;
+    this.stretches.close();
   }
 
   #takeDrops(target) {
@@ -100,7 +144,8 @@ export class CaptureStep {
     this.#say(refused && `${refused[0].toUpperCase()}${refused.slice(1)}.`);
   }
 
-  #say(words) {
+  #say(words, isBad = true) {
     this.part("capture-said").textContent = words;
+    this.part("capture-said").toggleAttribute("data-bad", isBad);
   }
 }

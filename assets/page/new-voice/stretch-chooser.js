@@ -1,0 +1,168 @@
+// A recording that is too long or too large for a clip: opened in the browser, and the stretch of it chosen that is sent.
+
+import { partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { clock, duration, secondsIn } from "../lib/time.js";
+import { decodeClip, secondsOf } from "./decoded-clip.js";
+import { drawOutline } from "./outline.js";
+
+export const LARGEST = 10 * 2 ** 20; // bytes that the server takes
+const LONG = 60; // seconds up to which a file is sent as it is, and cut in the next step
+const STRETCH = 45; // seconds that are sent: in stereo they stay below LARGEST, and the next step has some to choose from
+// A browser holds what it decodes in memory, an hour of stereo two or three times over: some 3 GB.
+const [LONGEST, HEAVIEST] = [65 * 60, 700 * 2 ** 20]; // seconds and bytes that are opened
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 }; // seconds
+
+const megabytes = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+
+/** Why a long recording cannot be opened; the message is for people. */
+export class NotOpened extends Error {}
+
+/** Fires "chosen" with {blob, words}: a WAV file, and what it is. */
+export class StretchChooser extends EventTarget {
+  #openings = new Latest();
+  /** @type {import("./decoded-clip.js").Clip | null} */
+  #sound = null;
+  #name = "";
+  #start = 0;
+  /** @type {number | null} */
+  #position = null;
+
+  /** root: the panel that is shown while there is something to choose from. */
+  constructor(root) {
+    super();
+    this.root = root;
+    const part = (this.part = partsOf(root));
+    part("stretch-wave").addEventListener("pointerdown", (event) => this.#drag(event));
+    part("stretch-wave").addEventListener("pointermove", (event) => this.#drag(event));
+    part("stretch").addEventListener("keydown", (event) => this.#key(event));
+    part("stretch-from").addEventListener("change", ({ target }) => {
+      const seconds = secondsIn(target.value);
+      if (Number.isFinite(seconds)) this.#move(seconds);
+      target.value = clock(this.#start);
+    });
+    part("stretch-hear").addEventListener("click", () => this.#hear());
+    part("stretch-use").addEventListener("click", () => this.#use());
+    new ResizeObserver(() => this.#draw()).observe(part("stretch-canvas"));
+    new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+  }
+
+  get isOpen() {
+    return this.#sound !== null;
+  }
+
+  /** Open a file if it is too long or too large to be sent; false: it is not. Raises NotOpened. */
+  async open(file) {
+    this.close();
+    const isLatest = this.#openings.begin();
+    const seconds = await secondsOf(file);
+    if (file.size <= LARGEST && (seconds ?? 0) <= LONG) return false;
+    if (seconds === null) throw new NotOpened(unreadable(file));
+    const most = "Cut out the part with the voice, and choose that.";
+    if (seconds > LONGEST) throw new NotOpened(`${file.name} lasts ${duration(seconds)}; at most ${duration(LONGEST)} can be opened here. ${most}`);
+    if (file.size > HEAVIEST) throw new NotOpened(`${file.name} has ${megabytes(file.size)}; at most ${megabytes(HEAVIEST)} can be opened here. ${most}`);
+    const sound = await decodeClip(file).catch((problem) => {
+      if (!["NotReadableError", "RangeError"].includes(problem.name)) throw problem; // it was moved, or memory is short
+      return null;
+    });
+    if (!isLatest()) return true;
+    if (!sound) {
+      if (file.size <= LARGEST) return false; // the server reads more kinds of files, and suggests a part itself
+      throw new NotOpened(unreadable(file));
+    }
+    this.#show(file.name, sound);
+    return true;
+  }
+
+  close() {
+    this.#openings.end();
+    this.#sound?.close();
+    this.#sound = null;
+    this.root.hidden = true;
+  }
+
+  stop() {
+    this.#sound?.stop();
+  }
+
+  #show(name, sound) {
+    this.#sound = sound;
+    this.#name = name;
+    this.#position = null;
+    sound.addEventListener("position", ({ detail }) => {
+      this.#position = detail.seconds;
+      this.#draw();
+    });
+    this.root.hidden = false;
+    this.part("stretch-words").textContent = `${name} lasts ${duration(sound.seconds)}. Choose ${this.#length} seconds in which one person speaks; only these are sent, and trimmed in the next step.`;
+    this.#move(0);
+  }
+
+  get #length() {
+    return Math.min(STRETCH, this.#sound?.seconds ?? 0);
+  }
+
+  get #end() {
+    return this.#start + this.#length;
+  }
+
+  #move(to) {
+    if (!this.#sound) return;
+    const last = this.#sound.seconds - this.#length;
+    this.#start = Math.round(Math.min(Math.max(to, 0), last) * 10) / 10;
+    if (this.#sound.isPlaying) this.#sound.stop();
+    const { style } = this.part("stretch");
+    style.left = `${(100 * this.#start) / this.#sound.seconds}%`;
+    style.width = `${(100 * this.#length) / this.#sound.seconds}%`;
+    this.part("stretch").setAttribute("aria-valuemax", last.toFixed(1));
+    this.part("stretch").setAttribute("aria-valuenow", this.#start.toFixed(1));
+    this.part("stretch").setAttribute("aria-valuetext", this.#words);
+    this.part("stretch-from").value = clock(this.#start);
+    this.part("stretch-to").textContent = `ends at ${clock(this.#end)}`;
+    this.#draw();
+  }
+
+  get #words() {
+    return `${clock(this.#start)} to ${clock(this.#end)}`;
+  }
+
+  /** The stretch is laid around where the outline is pressed, and follows the finger. */
+  #drag(event) {
+    const wave = event.currentTarget;
+    if (event.type === "pointerdown") {
+      wave.setPointerCapture(event.pointerId);
+      event.preventDefault();
+      this.part("stretch").focus();
+    }
+    if (!wave.hasPointerCapture(event.pointerId) || !this.#sound) return;
+    const { left, width } = wave.getBoundingClientRect();
+    this.#move(((event.clientX - left) / width) * this.#sound.seconds - this.#length / 2);
+  }
+
+  #key(event) {
+    const to = { Home: 0, End: Infinity }[event.key] ?? (event.key in STEPS ? this.#start + STEPS[event.key] : null);
+    if (to === null) return;
+    event.preventDefault();
+    this.#move(to);
+  }
+
+  #hear() {
+    if (this.#sound?.isPlaying) this.#sound.stop();
+    else this.#sound?.play({ start: this.#start, end: this.#end, gain_db: 0, channel: null });
+  }
+
+  #use() {
+    this.stop();
+    const detail = { blob: this.#sound?.file(this.#start, this.#end), words: `${this.#name}, ${this.#words}` };
+    this.dispatchEvent(new CustomEvent("chosen", { detail }));
+  }
+
+  #draw() {
+    const { bars, seconds } = this.#sound ?? { bars: [], seconds: 0 };
+    drawOutline(this.part("stretch-canvas"), { bars, seconds, start: this.#start, end: this.#end, position: this.#position });
+  }
+}
+
+function unreadable(file) {
+  return `${file.name} has ${megabytes(file.size)}, and this browser cannot open it. Up to ${megabytes(LARGEST)} can be sent as they are: shorten it, or save it as MP3.`;
+}
