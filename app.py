@@ -37,7 +37,8 @@ from studio.takes.recorder import Retention
 from studio.terminal import Terminal
 from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.fetch import Fetcher
-from studio.voices.recogniser import Transcriber
+from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -150,6 +151,7 @@ def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWork
         history=History(library, service.takes, service.recorder),
         projects=ProjectService(library, worker, voices),
         transcriber=Transcriber(settings.transcriber),
+        denoiser=Denoiser(),
     )
     return studio, worker
 

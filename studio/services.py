@@ -9,7 +9,8 @@ from studio.projects.service import ProjectService
 from studio.settings import Settings
 from studio.speech.service import SpeechService
 from studio.takes.history import History
-from studio.voices.recogniser import Transcriber
+from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
 
@@ -22,3 +23,4 @@ class Studio:
     history: History
     projects: ProjectService
     transcriber: Transcriber
+    denoiser: Denoiser

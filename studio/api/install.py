@@ -49,14 +49,14 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history, settings),
         model_routes(speech),
-        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber).router(),
-        VoiceRoutes(speech, studio.library, studio.transcriber).router(),
+        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber, studio.denoiser).router(),
+        VoiceRoutes(speech, studio.library, studio.transcriber, studio.denoiser).router(),
         ProjectRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, Mender(studio.library, speech)).router(),
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
-        system_routes(speech, studio.library, studio.transcriber),
+        system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
         about_routes(speech, studio.library, settings),
     ]
     for router in routers:

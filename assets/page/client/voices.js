@@ -14,12 +14,17 @@ export const labelOf = ({ name, gender, accent }) => [name, gender, accent].filt
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 
-/** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null}. */
-const sampleForm = ({ clip, words, cut }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, ...more });
+/** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null, denoise}. */
+const sampleForm = ({ clip, words, cut, denoise = false }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, denoise: denoise || "", ...more });
 
 /** {score, seconds, findings, figures, cut, fixed}, and marks where heard, a recogniser's words, is given. */
 export function advise(sample, heard = "") {
   return ask("/v1/voices/advise", sampleForm(sample, { heard }));
+}
+
+/** The cut of a clip without its noise, as it is kept with `denoise`: a WAV blob. */
+export function denoised({ clip, cut }) {
+  return fetched("/v1/voices/denoise", form({ audio_sample: clip, ...cut }), (response) => response.blob());
 }
 
 /** What a recogniser hears: {text, language, words, marks}. */

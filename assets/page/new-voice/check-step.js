@@ -1,18 +1,20 @@
-// Step 2 of a new voice: the advisor's word, and which part of the clip is used, how loud, and which of its channels.
+// Step 2 of a new voice: the advisor's word, and which part of the clip is used, how loud, of which channel, without noise?
 
 import { showAdvice, showNoAdvice } from "../voices/advice.js";
 import { decodeClip } from "./decoded-clip.js";
 import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
-import { advise } from "../client/voices.js";
-import { phrase } from "../lib/phrases.js";
+import { advise, denoised } from "../client/voices.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
 export class CheckStep {
   #judgements = new Latest();
   #judged = ""; // the words that the advice is about
+  /** Without its noise, of one cut; null while there is none. @type {{ cut: any, sound: import("./decoded-clip.js").Clip } | null} */
+  #clean = null;
+  #cleanings = new Latest();
 
   constructor(part, draft) {
     this.part = part;
@@ -20,8 +22,15 @@ export class CheckStep {
     this.marks = new CutMarks(part("marks"));
     this.marks.addEventListener("change", ({ detail }) => this.#judge({ ...draft.cut, ...detail }));
     part("hear-before").addEventListener("click", () => this.hear({ ...draft.cut, gain_db: 0, channel: null }));
-    part("hear-after").addEventListener("click", () => this.hear(draft.cut));
-    part("undo-cut").addEventListener("click", () => this.#judge(null));
+    part("hear-after").addEventListener("click", () => this.hearUsed());
+    part("denoise").addEventListener("change", ({ target }) => {
+      draft.set({ denoise: target.checked });
+      this.#judge(draft.cut);
+    });
+    part("undo-cut").addEventListener("click", () => {
+      draft.set({ denoise: false });
+      this.#judge(null);
+    });
     draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#begin());
   }
 
@@ -30,24 +39,69 @@ export class CheckStep {
   }
 
   close() {
+    this.#cleanings.end();
     this.draft.sound?.stop();
+    this.#clean?.sound.stop();
+  }
+
+  /** Whether the server can reduce noise. */
+  set canDenoise(can) {
+    this.part("denoise-row").hidden = !can;
   }
 
   /** What is still to be done here, "" for nothing. */
   get lacks() {
-    return this.draft.advice ? "" : phrase("newVoice.check.lacks");
+    const { advice, isJudging } = this.draft;
+    if (isJudging) return "Checking the clip …";
+    return advice ? "" : "Choose a part of the clip that can be used.";
   }
 
-  /** Play a cut of the clip, or stop what plays. */
+  /** Play a cut of the clip as it was recorded, or stop what plays. */
   hear(cut) {
     const { sound } = this.draft;
-    if (sound?.isPlaying) sound.stop();
-    else sound?.play(cut);
+    const isPlaying = sound?.isPlaying || this.#clean?.sound.isPlaying;
+    this.close();
+    if (!isPlaying) sound?.play(cut);
+  }
+
+  /** Play the clip as it will be used, or stop what plays. */
+  async hearUsed() {
+    const { sample, sound } = this.draft;
+    if (!sample.denoise) return this.hear(sample.cut);
+    const isPlaying = sound?.isPlaying || this.#clean?.sound.isPlaying;
+    this.close();
+    if (isPlaying) return;
+    const isLatest = this.#cleanings.begin();
+    if (this.#clean?.cut !== sample.cut) {
+      this.part("treatment").textContent = "Reducing the noise …";
+      const clean = await this.#fetchClean(sample);
+      this.#show();
+      if (!isLatest()) return clean?.close();
+      if (!clean) return;
+      this.#clean?.sound.close();
+      this.#clean = { cut: sample.cut, sound: clean };
+      const start = sample.cut?.start ?? 0;
+      clean.addEventListener("position", ({ detail: { seconds } }) => this.marks.show({ position: seconds === null ? null : start + seconds }));
+    }
+    this.#clean?.sound.play(WHOLE);
+  }
+
+  async #fetchClean(sample) {
+    try {
+      return await decodeClip(await denoised(sample));
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      showNoAdvice(this.part("advice"), problem.why);
+      return null;
+    }
   }
 
   /** A new clip: judged and decoded at once, so that the step is ready when it is shown. */
   async #begin() {
     const { clip } = this.draft;
+    this.close();
+    this.#clean?.sound.close();
+    this.#clean = null;
     if (!clip) return;
     const advice = this.#judge(null);
     const sound = await decodeClip(clip);
@@ -63,34 +117,37 @@ export class CheckStep {
     const isLatest = this.#judgements.begin();
     const { clip } = this.draft;
     const words = this.draft.words.trim();
-    this.draft.set({ cut, advice: null });
+    this.draft.set({ cut, advice: null, isJudging: true });
+    this.#cleanings.end();
     if (cut) this.#show();
-    else this.part("advice").replaceChildren(phrase("newVoice.check.reading"));
+    else this.part("advice").replaceChildren("Reading the clip …");
     try {
-      const advice = await advise({ clip, words, cut }, this.draft.heard);
+      const advice = await advise({ clip, words, cut, denoise: this.draft.denoise }, this.draft.heard);
       if (!isLatest() || clip !== this.draft.clip) return;
       this.#judged = words;
-      this.draft.set({ cut: advice.cut, advice, isRead: true });
+      this.draft.set({ cut: advice.cut, advice, isRead: true, isJudging: false });
       showAdvice(this.part("advice"), advice, (mended) => this.#judge(mended));
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest() || clip !== this.draft.clip) return;
       showNoAdvice(this.part("advice"), problem.why);
-      this.draft.set({ isRead: true, ...(cut || problem.isLost ? {} : { refused: problem.why }) });
+      this.draft.set({ isRead: true, isJudging: false, ...(cut || problem.isLost ? {} : { refused: problem.why }) });
     }
     this.#show();
   }
 
   #show() {
-    const { sound, advice } = this.draft;
+    const { sound, advice, denoise } = this.draft;
+    this.part("denoise").checked = denoise;
     const cut = this.draft.cut ?? WHOLE;
     const seconds = sound?.seconds ?? (advice ? cut.start + advice.seconds : 0);
     this.marks.show({ bars: sound?.bars ?? [], seconds, start: cut.start, end: Math.min(cut.end ?? seconds, seconds) });
     for (const name of ["hear-before", "hear-after"]) this.part(name).disabled = !sound;
     const gain = cut.gain_db ? `${cut.gain_db > 0 ? "+" : "−"}${Math.abs(cut.gain_db)} dB` : "";
-    const channel = cut.channel === null ? "" : phrase("newVoice.check.channel", { number: cut.channel + 1 });
-    const unheard = sound || !advice ? "" : phrase("newVoice.check.unheard");
-    this.part("treatment").textContent = [gain, channel, unheard].filter(Boolean).join(", ");
-    this.part("undo-cut").hidden = !cut.start && cut.end === null && !gain && !channel;
+    const channel = cut.channel === null ? "" : `channel ${cut.channel + 1} alone`;
+    const noise = denoise ? "noise reduced" : "";
+    const unheard = sound || !advice ? "" : "This browser cannot play this kind of file; the studio can.";
+    this.part("treatment").textContent = [gain, channel, noise, unheard].filter(Boolean).join(", ");
+    this.part("undo-cut").hidden = !cut.start && cut.end === null && !gain && !channel && !noise;
   }
 }

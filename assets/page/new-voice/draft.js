@@ -9,8 +9,10 @@ export class Draft extends EventTarget {
   sound = null;
   /** As the API has it. @type {any} */
   cut = null;
+  denoise = false; // its noise is reduced
   /** As /v1/voices/advise gave it for this very cut. @type {any} */
   advice = null;
+  isJudging = false; // the server is asked for advice
   isRead = false; // the server has looked at the clip
   refused = ""; // why it cannot be used at all
   words = "";
@@ -25,6 +27,7 @@ export class Draft extends EventTarget {
       this.sound?.close();
       this.sound = null;
       this.cut = null;
+      this.denoise = false;
       this.advice = null;
       this.heard = "";
       this.isRead = false;
@@ -37,6 +40,6 @@ export class Draft extends EventTarget {
 
   /** As the library takes it. */
   get sample() {
-    return { clip: this.clip, words: this.words.trim(), cut: this.cut };
+    return { clip: this.clip, words: this.words.trim(), cut: this.cut, denoise: this.denoise };
   }
 }

@@ -23,8 +23,9 @@ export class WordsStep {
   #timer = 0;
   #judgements = new Latest();
 
-  /** hear: plays the clip as it will be used. */
-  constructor(part, draft, hear) {
+  /** check: the step that plays the clip as it will be used. */
+  constructor(part, draft, check) {
+    this.check = check;
     this.part = part;
     this.draft = draft;
     part("transcript").addEventListener("input", ({ target }) => {
@@ -32,7 +33,7 @@ export class WordsStep {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#judge(), SETTLED);
     });
-    part("hear-words").addEventListener("click", hear);
+    part("hear-words").addEventListener("click", () => check.hearUsed());
     part("transcribe").addEventListener("click", () => this.#transcribe());
     part("take-over").addEventListener("click", () => this.#write(draft.heard));
     draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#compare(null));
@@ -45,7 +46,7 @@ export class WordsStep {
   }
 
   close() {
-    this.draft.sound?.stop();
+    this.check.close();
   }
 
   /** name of the server's recogniser, null for none. */

@@ -52,6 +52,13 @@ class Form:
             raise InvalidRequest(f"{name} must be a whole number", name)
         return None if number is None else int(number)
 
+    def flag(self, name: str) -> bool:
+        """Raises InvalidRequest for what is neither true nor false."""
+        text = self.text(name).strip().lower()
+        if text not in ("", "true", "false"):
+            raise InvalidRequest(f"{name} must be true or false, not {text[:40]!r}", name)
+        return text == "true"
+
     def file(self, *names: str) -> bytes:
         """The first of these files that is there. Raises InvalidRequest."""
         for name in names:

@@ -16,7 +16,8 @@ from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
-from studio.voices.recogniser import Transcriber
+from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
 _SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
@@ -27,10 +28,13 @@ NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=
 class OpenAIVoiceRoutes:
     """The routes, on these services."""
 
-    def __init__(self, speech: SpeechService, voices: VoiceResolver, transcriber: Transcriber) -> None:
+    def __init__(
+        self, speech: SpeechService, voices: VoiceResolver, transcriber: Transcriber, denoiser: Denoiser
+    ) -> None:
         self._speech = speech
         self._voices = voices
         self._transcriber = transcriber
+        self._denoiser = denoiser
         self._library = voices.library
 
     def router(self) -> APIRouter:
@@ -49,8 +53,8 @@ class OpenAIVoiceRoutes:
 
     async def create_voice(self, request: Request) -> JSONResponse:
         """Add a voice: multipart with name, audio_sample (1 to 30 s) and ref_text; start, end, gain_db, channel,
-        speaker, language, gender, accent, description, tags (a,b), colour, licence and consent if wanted. Its codes are
-        there at once. Without ref_text, a recogniser writes the words down."""
+        denoise, speaker, language, gender, accent, description, tags (a,b), colour, licence and consent if wanted. Its
+        codes are there at once. Without ref_text, a recogniser writes the words down."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request)
             raise InvalidRequest("voices are made from a clip: send multipart/form-data with audio_sample", "type")
@@ -59,7 +63,7 @@ class OpenAIVoiceRoutes:
             raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
-        sample = await sample_of(form, self._transcriber)
+        sample = await sample_of(form, self._transcriber, self._denoiser)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
         draft = VoiceDraft(

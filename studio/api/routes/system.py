@@ -10,10 +10,11 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.openapi import sends
 from studio.library import Library
 from studio.speech.service import SpeechService
-from studio.voices.recogniser import Transcriber
+from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.recogniser import Transcriber
 
 
-def system_routes(service: SpeechService, library: Library, transcriber: Transcriber) -> APIRouter:
+def system_routes(service: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> APIRouter:
     """The health check of these services."""
     routes = APIRouter(tags=["system"])
 
@@ -33,6 +34,7 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
                     "progress": round(status.progress, 3),
                     "error": status.error,
                     "transcriber": transcriber.name,
+                    "denoiser": denoiser.is_there,
                 },
                 503,
                 headers={"Retry-After": "1"},
@@ -40,7 +42,7 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
-        answer["transcriber"] = transcriber.name
+        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
         work = {each.name: each.status for each in service.background}
         answer["degraded"] = any(status.error is not None for status in work.values())
         answer["background"] = {

@@ -10,12 +10,13 @@ from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest
 from studio.library import Cut, NewSample
 from studio.library.checks import clean_language
+from studio.voices.hearing.denoiser import Denoiser, wav_of
+from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.intake import sound_of, take_in
-from studio.voices.recogniser import Transcriber
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """A clip of the largest size, and its fields."""
-SAMPLE = ("audio_sample", "ref_text", *CUT)
+SAMPLE = ("audio_sample", "ref_text", *CUT, "denoise")
 
 
 def cut_of(form: Form) -> Cut:
@@ -23,15 +24,19 @@ def cut_of(form: Form) -> Cut:
     return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
 
 
-async def sample_of(form: Form, transcriber: Transcriber) -> NewSample:
+async def sample_of(form: Form, transcriber: Transcriber, denoiser: Denoiser) -> NewSample:
     """The sample in a form: the file audio_sample, its words as ref_text, or else as they are heard.
 
-    Raises InvalidRequest, InvalidClip, and what the recogniser does.
+    With ``denoise`` the clip that is kept is the cut without its noise.
+    Raises InvalidRequest, InvalidClip, and what the recogniser and the denoiser do.
     """
     if form.text("speaker_embedding"):
         raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
     data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
     cut, speaker = cut_of(form), form.whole("speaker") or 0
+    if form.flag("denoise"):
+        clip = await denoiser.denoise(await to_thread.run_sync(sound_of, data, cut, "audio_sample"))
+        data, cut = await to_thread.run_sync(wav_of, clip), Cut()
     if not text:
         text = await _heard(form, data, cut, transcriber)
     intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")

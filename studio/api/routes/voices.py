@@ -11,19 +11,18 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, read_json
-from studio.api.http.openapi import reads, reads_form, sends
+from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.voice_answers import version_wanted, voice_response
 from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
-from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
-from studio.voices.advisor import cut_json
+from studio.voices.advisor import advise, cut_json
 from studio.voices.as_json import sample_json, voice_json
 from studio.voices.editing import (
     add_sample,
@@ -34,16 +33,18 @@ from studio.voices.editing import (
     go_back,
     remove_sample,
 )
+from studio.voices.hearing.denoiser import Denoiser, wav_of
+from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
-from studio.voices.recogniser import Transcriber
 from studio.voices.transcript import compare
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
 
 ADVISE = reads_form(*SAMPLE, "heard", required=("audio_sample",))
+DENOISE = reads_form("audio_sample", *CUT, required=("audio_sample",)) | answers("audio/wav")
 WRITE_DOWN = reads_form(*SAMPLE, "language", required=("audio_sample",))
 ADD_SAMPLE = reads_form(*SAMPLE, "speaker", "language", required=("audio_sample",))
 
@@ -54,16 +55,18 @@ _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "san
 class VoiceRoutes:
     """The routes, on these services."""
 
-    def __init__(self, speech: SpeechService, library: Library, transcriber: Transcriber) -> None:
+    def __init__(self, speech: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> None:
         self._speech = speech
         self._library = library
         self._transcriber = transcriber
+        self._denoiser = denoiser
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["library"])
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
         routes.post("/v1/voices/advise", openapi_extra=ADVISE)(self.advise)
+        routes.post("/v1/voices/denoise", response_class=Response, openapi_extra=DENOISE)(self.denoise)
         routes.post("/v1/voices/transcribe", openapi_extra=WRITE_DOWN)(self.transcribe)
         routes.post("/v1/voices/inspect", openapi_extra=reads_form("file", required=("file",)))(self.inspect)
         pack = reads_form("file", "name", "replaces", required=("file",))
@@ -147,13 +150,14 @@ class VoiceRoutes:
         return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
 
     async def add_sample(self, reference: str, request: Request) -> Response:
-        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, speaker if wanted.
+        """Add a sample: multipart with audio_sample and ref_text; start, end, gain_db, channel, denoise,
+        speaker if wanted.
 
         Words that are not told are written down by the recogniser, in ``language`` if that is.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
-        new = await sample_of(form, self._transcriber)
+        new = await sample_of(form, self._transcriber, self._denoiser)
         save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
         return voice_response(request, await self._speech.save_voice(save))
 
@@ -203,8 +207,7 @@ class VoiceRoutes:
             raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
         chosen = voice.samples[sample]
         clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
-        file = wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
-        return Response(file, media_type="audio/wav", headers=_GUARDED)
+        return Response(wav_of(clip), media_type="audio/wav", headers=_GUARDED)
 
     async def advise(self, request: Request) -> JSONResponse:
         """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
@@ -215,12 +218,22 @@ class VoiceRoutes:
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
-        intake = await _taken_in(form, text)
+        intake = await self._taken_in(form, text)
         told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
         told |= intake.advice.as_json()
         if heard:
             told["marks"] = [asdict(mark) for mark in await to_thread.run_sync(compare, text, heard)]
         return JSONResponse(told)
+
+    async def denoise(self, request: Request) -> Response:
+        """A clip as it is kept with ``denoise``: multipart with audio_sample, and a cut if wanted; a WAV file.
+
+        Answers 501 where no noise reduction is installed.
+        """
+        form = await read_form(request, FORM_LIMIT, "audio_sample")
+        intake = await _taken_in(form, "")
+        clean = await self._denoiser.denoise(intake.clip)
+        return Response(await to_thread.run_sync(wav_of, clean), media_type="audio/wav", headers=_GUARDED)
 
     async def transcribe(self, request: Request) -> JSONResponse:
         """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
@@ -229,7 +242,7 @@ class VoiceRoutes:
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text = form.text("ref_text", "transcript")
-        intake = await _taken_in(form, text)
+        intake = await self._taken_in(form, text)
         heard = await self._transcriber.transcribe(intake.clip, clean_language(form.text("language")))
         told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
         if text:
@@ -257,6 +270,14 @@ class VoiceRoutes:
         name, replaces = form.text("name") or None, form.text("replaces") or None
         save = partial(import_pack, self._library, form.file("file", "pack"), name, replaces)
         return voice_response(request, await self._speech.save_voice(save))
+
+    async def _taken_in(self, form: Form, text: str) -> Intake:
+        """The clip of a form, judged as it will be kept: without its noise if that is wanted."""
+        intake = await _taken_in(form, text)
+        if not form.flag("denoise"):
+            return intake
+        clean = await self._denoiser.denoise(intake.clip)
+        return replace(intake, clip=clean, advice=await to_thread.run_sync(advise, clean, text, intake.cut))
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)

@@ -259,6 +259,7 @@ def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_be
     expect(nav).to_contain_text("Record or upload a clip first.")
 
 
+<<<<<<< HEAD
 def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
@@ -307,6 +308,8 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
 
 
+=======
+>>>>>>> 2c62ee3 (A clip's noise can be reduced before it is kept: by DeepFilterNet3, heard and judged first, and chosen by figures)
 def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.settings import Settings, SettingsError
-from studio.voices.recogniser import MAX_WAITING
+from studio.voices.hearing.line import MAX_WAITING
 from studio.voices.transcript import compare
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine

@@ -5,20 +5,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from anyio import CapacityLimiter, to_thread
 
 from studio.audio.read import Clip
 from studio.audio.resample import Resampler
-from studio.errors import LineFull, NotOffered, Unavailable
+from studio.errors import NotOffered, Unavailable
+from studio.voices.hearing.line import ShortLine
 
 RATE = 16_000
 """Hz, that recognisers hear."""
-MAX_WAITING = 4
-"""So many clips may wait for the one before them."""
 FASTER_WHISPER = "faster_whisper"
 
 
@@ -98,8 +97,7 @@ class Transcriber:
         self.name = name
         """What is installed, None if nothing is."""
         self._recogniser = recogniser or (FasterWhisper(name.partition(":")[2]) if name else None)
-        self._one = CapacityLimiter(1)
-        self._waiting = 0
+        self._line = ShortLine("to be transcribed")
 
     @property
     def is_there(self) -> bool:
@@ -113,15 +111,10 @@ class Transcriber:
                 "no speech recogniser is installed here: type what is said, or install faster-whisper and start the "
                 "studio with TRANSCRIBER=faster-whisper:base"
             )
-        if self._waiting > MAX_WAITING:
-            raise LineFull("too many clips are waiting to be transcribed; try again in a moment", retry_after=5)
-        self._waiting += 1
         try:
-            return await to_thread.run_sync(_recognise, recogniser, clip, language, limiter=self._one)
+            return await self._line.run(partial(_recognise, recogniser, clip, language))
         except (OSError, RuntimeError, ValueError) as error:
             raise Unavailable(f"the recogniser {self.name} failed: {error}") from error
-        finally:
-            self._waiting -= 1
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:

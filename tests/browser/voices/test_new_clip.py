@@ -1,0 +1,85 @@
+"""What a clip of a new voice is made of: a part of a long recording, without its noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.screen import Held
+from tests.browser.test_looks import serious_violations
+from tests.browser.voices.test_new_voice import Open, Steer, bring, new_voice, press, save
+from tests.studio.sounds import tone, wav
+
+
+def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
+    steered: Steer, open_page: Open, tmp_path: Path
+) -> None:
+    sounds = {200: 300, 500: 60, 440: 20}
+    lecture = np.concatenate([tone(seconds, rate=16_000, hertz=hertz) for hertz, seconds in sounds.items()])
+    (tmp_path / "lecture.wav").write_bytes(wav(lecture, 16_000))
+    assert (tmp_path / "lecture.wav").stat().st_size > 10 * 2**20
+    studio = steered()
+    screen = open_page(studio).ready()
+    steps, asked = new_voice(screen), list[str]()
+    screen.page.on("request", lambda request: asked.append(request.url))
+    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "lecture.wav")
+    expect(steps).to_contain_text("lecture.wav lasts 6 min 20 s. Choose 45 seconds")
+    expect(steps.locator("[data-part=nav]")).to_contain_text("Choose a part of the recording.")
+    assert serious_violations(screen) == [] and not [url for url in asked if "/voices/advise" in url]
+    part = steps.get_by_role("slider", name="The part that is sent")
+    part.press("End")
+    expect(part).to_have_attribute("aria-valuetext", "5:35.0 to 6:20.0")
+    wave = steps.locator("[data-part=stretch-wave]").bounding_box()
+    assert wave
+    screen.page.mouse.click(wave["x"] + wave["width"] / 2, wave["y"] + 20)
+    assert float(part.get_attribute("aria-valuenow") or 0) == pytest.approx(190 - 22.5, abs=1)
+    steps.get_by_label("Starts at").fill("5:05")
+    steps.get_by_label("Starts at").press("Tab")
+    press(screen, "Use this part")
+    expect(steps.locator("[data-part=clip-words]")).to_have_text("lecture.wav, 5:05.0 to 5:50.0")
+    press(screen, "Next")
+    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A high tone.")
+    press(screen, "Next")
+    save(screen, "Lecturer")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Lecturer is in the library")
+    with studio.client() as client:
+        sample = client.get("/v1/voices/lecturer").json()["samples"][0]
+        kept = client.get(f"/v1/voices/lecturer/samples/{sample['id']}/audio").content
+    sound = np.frombuffer(kept[44:], np.int16)
+    assert len(sound) == 45 * 44_100
+    assert np.argmax(np.abs(np.fft.rfft(sound[: 10 * 44_100]))) / 10 == pytest.approx(500, abs=1)
+
+
+def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, open_page: Open, tmp_path: Path) -> None:
+    studio = steered()
+    screen = open_page(studio).ready()
+    steps = new_voice(screen)
+    noise = np.random.default_rng(0).normal(scale=0.02, size=3 * 44_100).astype(np.float32)
+    bring(screen, tmp_path, tone(3, hertz=200) + noise)
+    switch, nav = steps.get_by_label("Reduce noise"), steps.locator("[data-part=nav]")
+    held = Held(screen.page, "**/v1/voices/advise")
+    switch.check()
+    expect(nav).to_contain_text("Checking the clip …")
+    held.answer(0)
+    expect(steps.locator("[data-part=treatment]")).to_have_text("noise reduced")
+    with screen.page.expect_response("**/v1/voices/denoise"):
+        press(screen, "Listen as it will be used")
+    screen.page.unroute("**/v1/voices/advise")
+    assert serious_violations(screen) == []
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A steady tone.")
+    press(screen, "Next")
+    save(screen, "Clean")
+    expect(steps.locator("[data-part=saved-title]")).to_have_text("Clean is in the library")
+    with studio.client() as client:
+        sample = client.get("/v1/voices/clean").json()["samples"][0]
+        heard = client.post("/v1/voices/denoise", files={"audio_sample": (tmp_path / "me.wav").read_bytes()}).content
+        assert client.get(f"/v1/voices/clean/samples/{sample['id']}/audio").content == heard
+    press(screen, "Make another voice")
+    bring(screen, tmp_path, tone(3))
+    expect(switch).not_to_be_checked()

@@ -1,0 +1,1 @@
+"""Voices as they come in, are judged, packed, fetched and spoken in."""
