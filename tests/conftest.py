@@ -60,6 +60,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 @pytest.fixture(scope="session", autouse=True)
 def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Studios that live for a whole run keep their library here, never in the home of who runs the tests."""
+    os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"  # no test fetches anything from the real one
     os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
 
 

@@ -15,7 +15,6 @@ from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
 from studio.api.routes.models import model_routes
-from studio.api.routes.openai_voices import OpenAIVoiceRoutes
 from studio.api.routes.projects.arrangement import ArrangementRoutes
 from studio.api.routes.projects.covers import cover_routes
 from studio.api.routes.projects.files import ProjectFiles
@@ -27,7 +26,9 @@ from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech import speech_routes
 from studio.api.routes.system import system_routes
 from studio.api.routes.takes import TakeRoutes
-from studio.api.routes.voices import VoiceRoutes
+from studio.api.routes.voices.openai import OpenAIVoiceRoutes
+from studio.api.routes.voices.recogniser import recogniser_routes
+from studio.api.routes.voices.routes import VoiceRoutes
 from studio.projects.mending import Mender
 from studio.services import Studio
 from studio.takes.timestamps import TakeTimes
@@ -56,6 +57,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
+        recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
         system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
         about_routes(speech, studio.library, settings),
     ]

@@ -32,6 +32,20 @@ export function transcribe(sample, language) {
   return ask("/v1/voices/transcribe", sampleForm(sample, { language }));
 }
 
+/** {name, installed, install, offered: {model, licence, bytes}, may_fetch, fetching: {bytes, total} or null, error}. */
+export function recogniser() {
+  return ask("/v1/recogniser");
+}
+
+/** Have the offered model fetched by the studio, which goes on by itself; as recogniser(). */
+export function fetchRecogniser() {
+  return ask("/v1/recogniser", { method: "POST" });
+}
+
+export function stopFetchingRecogniser() {
+  return ask("/v1/recogniser", { method: "DELETE" });
+}
+
 /** Put a voice into the library; facts: {name, description, tags, language, gender, accent, licence, consent}. */
 export function createVoice(sample, facts) {
   return ask("/v1/audio/voices", sampleForm(sample, facts));

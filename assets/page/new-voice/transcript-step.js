@@ -4,7 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { advise, transcribe } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { phrase } from "../lib/phrases.js";
+import { RecogniserOffer } from "./recogniser-offer.js";
 
 const SETTLED = 500; // ms without typing before the words are judged
 const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings that are about the words
@@ -26,6 +26,11 @@ export class WordsStep {
   /** check: the step that plays the clip as it will be used. */
   constructor(part, draft, check) {
     this.check = check;
+    this.offer = new RecogniserOffer(part);
+    this.offer.addEventListener("ready", () => {
+      this.recogniser = this.offer.name;
+      if (!draft.words.trim()) this.#transcribe();
+    });
     this.part = part;
     this.draft = draft;
     part("transcript").addEventListener("input", ({ target }) => {
@@ -40,6 +45,7 @@ export class WordsStep {
   }
 
   open() {
+    this.offer.open();
     this.part("transcript").value = this.draft.words;
     this.part("hear-words").disabled = !this.draft.sound;
     this.#judge();
@@ -47,17 +53,18 @@ export class WordsStep {
 
   close() {
     this.check.close();
+    this.offer.close();
   }
 
   /** name of the server's recogniser, null for none. */
   set recogniser(name) {
     this.part("transcribe").hidden = !name;
-    this.part("no-recogniser").hidden = Boolean(name);
+    this.offer.isNeeded = !name;
   }
 
   /** What is still to be done here, "" for nothing. */
   get lacks() {
-    return this.draft.words.trim() ? "" : phrase("newVoice.words.lacks");
+    return this.draft.words.trim() ? "" : "Type what is said in the clip.";
   }
 
   #write(words) {
@@ -86,12 +93,12 @@ export class WordsStep {
   async #transcribe() {
     const { sample, language } = this.draft;
     this.part("transcribe").disabled = true;
-    this.#say(phrase("newVoice.words.listening"), false);
+    this.#say("Listening …", false);
     try {
       const { text } = await transcribe(sample, language);
       if (sample.clip !== this.draft.clip) return;
       this.draft.set({ heard: text });
-      this.#say(text ? "" : phrase("newVoice.words.nothing"));
+      this.#say(text ? "" : "Nothing was understood. Listen, and type what you hear.");
       if (!this.draft.words.trim()) this.#write(text);
       else this.#judge();
     } catch (problem) {
@@ -108,7 +115,9 @@ export class WordsStep {
     this.part("compared").hidden = !marks;
     this.part("take-over").hidden = !differ;
     if (!marks) return;
-    this.part("compared-words").textContent = phrase(differ ? "newVoice.words.differ" : "newVoice.words.match");
+    this.part("compared-words").textContent = differ
+      ? "Crossed out: written but not heard. Underlined: heard instead. A recogniser can be wrong: listen, and correct what is not right."
+      : "The words match what was heard.";
     this.part("word-marks").replaceChildren(...(differ ? markedWords(marks) : []));
   }
 

@@ -59,9 +59,13 @@ class FasterWhisper:
         self._name = model
         self._model: Any = None
 
-    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+    def load(self) -> None:
+        """Read the model, if that was not done yet. Blocking: a second; raises OSError, RuntimeError, ValueError."""
         if self._model is None:
             self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name)
+
+    def recognise(self, pcm: np.ndarray, language: str) -> Heard:
+        self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
         found, info = self._model.transcribe(pcm, language=known, word_timestamps=True)
         segments = list(found)  # a generator: the work is done here
@@ -89,6 +93,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def is_installed() -> bool:
+    """Whether faster-whisper can be imported, by now."""
+    importlib.invalidate_caches()
+    return importlib.util.find_spec(FASTER_WHISPER) is not None
+
+
 class Transcriber:
     """The one way to the recogniser, which may be none. Used from one event loop."""
 
@@ -96,8 +106,15 @@ class Transcriber:
         """``name``: as `check_name` allows; ``recogniser`` in the place of the one of that name."""
         self.name = name
         """What is installed, None if nothing is."""
-        self._recogniser = recogniser or (FasterWhisper(name.partition(":")[2]) if name else None)
+        self._recogniser = recogniser
         self._line = ShortLine("to be transcribed")
+        if name and recogniser is None:
+            self.use(name)
+
+    def use(self, name: str) -> None:
+        """Transcribe by this one from now on: as `check_name` allows."""
+        self._recogniser = FasterWhisper(name.partition(":")[2])
+        self.name = name
 
     @property
     def is_there(self) -> bool:
@@ -108,8 +125,8 @@ class Transcriber:
         recogniser = self._recogniser
         if recogniser is None:
             raise NotOffered(
-                "no speech recogniser is installed here: type what is said, or install faster-whisper and start the "
-                "studio with TRANSCRIBER=faster-whisper:base"
+                "no speech recogniser is installed here: type what is said, or have its owner fetch one (New voice, "
+                "Transcript), or start the studio with TRANSCRIBER=faster-whisper:base"
             )
         try:
             return await self._line.run(partial(_recognise, recogniser, clip, language))

@@ -1,17 +1,21 @@
-"""What a clip of a new voice is made of: a part of a long recording, without its noise."""
+"""What a clip of a new voice is made of: a part of a long recording, without its noise, its words heard."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from studio.voices.hearing.fetching import MODEL
 from tests.browser.screen import Held
-from tests.browser.test_looks import serious_violations
+from tests.browser.test_looks import PHONE, serious_violations
 from tests.browser.voices.test_new_voice import Open, Steer, bring, new_voice, press, save
 from tests.studio.sounds import tone, wav
+from tests.studio.voices.hearing.hub import serve_hub
+from tests.studio.voices.whisper import write_model
 
 
 def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
@@ -83,3 +87,34 @@ def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, ope
     press(screen, "Make another voice")
     bring(screen, tmp_path, tone(3))
     expect(switch).not_to_be_checked()
+
+
+@pytest.mark.parametrize("device", ["desktop", "phone"])
+def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
+    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    weights = tmp_path / "base"
+    write_model(weights, ["A", "steady", "tone."], 1.0)
+    with serve_hub(weights, MODEL) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+        screen = open_page(steered(), **(PHONE if device == "phone" else {})).ready()
+        steps = new_voice(screen)
+        bring(screen, tmp_path, tone(3))
+        press(screen, "Next")
+        offer = steps.locator("[data-part=no-recogniser]")
+        expect(offer).to_contain_text("148 MB, licence MIT")
+        press(screen, "Get a recogniser")
+        expect(offer).to_contain_text("It was not fetched: 127.0.0.1 cannot be reached")
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.gate.clear()
+        press(screen, "Get a recogniser")
+        expect(offer).to_contain_text(re.compile(r"Fetching: \d+ of \d+ MB"))
+        assert serious_violations(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
+        press(screen, "Cancel")
+        expect(offer).to_contain_text("No speech recogniser is set up here")
+        hub.gate.set()
+        press(screen, "Get a recogniser")
+        expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
+        expect(offer).to_be_hidden()
+        expect(steps.get_by_role("button", name="Transcribe", exact=True)).to_be_visible()

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-import studio.api.routes.voices
+import studio.api.routes.voices.routes
 import studio.ui.endpoints.voices
 from engine import EngineConfig
 from studio.api.http.body import MAX_BODY
@@ -93,7 +93,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices, studio.ui.endpoints.voices):
+    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
             monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return found

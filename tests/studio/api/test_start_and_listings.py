@@ -39,6 +39,7 @@ def test_health_tells_how_far_the_start_is_and_speech_waits_for_it(voices_folder
             "progress": 0.25,
             "error": None,
             "transcriber": None,
+            "denoiser": True,
         }
         early = httpx.post(f"{served.url}/v1/audio/speech", json={"input": "a"})
         assert early.status_code == 503 and "loading weights" in early.json()["error"]["message"]

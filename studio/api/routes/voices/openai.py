@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
-from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, sample_of
+from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, sample_of
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.schemas.voices import ConsentChanges
 from studio.audio.read import MEDIA_TYPES, container_of

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.upload import Form, read_form
-from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
+from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.voice_answers import version_wanted, voice_response
 from studio.api.schemas.voices import ChosenSamples, NewName, SampleBody, VoiceBody
 from studio.audio.read import MEDIA_TYPES

@@ -1,0 +1,181 @@
+"""A recogniser's model from the Hugging Face Hub, when the studio's owner asks for it: whole, or nothing of it.
+
+Whisper base, as faster-whisper reads it: kept in the library's folder, used from then on and found at every start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+from anyio import CancelScope, to_thread
+
+from studio.errors import NotOffered
+from studio.voices.hearing.recogniser import FasterWhisper, Transcriber, is_installed
+
+MODEL = "Systran/faster-whisper-base"
+LICENCE = "MIT"
+ABOUT = 148_000_000
+"""Bytes, for whoever is asked before."""
+COMMAND = "python -m pip install faster-whisper"
+MOST = 2**30
+"""Bytes that are fetched at most, whatever the hub says."""
+_WANTED = re.compile(r"model\.bin|config\.json|preprocessor_config\.json|tokenizer\.json|vocabulary\.(txt|json)")
+_NEEDED = {"model.bin", "config.json", "tokenizer.json"}
+_NO_LISTING = (json.JSONDecodeError, KeyError, TypeError, AttributeError)
+"""What reading something else raises, as the page of a hotel's network."""
+_PIECE = 2**20
+_PATIENCE = 30.0
+"""Seconds without a byte after which the hub counts as lost."""
+_ABANDONED = 3600.0
+"""Seconds after which a folder that nothing was written to is what a crash has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchStatus:
+    """How far it is: bytes. ``total`` is 0 until the hub has told it; ``error``: why the last try failed."""
+
+    is_fetching: bool = False
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    name: str
+    size: int
+    sha256: str | None
+
+
+class RecogniserFetch:
+    """Fetches the model for this transcriber. Used from one event loop."""
+
+    def __init__(self, home: Path, transcriber: Transcriber) -> None:
+        """Use what was fetched before, and remove what a crash has left of it. Blocking: milliseconds."""
+        self._models = home / "models"
+        self._folder = self._models / MODEL.partition("/")[2]
+        self._transcriber = transcriber
+        self._task: asyncio.Task[None] | None = None
+        self.status = FetchStatus()
+        for left in self._models.glob(f".{self._folder.name}-*"):
+            written = max(path.stat().st_mtime for path in (left, *left.iterdir()))
+            if written < time.time() - _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+        if not transcriber.is_there and is_installed() and self._folder.is_dir():
+            transcriber.use(self._name)
+
+    @property
+    def _name(self) -> str:
+        return f"faster-whisper:{self._folder}"
+
+    async def begin(self) -> None:
+        """Fetch in the background, unless that is under way or there is a recogniser. Raises NotOffered."""
+        if not await to_thread.run_sync(is_installed):
+            raise NotOffered(f"the package faster-whisper is not installed here: {COMMAND}")
+        if self._transcriber.is_there or self.status.is_fetching:
+            return
+        self.status = FetchStatus(is_fetching=True)
+        self._task = asyncio.create_task(self._run())
+
+    async def cancel(self) -> None:
+        """Give it up; nothing of it stays."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        error = None
+        try:
+            await self._fetch()
+        except (httpx.HTTPError, OSError, RuntimeError, ValueError, *_NO_LISTING) as problem:
+            error = _why(problem)
+        finally:
+            self.status = FetchStatus(error=error)
+
+    async def _fetch(self) -> None:
+        part = self._models / f".{self._folder.name}-{uuid.uuid4().hex}"
+        try:
+            await to_thread.run_sync(partial(part.mkdir, parents=True))
+            if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+                raise ValueError("HF_HUB_OFFLINE is set, so nothing is fetched from the hub")
+            make = partial(httpx.AsyncClient, base_url=_endpoint(), follow_redirects=True, timeout=_PATIENCE)
+            async with await to_thread.run_sync(make) as client:  # it reads the certificates of the machine
+                commit, files = await self._listing(client)
+                self.status = replace(self.status, total=sum(file.size for file in files))
+                for file in files:
+                    await self._fetch_file(client, f"/{MODEL}/resolve/{commit}/{file.name}", file, part)
+            await to_thread.run_sync(FasterWhisper(str(part)).load)  # before anybody relies on it
+            await to_thread.run_sync(self._keep, part)
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(partial(shutil.rmtree, part, ignore_errors=True))
+        self._transcriber.use(self._name)
+
+    async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_File]]:
+        """The newest commit, and its files that are needed."""
+        answer = await client.get(f"/api/models/{MODEL}", params={"blobs": "true"})
+        told: dict[str, Any] = answer.raise_for_status().json()
+        commit = str(told["sha"])
+        files = [
+            _File(each["rfilename"], int(each["size"]), (each.get("lfs") or {}).get("sha256"))
+            for each in told["siblings"]
+            if _WANTED.fullmatch(each["rfilename"])
+        ]
+        if not re.fullmatch(r"[0-9a-f]{40}", commit) or not {file.name for file in files} >= _NEEDED:
+            raise ValueError(f"{MODEL} is not what it was on the hub")
+        if sum(file.size for file in files) > MOST:
+            raise ValueError(f"{MODEL} is larger than {MOST // 2**20} MiB now")
+        return commit, files
+
+    async def _fetch_file(self, client: httpx.AsyncClient, path: str, file: _File, part: Path) -> None:
+        digest, read = hashlib.sha256(), 0
+        async with client.stream("GET", path) as answer:
+            answer.raise_for_status()
+            with await to_thread.run_sync((part / file.name).open, "wb") as sink:
+                async for piece in answer.aiter_bytes(_PIECE):
+                    read += len(piece)
+                    if read > file.size:
+                        break
+                    await to_thread.run_sync(sink.write, piece)
+                    await to_thread.run_sync(digest.update, piece)
+                    self.status = replace(self.status, done=self.status.done + len(piece))
+                await to_thread.run_sync(os.fsync, sink.fileno())
+        if read != file.size or file.sha256 not in (None, digest.hexdigest()):
+            raise ValueError(f"{file.name} did not arrive as the hub has it; try again")
+
+    def _keep(self, part: Path) -> None:
+        if not self._folder.is_dir():  # else another studio on this library was faster
+            part.rename(self._folder)
+
+
+def _endpoint() -> str:
+    """The hub, or the mirror of it that the Hub's own tools are told of."""
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+
+
+def _why(problem: Exception) -> str:
+    host = httpx.URL(_endpoint()).host
+    if isinstance(problem, httpx.HTTPStatusError):
+        return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"
+    if isinstance(problem, httpx.HTTPError):
+        return (
+            f"{host} cannot be reached, or the connection broke off ({problem or type(problem).__name__}). Without the "
+            "internet, put a model into a folder and start the studio with TRANSCRIBER=faster-whisper:/that/folder"
+        )
+    if isinstance(problem, OSError):
+        return f"the model cannot be written: {problem.strerror or problem}"
+    if isinstance(problem, _NO_LISTING):
+        return f"{host} answered with something that is no listing of {MODEL}"
+    return str(problem)

@@ -1,0 +1,129 @@
+"""A recogniser by one press: fetched whole and used, or nothing of it stays and it is said why."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from studio.voices.hearing.fetching import MODEL
+from tests.studio.api.test_ownership import asking, keyed
+from tests.studio.clips import spoken
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+from tests.studio.voices.hearing.hub import COMMIT, Hub, serve_hub
+from tests.studio.voices.whisper import write_model
+
+Steer = Callable[..., tuple[Served, FakeEngine]]
+ROUTE = "/v1/recogniser"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("weights") / "base"
+    write_model(folder, ["The", "birch", "canoe", "slid."], 1.5)
+    return folder
+
+
+@pytest.fixture
+def hub(weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with serve_hub(weights, MODEL) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
+
+
+def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    for _ in range(3000):
+        told = client.get(ROUTE).json()
+        if holds(told):
+            return told
+        time.sleep(0.02)
+    raise AssertionError(told)
+
+
+def files_in(home: Path) -> set[str]:
+    return {path.name for path in (home / "models").rglob("*")}
+
+
+def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
+    hub: Hub, steered: Steer, tmp_path: Path
+) -> None:
+    served, _ = steered(studio_home=str(tmp_path))
+    files = {"audio_sample": ("me.wav", spoken())}
+    hub.gate.clear()
+    with served.client() as client:
+        before = client.get(ROUTE).json()
+        assert before["name"] is None and before["installed"] and before["may_fetch"] and before["fetching"] is None
+        assert before["offered"]["licence"] == "MIT" and before["offered"]["bytes"] > 10**8
+        assert client.post("/v1/voices/transcribe", files=files).status_code == 501
+        assert client.post(ROUTE).status_code == 202 and client.post(ROUTE).json()["fetching"]
+        under_way = until(client, lambda told: told["fetching"] is not None and told["fetching"]["bytes"] > 10**6)
+        assert under_way["fetching"]["bytes"] < under_way["fetching"]["total"] < 10**8
+        hub.gate.set()
+        after = until(client, lambda told: told["fetching"] is None)
+        assert after["error"] is None and client.get("/health").json()["transcriber"] == after["name"]
+        heard = client.post("/v1/voices/transcribe", files=files).json()
+        assert heard["text"] == "The birch canoe slid."
+        assert client.post(ROUTE).status_code == 202  # which changes nothing
+    assert hub.asked.count(f"/{MODEL}/resolve/{COMMIT}/model.bin") == 1
+    assert files_in(tmp_path) == {"faster-whisper-base", *(path.name for path in hub.folder.iterdir())}
+    again, _ = steered(studio_home=str(tmp_path))
+    with again.client() as client:
+        assert client.get(ROUTE).json()["name"] == after["name"]
+
+
+def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Steer, tmp_path: Path) -> None:
+    served, _ = steered(studio_home=str(tmp_path))
+    with served.client() as client:
+        hub.gate.clear()
+        client.post(ROUTE)
+        until(client, lambda told: told["fetching"] is not None and told["fetching"]["bytes"] > 10**6)
+        assert len(files_in(tmp_path)) > 1
+        given_up = client.delete(ROUTE).json()
+        assert given_up["fetching"] is given_up["error"] is given_up["name"] is None
+        assert files_in(tmp_path) == set()
+        hub.gate.set()
+        hub.broken = True
+        client.post(ROUTE)
+        failed = until(client, lambda told: told["fetching"] is None)
+        assert "did not arrive as the hub has it" in failed["error"] and failed["name"] is None
+        assert files_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "why"), [("http://127.0.0.1:9", "127.0.0.1 cannot be reached"), ("hub", "answered 404 for /nowhere/")]
+)
+def test_without_the_hub_it_is_said_and_what_to_do(
+    hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str, why: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/nowhere" if endpoint == "hub" else endpoint)
+    left = tmp_path / "models" / ".faster-whisper-base-crashed"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))
+    served, _ = steered(studio_home=str(tmp_path))
+    assert not left.exists()
+    with served.client() as client:
+        client.post(ROUTE)
+        assert why in until(client, lambda told: told["fetching"] is None)["error"]
+    assert files_in(tmp_path) == set()
+
+
+def test_it_is_for_the_owner_and_where_the_package_is(
+    hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered(studio_home=str(tmp_path), **keyed("first,second", "Anna,Bert"))
+    with asking(served, "second") as guest, asking(served, "first") as owner:
+        assert not guest.get(ROUTE).json()["may_fetch"] and owner.get(ROUTE).json()["may_fetch"]
+        for answer in (guest.post(ROUTE), guest.delete(ROUTE)):
+            assert answer.status_code == 403 and answer.json()["error"]["code"] == "owner_only"
+        monkeypatch.setitem(sys.modules, "faster_whisper", None)
+        assert owner.get(ROUTE).json()["installed"] is False
+        missing = owner.post(ROUTE)
+        assert missing.status_code == 501 and "pip install faster-whisper" in missing.json()["error"]["message"]
+    assert hub.asked == []
