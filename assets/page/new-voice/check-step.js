@@ -6,6 +6,7 @@ import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { advise, denoised } from "../client/voices.js";
+import { phrase } from "../lib/phrases.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
@@ -52,8 +53,8 @@ export class CheckStep {
   /** What is still to be done here, "" for nothing. */
   get lacks() {
     const { advice, isJudging } = this.draft;
-    if (isJudging) return "Checking the clip …";
-    return advice ? "" : "Choose a part of the clip that can be used.";
+    if (isJudging) return phrase("newVoice.check.judging");
+    return advice ? "" : phrase("newVoice.check.lacks");
   }
 
   /** Play a cut of the clip as it was recorded, or stop what plays. */
@@ -73,7 +74,7 @@ export class CheckStep {
     if (isPlaying) return;
     const isLatest = this.#cleanings.begin();
     if (this.#clean?.cut !== sample.cut) {
-      this.part("treatment").textContent = "Reducing the noise …";
+      this.part("treatment").textContent = phrase("newVoice.denoising");
       const clean = await this.#fetchClean(sample);
       this.#show();
       if (!isLatest()) return clean?.close();
@@ -120,7 +121,7 @@ export class CheckStep {
     this.draft.set({ cut, advice: null, isJudging: true });
     this.#cleanings.end();
     if (cut) this.#show();
-    else this.part("advice").replaceChildren("Reading the clip …");
+    else this.part("advice").replaceChildren(phrase("newVoice.check.reading"));
     try {
       const advice = await advise({ clip, words, cut, denoise: this.draft.denoise }, this.draft.heard);
       if (!isLatest() || clip !== this.draft.clip) return;
@@ -144,9 +145,9 @@ export class CheckStep {
     this.marks.show({ bars: sound?.bars ?? [], seconds, start: cut.start, end: Math.min(cut.end ?? seconds, seconds) });
     for (const name of ["hear-before", "hear-after"]) this.part(name).disabled = !sound;
     const gain = cut.gain_db ? `${cut.gain_db > 0 ? "+" : "−"}${Math.abs(cut.gain_db)} dB` : "";
-    const channel = cut.channel === null ? "" : `channel ${cut.channel + 1} alone`;
-    const noise = denoise ? "noise reduced" : "";
-    const unheard = sound || !advice ? "" : "This browser cannot play this kind of file; the studio can.";
+    const channel = cut.channel === null ? "" : phrase("newVoice.check.channel", { number: cut.channel + 1 });
+    const noise = denoise ? phrase("newVoice.denoised") : "";
+    const unheard = sound || !advice ? "" : phrase("newVoice.check.unheard");
     this.part("treatment").textContent = [gain, channel, noise, unheard].filter(Boolean).join(", ");
     this.part("undo-cut").hidden = !cut.start && cut.end === null && !gain && !channel && !noise;
   }

@@ -2,6 +2,7 @@
 
 import { element } from "../lib/elements.js";
 import { drawOutline } from "./outline.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 const [SHORTEST, LONGEST] = [1, 30]; // seconds that may be used
 const STEPS = { ArrowLeft: -0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowUp: 0.05, PageDown: -1, PageUp: 1 };
@@ -17,10 +18,10 @@ export class CutMarks extends EventTarget {
     this.root = root;
     this.canvas = element("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
-    this.marks = { start: this.#mark("start", "Beginning of the part that is used"), end: this.#mark("end", "End of the part that is used") };
-    this.fields = { start: this.#field("start", "From"), end: this.#field("end", "to") };
+    this.marks = { start: this.#mark("start", phrase("newVoice.mark.start")), end: this.#mark("end", phrase("newVoice.mark.end")) };
+    this.fields = { start: this.#field("start", phrase("newVoice.mark.from")), end: this.#field("end", phrase("newVoice.mark.to")) };
     this.wave = element("div", { className: "cut-wave" }, [this.canvas, this.marks.start, this.marks.end]);
-    const fields = element("p", { className: "cut-fields" }, [this.fields.start.parentNode, this.fields.end.parentNode, element("span", { textContent: "seconds" })]);
+    const fields = element("p", { className: "cut-fields" }, [this.fields.start.parentNode, this.fields.end.parentNode, element("span", { textContent: phrase("newVoice.mark.seconds") })]);
     root.append(this.wave, fields);
     new ResizeObserver(() => this.#draw()).observe(this.canvas);
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
@@ -46,7 +47,7 @@ export class CutMarks extends EventTarget {
       mark.setAttribute("aria-valuemin", 0);
       mark.setAttribute("aria-valuemax", seconds.toFixed(2));
       mark.setAttribute("aria-valuenow", value.toFixed(2));
-      mark.setAttribute("aria-valuetext", `${value.toFixed(2)} seconds`);
+      mark.setAttribute("aria-valuetext", phrase("newVoice.mark.at", { seconds: numeral(value, 2) }));
       if (document.activeElement !== this.fields[name]) this.fields[name].value = value.toFixed(2);
     }
     this.#draw();

@@ -8,6 +8,7 @@ import { Refusal } from "../client/refusal.js";
 import { Draft } from "./draft.js";
 import { NamingStep } from "./naming-step.js";
 import { WordsStep } from "./transcript-step.js";
+import { phrase } from "../lib/phrases.js";
 
 const ORDER = ["capture", "check", "words", "naming"];
 
@@ -67,14 +68,14 @@ export class NewVoice extends EventTarget {
 
   /** Whether what is under way here may be given up for something else. */
   #mayLeave() {
-    return !this.#isUnsaved || window.confirm("A voice here has not been saved yet. Discard it and use this clip?");
+    return !this.#isUnsaved || window.confirm(phrase("newVoice.leave"));
   }
 
   /** Go on with a clip that is there already. */
   keep(clip, words) {
     if (!this.#mayLeave()) return;
     this.#startOver();
-    this.draft.set({ clip, source: "Your own clip", words });
+    this.draft.set({ clip, source: phrase("speak.source.clip"), words });
     this.#show("check"); // which reads it
   }
 
@@ -83,7 +84,7 @@ export class NewVoice extends EventTarget {
     if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ voice, language: voice.language ?? "" });
-    this.part("title").textContent = `Another clip of ${voice.name}`;
+    this.part("title").textContent = phrase("newVoice.another", { name: voice.name });
   }
 
   #startOver() {
@@ -91,7 +92,7 @@ export class NewVoice extends EventTarget {
     this.steps.capture.clear();
     this.draft.set({ clip: null, source: "", words: "", language: "", voice: null });
     this.steps.naming.clear();
-    this.part("title").textContent = "New voice";
+    this.part("title").textContent = phrase("shell.tab.newVoice");
     this.#show("capture");
   }
 
@@ -127,7 +128,7 @@ export class NewVoice extends EventTarget {
     }
     this.part("back").hidden = at === 0;
     this.part("discard").hidden = !this.draft.clip && !this.draft.voice && !this.steps.capture.hasSomething;
-    this.part("next").textContent = this.#shown !== "naming" ? "Next" : this.draft.voice ? "Add the clip" : "Save the voice";
+    this.part("next").textContent = phrase(this.#shown !== "naming" ? "newVoice.next" : this.draft.voice ? "newVoice.next.add" : "newVoice.next.save");
     const lacks = this.steps[this.#shown]?.lacks ?? "";
     this.part("next").disabled = lacks !== "" || this.#isSaving;
     if (this.part("why").textContent !== lacks) this.part("why").textContent = lacks;
@@ -140,7 +141,7 @@ export class NewVoice extends EventTarget {
     const voice = await this.#save();
     if (!voice) return;
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
-    this.part("saved-title").textContent = isNew ? `${voice.name} is in the library` : `${voice.name} has one more clip`;
+    this.part("saved-title").textContent = phrase(isNew ? "newVoice.saved.new" : "newVoice.saved.clip", { name: voice.name });
     this.steps.capture.clear(); // a long recording fills the browser's memory
     this.#show("saved");
     this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
@@ -162,14 +163,14 @@ export class NewVoice extends EventTarget {
     this.#speaking?.abort();
     const control = (this.#speaking = new AbortController());
     const say = (words) => (this.part("saved-said").textContent = words);
-    say("Selected in the Studio. Playing a sample …");
+    say(phrase("newVoice.saved.playing"));
     try {
       await this.playButtons.press(this.part("hear-again"), introduction(this.#saved, control.signal));
-      say("Selected in the Studio.");
+      say(phrase("newVoice.saved.selected"));
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (!(problem instanceof Refusal)) throw problem;
-      say(`Selected in the Studio, but it cannot be played right now. ${problem.why}`);
+      say(phrase("newVoice.saved.notPlayed", { why: problem.why }));
     }
   }
 }

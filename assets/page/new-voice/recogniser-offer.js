@@ -3,19 +3,20 @@
 import { Refusal } from "../client/refusal.js";
 import { fetchRecogniser, recogniser, stopFetchingRecogniser } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 
 const AGAIN = 1000; // ms between looks while it is fetched
-const LISTEN = "No speech recogniser is set up here: listen, and type what you hear.";
 
 const megabytes = (bytes) => Math.round(bytes / 1e6);
 
 /** What is said of it. */
 export function wordsFor({ installed, install, offered, may_fetch: mayFetch, fetching, error }) {
-  if (fetching) return fetching.total ? `Fetching: ${megabytes(fetching.bytes)} of ${megabytes(fetching.total)} MB` : "Fetching …";
-  if (!mayFetch) return LISTEN;
-  if (!installed) return `${LISTEN} For one, install the package faster-whisper where the studio runs (${install}), then come back here.`;
-  const failed = error ? `It was not fetched: ${error}. ` : `${LISTEN} `;
-  return `${failed}The studio can fetch Whisper base (${offered.model} on Hugging Face): ${megabytes(offered.bytes)} MB, licence ${offered.licence}, once. Clips stay on the studio's computer.`;
+  if (fetching) return fetching.total ? phrase("recogniser.fetching.bytes", { bytes: megabytes(fetching.bytes), total: megabytes(fetching.total) }) : phrase("recogniser.fetching");
+  const none = phrase("recogniser.none");
+  if (!mayFetch) return none;
+  if (!installed) return `${none} ${phrase("recogniser.install", { command: install })}`;
+  const first = error ? phrase("recogniser.failed", { why: error }) : none;
+  return `${first} ${phrase("recogniser.offer", { model: offered.model, size: megabytes(offered.bytes), licence: offered.licence })}`;
 }
 
 /** Fires "ready" once there is one. */

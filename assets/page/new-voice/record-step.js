@@ -7,13 +7,14 @@ import { Latest } from "../lib/latest.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
 import { NotOpened, StretchChooser } from "./stretch-chooser.js";
+import { phrase } from "../lib/phrases.js";
 
 const LONGEST = 60; // seconds of a recording; 30 of them can be used
 
 function hint(seconds) {
-  if (seconds < 10) return "Read on: 10 to 30 seconds is best.";
-  if (seconds < 30) return "Long enough; stop when you have read it all.";
-  return "At most 30 seconds are used: you choose which in the next step.";
+  if (seconds < 10) return phrase("newVoice.hint.short");
+  if (seconds < 30) return phrase("newVoice.hint.enough");
+  return phrase("newVoice.hint.long");
 }
 
 /** Fires "change" when it may lack something else. */
@@ -26,7 +27,7 @@ export class CaptureStep extends EventTarget {
     super();
     this.part = part;
     this.draft = draft;
-    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track("Your clip")));
+    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track(phrase("speak.clip.yours"))));
     this.recording = new Recording(part("recording"), { hint, longest: LONGEST });
     this.recording.addEventListener("begun", () => {
       this.#say("");
@@ -37,7 +38,7 @@ export class CaptureStep extends EventTarget {
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
     const language = part("reading-language");
     language.append(...Object.entries(READINGS).map(([code, { name }]) => element("option", { value: code, textContent: name, lang: code })));
-    const own = navigator.language.split("-")[0];
+    const own = navigator.languages[0].split("-")[0];
     language.value = own in READINGS ? own : "en";
     language.addEventListener("change", () => this.#read(0));
     part("other-text").addEventListener("click", () => this.#read(this.#text + 1));
@@ -74,12 +75,12 @@ export class CaptureStep extends EventTarget {
   /** What is still to be done here, "" for nothing. */
   get lacks() {
     const { clip, isRead, refused } = this.draft;
-    if (this.recording.isRecording) return "Stop the recording first.";
-    if (this.#isOpening) return "Opening the file …";
-    if (!clip && this.stretches.isOpen) return "Choose a part of the recording.";
-    if (!clip) return "Record or upload a clip first.";
-    if (!isRead) return "Reading the clip …";
-    return refused && "Record again, or choose another file.";
+    if (this.recording.isRecording) return phrase("newVoice.lacks.stop");
+    if (this.#isOpening) return phrase("newVoice.lacks.opening");
+    if (!clip && this.stretches.isOpen) return phrase("newVoice.lacks.stretch");
+    if (!clip) return phrase("newVoice.lacks.clip");
+    if (!isRead) return phrase("newVoice.check.reading");
+    return refused && phrase("newVoice.lacks.other");
   }
 
   #read(number) {
@@ -92,7 +93,7 @@ export class CaptureStep extends EventTarget {
 
   #recorded({ blob, seconds }) {
     this.#forget();
-    this.draft.set({ clip: blob, source: `Recorded, ${clock(seconds)}`, words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
   async #bring(file) {
@@ -100,7 +101,7 @@ export class CaptureStep extends EventTarget {
     const isLatest = this.#brought.begin();
     this.#isOpening = true;
     this.draft.set({ clip: null, source: "", words: "", language: "" });
-    this.#say(`Opening ${file.name} …`, false);
+    this.#say(phrase("newVoice.opening", { name: file.name }), false);
     this.dispatchEvent(new CustomEvent("change"));
     try {
       const isLong = await this.stretches.open(file);

@@ -5,6 +5,7 @@ import { Latest } from "../lib/latest.js";
 import { clock, duration, secondsIn } from "../lib/time.js";
 import { decodeClip, secondsOf } from "./decoded-clip.js";
 import { drawOutline } from "./outline.js";
+import { numeral, phrase } from "../lib/phrases.js";
 
 export const LARGEST = 10 * 2 ** 20; // bytes that the server takes
 const LONG = 60; // seconds up to which a file is sent as it is, and cut in the next step
@@ -13,7 +14,7 @@ const STRETCH = 45; // seconds that are sent: in stereo they stay below LARGEST,
 const [LONGEST, HEAVIEST] = [65 * 60, 700 * 2 ** 20]; // seconds and bytes that are opened
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 }; // seconds
 
-const megabytes = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+const megabytes = (bytes) => `${numeral(bytes / 2 ** 20, 1)} MB`;
 
 /** Why a long recording cannot be opened; the message is for people. */
 export class NotOpened extends Error {}
@@ -58,9 +59,8 @@ export class StretchChooser extends EventTarget {
     const seconds = await secondsOf(file);
     if (file.size <= LARGEST && (seconds ?? 0) <= LONG) return false;
     if (seconds === null) throw new NotOpened(unreadable(file));
-    const most = "Cut out the part with the voice, and choose that.";
-    if (seconds > LONGEST) throw new NotOpened(`${file.name} lasts ${duration(seconds)}; at most ${duration(LONGEST)} can be opened here. ${most}`);
-    if (file.size > HEAVIEST) throw new NotOpened(`${file.name} has ${megabytes(file.size)}; at most ${megabytes(HEAVIEST)} can be opened here. ${most}`);
+    if (seconds > LONGEST) throw new NotOpened(phrase("stretch.tooLong", { name: file.name, duration: duration(seconds), most: duration(LONGEST) }));
+    if (file.size > HEAVIEST) throw new NotOpened(phrase("stretch.tooLarge", { name: file.name, size: megabytes(file.size), most: megabytes(HEAVIEST) }));
     const sound = await decodeClip(file).catch((problem) => {
       if (!["NotReadableError", "RangeError"].includes(problem.name)) throw problem; // it was moved, or memory is short
       return null;
@@ -94,7 +94,7 @@ export class StretchChooser extends EventTarget {
       this.#draw();
     });
     this.root.hidden = false;
-    this.part("stretch-words").textContent = `${name} lasts ${duration(sound.seconds)}. Choose ${this.#length} seconds in which one person speaks; only these are sent, and trimmed in the next step.`;
+    this.part("stretch-words").textContent = phrase("stretch.choose", { name, duration: duration(sound.seconds), seconds: this.#length });
     this.#move(0);
   }
 
@@ -118,12 +118,12 @@ export class StretchChooser extends EventTarget {
     this.part("stretch").setAttribute("aria-valuenow", this.#start.toFixed(1));
     this.part("stretch").setAttribute("aria-valuetext", this.#words);
     this.part("stretch-from").value = clock(this.#start);
-    this.part("stretch-to").textContent = `ends at ${clock(this.#end)}`;
+    this.part("stretch-to").textContent = phrase("stretch.to", { time: clock(this.#end) });
     this.#draw();
   }
 
   get #words() {
-    return `${clock(this.#start)} to ${clock(this.#end)}`;
+    return phrase("stretch.range", { from: clock(this.#start), to: clock(this.#end) });
   }
 
   /** The stretch is laid around where the outline is pressed, and follows the finger. */
@@ -164,5 +164,5 @@ export class StretchChooser extends EventTarget {
 }
 
 function unreadable(file) {
-  return `${file.name} has ${megabytes(file.size)}, and this browser cannot open it. Up to ${megabytes(LARGEST)} can be sent as they are: shorten it, or save it as MP3.`;
+  return phrase("stretch.unreadable", { name: file.name, size: megabytes(file.size), most: megabytes(LARGEST) });
 }

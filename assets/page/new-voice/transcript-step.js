@@ -5,6 +5,7 @@ import { advise, transcribe } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { RecogniserOffer } from "./recogniser-offer.js";
+import { phrase } from "../lib/phrases.js";
 
 const SETTLED = 500; // ms without typing before the words are judged
 const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings that are about the words
@@ -64,7 +65,7 @@ export class WordsStep {
 
   /** What is still to be done here, "" for nothing. */
   get lacks() {
-    return this.draft.words.trim() ? "" : "Type what is said in the clip.";
+    return this.draft.words.trim() ? "" : phrase("newVoice.words.lacks");
   }
 
   #write(words) {
@@ -93,12 +94,12 @@ export class WordsStep {
   async #transcribe() {
     const { sample, language } = this.draft;
     this.part("transcribe").disabled = true;
-    this.#say("Listening …", false);
+    this.#say(phrase("newVoice.words.listening"), false);
     try {
       const { text } = await transcribe(sample, language);
       if (sample.clip !== this.draft.clip) return;
       this.draft.set({ heard: text });
-      this.#say(text ? "" : "Nothing was understood. Listen, and type what you hear.");
+      this.#say(text ? "" : phrase("newVoice.words.nothing"));
       if (!this.draft.words.trim()) this.#write(text);
       else this.#judge();
     } catch (problem) {
@@ -115,9 +116,7 @@ export class WordsStep {
     this.part("compared").hidden = !marks;
     this.part("take-over").hidden = !differ;
     if (!marks) return;
-    this.part("compared-words").textContent = differ
-      ? "Crossed out: written but not heard. Underlined: heard instead. A recogniser can be wrong: listen, and correct what is not right."
-      : "The words match what was heard.";
+    this.part("compared-words").textContent = phrase(differ ? "newVoice.words.differ" : "newVoice.words.match");
     this.part("word-marks").replaceChildren(...(differ ? markedWords(marks) : []));
   }
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from studio.voices.hearing.fetching import MODEL
 from tests.browser.screen import Held
 from tests.browser.test_looks import PHONE, serious_violations
-from tests.browser.voices.test_new_voice import Open, Steer, bring, new_voice, press, save
+from tests.browser.voices.test_new_voice import Open, Steer, area, bring, new_voice, press, save
 from tests.studio.sounds import tone, wav
 from tests.studio.voices.hearing.hub import serve_hub
 from tests.studio.voices.whisper import write_model
@@ -57,6 +57,15 @@ def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
     sound = np.frombuffer(kept[44:], np.int16)
     assert len(sound) == 45 * 44_100
     assert np.argmax(np.abs(np.fft.rfft(sound[: 10 * 44_100]))) / 10 == pytest.approx(500, abs=1)
+
+    press(screen, "Make another voice")
+    bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
+    expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
+    start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
+    assert 1 <= end - start <= 30
+    area(screen).get_by_label("to", exact=True).fill("39")
+    area(screen).get_by_label("to", exact=True).press("Tab")
+    expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
 
 
 def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, open_page: Open, tmp_path: Path) -> None:

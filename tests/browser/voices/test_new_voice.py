@@ -259,57 +259,6 @@ def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_be
     expect(nav).to_contain_text("Record or upload a clip first.")
 
 
-<<<<<<< HEAD
-def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
-    studio: Served, open_page: Open, tmp_path: Path
-) -> None:
-    sounds = {200: 300, 500: 60, 440: 20}
-    lecture = np.concatenate([tone(seconds, rate=16_000, hertz=hertz) for hertz, seconds in sounds.items()])
-    (tmp_path / "lecture.wav").write_bytes(wav(lecture, 16_000))
-    assert (tmp_path / "lecture.wav").stat().st_size > 10 * 2**20
-    screen = open_page(studio).ready()
-    steps, asked = new_voice(screen), list[str]()
-    screen.page.on("request", lambda request: asked.append(request.url))
-    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "lecture.wav")
-    expect(steps).to_contain_text("lecture.wav lasts 6 min 20 s. Choose 45 seconds")
-    expect(steps.locator("[data-part=nav]")).to_contain_text("Choose a part of the recording.")
-    assert serious_violations(screen) == [] and not [url for url in asked if "/voices/advise" in url]
-    part = steps.get_by_role("slider", name="The part that is sent")
-    part.press("End")
-    expect(part).to_have_attribute("aria-valuetext", "5:35.0 to 6:20.0")
-    wave = steps.locator("[data-part=stretch-wave]").bounding_box()
-    assert wave
-    screen.page.mouse.click(wave["x"] + wave["width"] / 2, wave["y"] + 20)
-    assert float(part.get_attribute("aria-valuenow") or 0) == pytest.approx(190 - 22.5, abs=1)
-    steps.get_by_label("Starts at").fill("5:05")
-    steps.get_by_label("Starts at").press("Tab")
-    press(screen, "Use this part")
-    expect(steps.locator("[data-part=clip-words]")).to_have_text("lecture.wav, 5:05.0 to 5:50.0")
-    press(screen, "Next")
-    expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
-    press(screen, "Next")
-    steps.get_by_label("Transcript").fill("A high tone.")
-    press(screen, "Next")
-    save(screen, "Lecturer")
-    expect(steps.locator("[data-part=saved-title]")).to_have_text("Lecturer is in the library")
-    with studio.client() as client:
-        sample = client.get("/v1/voices/lecturer").json()["samples"][0]
-        kept = client.get(f"/v1/voices/lecturer/samples/{sample['id']}/audio").content
-    sound = np.frombuffer(kept[44:], np.int16)
-    assert len(sound) == 45 * 44_100
-    assert np.argmax(np.abs(np.fft.rfft(sound[: 10 * 44_100]))) / 10 == pytest.approx(500, abs=1)
-
-    bring(screen, tmp_path, tone(40, rate=16_000), 16_000)
-    expect(area(screen).get_by_role("button", name="Listen as it will be used")).to_be_enabled()  # it is decoded
-    start, end = (float(area(screen).get_by_label(name, exact=True).input_value()) for name in ("From", "to"))
-    assert 1 <= end - start <= 30
-    area(screen).get_by_label("to", exact=True).fill("39")
-    area(screen).get_by_label("to", exact=True).press("Tab")
-    expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
-
-
-=======
->>>>>>> 2c62ee3 (A clip's noise can be reduced before it is kept: by DeepFilterNet3, heard and judged first, and chosen by figures)
 def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
