@@ -22,7 +22,7 @@ if os.environ.get("SPACES_ZERO_GPU"):
 import uvicorn
 from fastapi import FastAPI
 
-from engine import DirectEngine, Engine, EngineConfig, EngineError, release_free_memory
+from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap, release_free_memory
 from studio.api import install_api
 from studio.library import Backup, Library
 from studio.projects.service import ProjectService
@@ -136,6 +136,17 @@ def _start_engine(settings: Settings) -> StartEngine:
     return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
 
 
+def _frozen_after(start_engine: StartEngine) -> StartEngine:
+    """For this process alone: who makes an app after the other would never be rid of one."""
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SpeechEngine:
+        engine = start_engine(config, progress)
+        freeze_heap()
+        return engine
+
+    return start
+
+
 def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
     """Everything that routes and endpoints are handed, and who speaks projects in the background."""
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
@@ -201,7 +212,7 @@ def main() -> int:
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
         sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
-        app = create_app(settings, _start_engine(settings), terminal)
+        app = create_app(settings, _frozen_after(_start_engine(settings)), terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from engine.errors import (
 )
 from engine.inline import DirectEngine
 from engine.protocol import SpeechEngine
-from engine.runtime.heap import release_free_memory
+from engine.runtime.heap import freeze_heap, release_free_memory
 from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
 
 __all__ = [
@@ -42,5 +42,6 @@ __all__ = [
     "SpeechEngine",
     "Timing",
     "Utterance",
+    "freeze_heap",
     "release_free_memory",
 ]

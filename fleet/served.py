@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from ray import serve
 
-from engine import EngineConfig, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
+from engine import EngineConfig, EngineInfo, EngineStats, EngineStopped, Reference, Utterance, freeze_heap
 from fleet.replica import Item, Replica
 
 
@@ -20,6 +21,7 @@ class Served:
         """``plan`` says what the whole fleet is to be: another one is another version, and Serve replaces all."""
         self._name = serve.get_replica_context().replica_id.unique_id
         self._replica = await Replica.start(self._name, config)
+        await asyncio.to_thread(freeze_heap)
 
     async def name(self) -> str:
         return self._name

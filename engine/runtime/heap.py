@@ -1,8 +1,9 @@
-"""Gives memory that is free again back to the system, where the C library would keep it."""
+"""The process's memory: what is free goes back to the system, what stays is not looked through for garbage."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 from functools import cache
 
@@ -15,6 +16,17 @@ def release_free_memory() -> None:
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
+
+
+def freeze_heap() -> None:
+    """Leave what there is now out of all garbage collections to come. Blocking: tenths of a second.
+
+    For a process that serves, once all is loaded: a whole collection looks at the 300,000 objects of torch and the web
+    layer while every thread stands still, for 0.2 to 0.5 s, and a crowd's objects set one off. What was frozen and
+    becomes garbage later is never collected.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @cache
