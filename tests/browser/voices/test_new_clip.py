@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from studio.voices.hearing import denoiser
 from studio.voices.hearing.fetching import MODEL
 from tests.browser.screen import Held
 from tests.browser.test_looks import PHONE, serious_violations
@@ -106,9 +107,12 @@ def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
     write_model(weights, ["A", "steady", "tone."], 1.0)
     with serve_hub(weights, MODEL) as hub:
         monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+        monkeypatch.setattr(denoiser, "PACKAGE", "a_package_that_is_not_there")
         screen = open_page(steered(), **(PHONE if device == "phone" else {})).ready()
         steps = new_voice(screen)
         bring(screen, tmp_path, tone(3))
+        expect(steps.locator("[data-part=advice]")).to_contain_text("of 100")
+        expect(steps.get_by_label("Reduce noise")).to_be_hidden()  # without its package
         press(screen, "Next")
         offer = steps.locator("[data-part=no-recogniser]")
         expect(offer).to_contain_text("148 MB, licence MIT")
