@@ -111,7 +111,7 @@ async def first_audio(service: Service, repeat: int) -> float:
 
 
 async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[str, Any]:
-    """The best of three crowds by × real time, all its figures."""
+    """The middle one of three crowds by × real time, all its figures."""
     rows = []
     for _ in range(3):
         row, why = await together(service, streams, loads.seconds, 0.0)

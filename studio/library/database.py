@@ -165,6 +165,7 @@ class Store:
         nothing could be read any more.
         """
         connection = self._connect()
+        self._opened = self._file()
         weakref.finalize(self, _close_all, [connection], self._idle)
         connection.execute("pragma journal_mode = wal")
         connection.execute("select 1 from sqlite_master").fetchone()
@@ -172,6 +173,8 @@ class Store:
     @contextlib.contextmanager
     def _lent(self) -> Iterator[sqlite3.Connection]:
         """A connection that nobody else has meanwhile, in no transaction before and after."""
+        if self._file() != self._opened:  # what is written to a file that is gone would be lost without a word
+            raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -189,6 +192,14 @@ class Store:
                 self._idle.append(connection)
             else:
                 connection.close()
+
+    def _file(self) -> tuple[int, int] | None:
+        """Which file it is, whatever it is called; None where there is none."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)

@@ -98,7 +98,7 @@ def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
-    return _read_as(_turns(request, Reader(request, cache(voices.find), voices.library.pronunciations, card)))
+    return _read_as(_turns(request, Reader(request, voices.find, voices.library.pronunciations, card)))
 
 
 def _turns(request: SpeechRequest, reader: Reader) -> tuple[Turn, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlite_utils import Database
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound, StudioError
+from studio.errors import Changed, InvalidRequest, LibraryUnavailable, NameTaken, NotFound, StudioError
 from studio.library import Cut, Library, NewConsent, StoredTake, TakeFilter, VoiceChanges, VoiceDraft
 from studio.library.pronunciations.entries import EVERYBODY, Pronunciation
 from studio.library.schema import MIGRATIONS
@@ -344,3 +344,15 @@ def test_entries_of_an_earlier_version_are_told_from_new_ones(tmp_path: Path) ->
         connection.execute("delete from _sqlite_migrations where name = 'm019_pronunciation_keys'")
     connection.close()
     assert Library(tmp_path).pronunciations.merge(EVERYBODY, entries, replacing=False) == 2
+
+
+def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Library) -> None:
+    path = library.store.path
+    path.rename(path.with_name("moved.db"))
+    for _ in range(2):
+        with pytest.raises(LibraryUnavailable, match="cannot be opened"):
+            library.pronunciations.add(EVERYBODY, Pronunciation("Nguyen", "win"))
+        path.touch()
+    path.unlink()
+    path.with_name("moved.db").rename(path)
+    library.pronunciations.add(EVERYBODY, Pronunciation("Nguyen", "win"))
