@@ -273,8 +273,8 @@ def small_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path) -> None:
-    rows = prompts.rows_to_read(small_root)
-    assert rows == prompts.rows_to_read(small_root)
+    rows = prompts.rows_to_read(small_root, 20)
+    assert rows == prompts.rows_to_read(small_root, 20)
     kinds = [kind for kind, _ in rows]
     assert {kind for kind in kinds if kinds.count(kind) >= 15} == {"dialogue", "number", "spelled", "everyday", "short"}
     assert kinds.count("dialogue") <= 20, "a source's share"

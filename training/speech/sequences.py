@@ -31,7 +31,7 @@ REFERENCE_WEIGHT = 0.3
 """Of the loss on a reference's own frames, whose text stands before them; the target's is 1."""
 
 
-WITHOUT_REFERENCE, NAMED_SHARE = 0.25, 0.3
+WITHOUT_REFERENCE, NAMED_SHARE = 0.4, 0.5
 """Of the sequences, the default voice without a reference; of the others, those in a named voice."""
 
 

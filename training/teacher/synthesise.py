@@ -1,10 +1,11 @@
 """Speak the corpus with the teacher: shards of 44.1 kHz audio, phone labels and texts, from many processes on one GPU.
 
-    python -m training.teacher.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 28
+    python -m training.teacher.synthesise TEACHER.pt VOICES PROMPTS.npz OUT --processes 14 --students 12
 
-VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS what training.texts.prompts wrote. Ends
-when every prompt is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each,
-told which part of how many it is.
+VOICES is the folder of style tables of the npm package kokoro-js, PROMPTS what training.texts.prompts wrote. Students
+are processes in which the default voice's quick teacher says every prompt, on a CPU core each. Ends when every prompt
+is spoken or OUT/enough appears; writes OUT/done.PART last. With several GPUs, one command for each, told which part of
+how many it is.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ import torch
 from torch import multiprocessing
 
 from training.data.phones import LENGTH_SAMPLES, labels
+from training.teacher.hibari import Hibari
 from training.teacher.kokoro import SAMPLE_RATE as TEACHER_RATE
-from training.teacher.kokoro import Kokoro
+from training.teacher.kokoro import Kokoro, Spoken
 from training.teacher.rooms import coloured, roughened
 from training.teacher.voices import (
     DEFAULT,
@@ -97,20 +99,44 @@ class Synthesiser:
         )
         rate = speaker.rate * manner.rate
         spoken = self._teacher.speak(tokens, style, 1 / (manner.duration * rate), speaker.pitch)
-        played = round(TEACHER_RATE * rate / 100) * 100
-        cut = speech_bounds(spoken.audio, played)
-        if cut is None:
-            return None
-        raw = spoken.audio[cut[0] : cut[1]]
-        if manner.whispered:
-            raw = whispered(raw, TEACHER_RATE)
-        if speaker.tone:
-            raw = coloured(raw, TEACHER_RATE, speaker.tone)
-        audio = resampled(raw * (LEVEL / (np.sqrt(np.mean(raw**2)) + 1e-9)), played)
-        if not MIN_SECONDS <= len(audio) / SAMPLE_RATE <= MAX_SECONDS:
-            return None
-        phones = labels(np.array([0, *tokens, 0]), spoken.lengths)
-        return _framed(text, audio, _by_slot(phones, cut[0], played, len(audio)))
+        return finished(spoken, text, tokens, rate, manner.whispered, speaker.tone)
+
+
+class Student:
+    """The default voice's quick teacher, in the place of a synthesiser; it knows no other voice and no manner."""
+
+    def __init__(self, seed: int) -> None:
+        self._teacher = Hibari(seed)
+
+    def speak(self, speaker: Speaker, text: str, tokens: np.ndarray, manner: Manner = PLAIN) -> Utterance | None:
+        """Say tokens; None when nothing usable came."""
+        assert speaker is DEFAULT and manner is PLAIN
+        return finished(self._teacher.speak(tokens), text, tokens)
+
+
+def finished(
+    spoken: Spoken,
+    text: str,
+    tokens: np.ndarray,
+    rate: float = 1.0,
+    is_whispered: bool = False,
+    tone: tuple[float, ...] = (),
+) -> Utterance | None:
+    """What a teacher said, cut, coloured, at the level and the rate of the corpus; None when it is not usable."""
+    played = round(TEACHER_RATE * rate / 100) * 100
+    cut = speech_bounds(spoken.audio, played)
+    if cut is None:
+        return None
+    raw = spoken.audio[cut[0] : cut[1]]
+    if is_whispered:
+        raw = whispered(raw, TEACHER_RATE)
+    if tone:
+        raw = coloured(raw, TEACHER_RATE, tone)
+    audio = resampled(raw * (LEVEL / (np.sqrt(np.mean(raw**2)) + 1e-9)), played)
+    if not MIN_SECONDS <= len(audio) / SAMPLE_RATE <= MAX_SECONDS:
+        return None
+    phones = labels(np.array([0, *tokens, 0]), spoken.lengths)
+    return _framed(text, audio, _by_slot(phones, cut[0], played, len(audio)))
 
 
 def _framed(text: str, audio: np.ndarray, phones: np.ndarray) -> Utterance:
@@ -170,16 +196,19 @@ def joined(first: Utterance, second: Utterance) -> Utterance:
 class Reader:
     """One process's share of the prompts, each spoken once, by speakers drawn for a few sentences at a time."""
 
-    def __init__(self, synthesiser: Synthesiser, prompts: Prompts, worker: int, processes: int, seed: int) -> None:
+    def __init__(
+        self, synthesiser: Synthesiser | Student, prompts: Prompts, worker: int, processes: int, seed: int
+    ) -> None:
         self.synthesiser, self.prompts = synthesiser, prompts
         self.rng = random.Random(1000 * seed + worker)
+        self._only_default = isinstance(synthesiser, Student)
         self._left = iter(range(worker, len(prompts), processes))
         self._mixture = f"mixture {seed}.{worker}"
         self._mixtures = 0
 
     def _speaker(self) -> Speaker:
         kind = self.rng.random()
-        if kind < DEFAULT_SHARE:
+        if self._only_default or kind < DEFAULT_SHARE:
             return DEFAULT
         if kind < DEFAULT_SHARE + NAMED_SHARE:
             return self.rng.choice(SPEAKERS[1:])
@@ -209,7 +238,7 @@ class Reader:
         if kind < PAUSE_SHARE:
             first, second = self._say(speaker), self._say(speaker)
             return joined(first, second) if first and second else None
-        manner = self.rng.choices(MANNERS, [each.share for each in MANNERS])[0]
+        manner = PLAIN if self._only_default else self.rng.choices(MANNERS, [each.share for each in MANNERS])[0]
         spoken = self._say(speaker, manner)
         if spoken is None:
             return None
@@ -225,12 +254,8 @@ class Reader:
 def write_share(worker: int, arguments: argparse.Namespace) -> None:
     """One process's shards, which appear whole."""
     torch.set_num_threads(1)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    synthesiser = Synthesiser(arguments.teacher, arguments.voices, device)
-    worker += arguments.part * arguments.processes
-    workers = arguments.parts * arguments.processes
-    reader = Reader(synthesiser, Prompts(arguments.prompts), worker, workers, arguments.seed)
+    number = worker + arguments.part * (arguments.processes + arguments.students)  # of all parts' processes
+    reader = _reader(worker, number, arguments)
     items: list[tuple[str, Utterance]] = []
     shard, seconds, limit = 0, 0.0, 30.0
     for item in reader.utterances():
@@ -238,12 +263,28 @@ def write_share(worker: int, arguments: argparse.Namespace) -> None:
         seconds += len(item[1].audio) / SAMPLE_RATE
         enough = (arguments.out / "enough").exists()
         if seconds >= limit or enough:
-            write_shard(arguments.out, f"{worker:02d}_{shard:04d}", items)
+            write_shard(arguments.out, f"{number:02d}_{shard:04d}", items)
             items, shard, seconds, limit = [], shard + 1, 0.0, min(2 * limit, 300.0)
         if enough:
             return
     if items:
-        write_shard(arguments.out, f"{worker:02d}_{shard:04d}", items)
+        write_shard(arguments.out, f"{number:02d}_{shard:04d}", items)
+
+
+def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
+    """The first processes of a part have the teacher, the others the student; each kind shares out all prompts."""
+    is_student = worker >= arguments.processes
+    each = arguments.students if is_student else arguments.processes
+    place = worker - arguments.processes if is_student else worker
+    if is_student:
+        speaking: Synthesiser | Student = Student(1000 * arguments.seed + number)
+    else:
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        speaking = Synthesiser(arguments.teacher, arguments.voices, device)
+    return Reader(
+        speaking, Prompts(arguments.prompts), place + arguments.part * each, arguments.parts * each, arguments.seed
+    )
 
 
 def write_shard(out: Path, name: str, items: list[tuple[str, Utterance]]) -> None:
@@ -263,13 +304,14 @@ def main() -> None:
     parser.add_argument("prompts", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--students", type=int, default=0, help="processes of the quick teacher besides")
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     started = time.monotonic()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    multiprocessing.spawn(write_share, (arguments,), arguments.processes)
+    multiprocessing.spawn(write_share, (arguments,), arguments.processes + arguments.students)
     (arguments.out / f"done.{arguments.part}").write_text("")
     print(f"spoken in {time.monotonic() - started:.0f} s")
 

@@ -21,8 +21,7 @@ from training.texts.sources import SOURCES, known_words, sentences
 from training.texts.store import Prompt, write_prompts
 from training.texts.templates import fill, lines, slots
 
-SEED = 20
-NUMBERS, SPELLED, EVERYDAY, SHORT = 30_000, 15_000, 24_000, 19_000
+NUMBERS, SPELLED, EVERYDAY, SHORT = 75_000, 15_000, 24_000, 19_000
 JOINED_ONE_IN, CURLY_ONE_IN, DASH_ONE_IN, RESTOPPED_ONE_IN, CASUAL_ONE_IN = 5, 8, 3, 3, 20
 # Read aloud letter by letter or sign by sign: nobody writes them out.
 _NOT_WRITTEN_OUT = re.compile(r"\b[A-Z] [A-Z0-9]|\b[A-Z]{2,}\b(?<!AM)(?<!PM)| dot |\b[A-Z] (?:zero|one|two)|Miz")
@@ -35,17 +34,18 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--root", type=Path, required=True, help="folder of the unpacked Debian packages")
     parser.add_argument("--only", type=int, help="keep no more rows than this")
+    parser.add_argument("--seed", type=int, default=20, help="another one draws other rows, in another order")
     arguments = parser.parse_args()
-    rows = rows_to_read(arguments.root)[: arguments.only]
+    rows = rows_to_read(arguments.root, arguments.seed)[: arguments.only]
     prompts = list(read(rows, Phonemiser()))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     write_prompts(arguments.out, prompts)
     report(prompts)
 
 
-def rows_to_read(root: Path) -> list[Row]:
+def rows_to_read(root: Path, seed: int) -> list[Row]:
     """Every training row in its final order, none held out, none twice, none of the evaluation's."""
-    rng = random.Random(SEED)
+    rng = random.Random(seed)
     known = known_words(root)
     taken = {key(written) for judged in evaluation_sentences() for written in (judged.text, judged.words)}
     rows = _free_texts(root, known, taken, rng)
