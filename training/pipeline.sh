@@ -4,7 +4,7 @@
 #   training/pipeline.sh TEACHER.pt VOICES PROMPTS.npz WORK
 # Times are seconds from now: SPEAK_UNTIL ends the corpus, END ends training. A run that goes on from WORK/*.pt of an
 # earlier one wants other speakers: SEED. EARLIER is the folder of a run whose codebooks are gone on with. CODEC=keep goes
-# on from the codec in WORK as it is: all GPUs speak, and then the autoregressive models alone learn.
+# on from the codec in WORK as it is: all GPUs speak, and then the autoregressive models alone learn (RATE=0.5 suits it).
 set -euo pipefail
 TEACHER=$1 VOICES=$2 PROMPTS=$3 WORK=$4
 uuid() { nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$1"; }  # which MPS does not count anew, as it does numbers
@@ -81,7 +81,8 @@ if [ ${#speaking[@]} -gt 0 ]; then
   each_part stop_serving
 fi
 stage "speech"
-on "$SPEECH_GPU" speech.train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) >>"$WORK/speech.log" 2>&1 || stage "speech failed"
+on "$SPEECH_GPU" speech.train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) --rate "${RATE:-1}" \
+  >>"$WORK/speech.log" 2>&1 || stage "speech failed"
 stage "speech ends"
 [ -z "$codec" ] || wait "$codec" || stage "codec failed"
 stage "end"
