@@ -6,6 +6,7 @@ StudioError
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── CannotContinue   a take that cannot be gone on with
+│   ├── CannotMend       a take of which no sentence can be spoken anew
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
 │   └── InvalidPack      a voice pack that cannot be used
@@ -72,6 +73,10 @@ class NotFinished(InvalidRequest):
 
 class CannotContinue(InvalidRequest):
     code = "cannot_continue"
+
+
+class CannotMend(InvalidRequest):
+    code = "cannot_mend"
 
 
 class NoTimestamps(StudioError):

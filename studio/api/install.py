@@ -14,6 +14,7 @@ from studio.api.http.openapi import install_document
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
+from studio.api.routes.mending import mending_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement import ArrangementRoutes
 from studio.api.routes.projects.covers import cover_routes
@@ -29,8 +30,9 @@ from studio.api.routes.takes import TakeRoutes
 from studio.api.routes.voices.openai import OpenAIVoiceRoutes
 from studio.api.routes.voices.recogniser import recogniser_routes
 from studio.api.routes.voices.routes import VoiceRoutes
-from studio.projects.mending import Mender
+from studio.projects.mending import PartMender
 from studio.services import Studio
+from studio.takes.mending import TakeMender
 from studio.takes.timestamps import TakeTimes
 
 
@@ -39,21 +41,21 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     settings, speech = studio.settings, studio.speech
     install_errors(app)
     install_document(app, bool(settings.api_keys))
+    times = TakeTimes(studio.history, studio.library, speech.host)
     routers = [
         speech_routes(speech, settings),
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech),
-        TakeRoutes(
-            studio.history, TakeTimes(studio.history, studio.library, speech.host), settings.share_days
-        ).router(),
+        TakeRoutes(studio.history, times, settings.share_days).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history, settings),
+        mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber, studio.denoiser).router(),
         VoiceRoutes(speech, studio.library, studio.transcriber, studio.denoiser).router(),
         ProjectRoutes(studio.projects).router(),
-        ArrangementRoutes(studio.projects, Mender(studio.library, speech)).router(),
+        ArrangementRoutes(studio.projects, PartMender(studio.library, speech)).router(),
         ProjectFiles(studio.projects).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),

@@ -36,8 +36,14 @@ class Takes:
         self._store = store
         self.undo_seconds = undo_seconds
 
-    def add(self, take: StoredTake, audio: bytes | None = None, codes: TakeCodes | None = None) -> StoredTake:
-        """Keep a take, and if there are any its audio file and codes; as kept."""
+    def add(
+        self,
+        take: StoredTake,
+        audio: bytes | None = None,
+        codes: TakeCodes | None = None,
+        words: Sequence[WordTime] | None = None,
+    ) -> StoredTake:
+        """Keep a take, and if there are any its audio file, its codes and when its words are heard; as kept."""
         row = asdict(take) | {
             "parameters": json.dumps(take.parameters, sort_keys=True),
             "timings": json.dumps(take.timings, sort_keys=True),
@@ -49,6 +55,8 @@ class Takes:
             number = db.table("takes").insert(row).last_rowid
             if codes is not None:
                 db.table("take_codes").insert({"take": number} | _codes_row(codes))
+            if words is not None:
+                db.table("take_times").insert({"take": number, "words": json.dumps(words)})
         return _take(row)
 
     def codes(self, take_id: str) -> TakeCodes | None:

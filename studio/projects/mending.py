@@ -1,79 +1,39 @@
-"""One sentence of a part spoken anew: in the same voice, after the one before it, and put into the part's sound."""
+"""One sentence of a part spoken anew, as the project speaks: the part has one more take, which is the chosen one."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from studio.audio.encode import WAV_HEADER, floats, pcm16, wav_header
-from studio.audio.splice import Piece, splice
-from studio.errors import Changed, DegenerateSpeech, InvalidRequest, NotFound, NoTimestamps
+from studio.errors import Changed, NoTimestamps
 from studio.library import Library
 from studio.library.projects.records import Part, PartTake, Project
-from studio.library.records import WordTime
 from studio.projects.speaking import origin_of, request_of, voice_of
+from studio.speech.mending.mend import KeptSound, SpokenAnew, mend
+from studio.speech.mending.selection import select
+from studio.speech.request import SpeechRequest
 from studio.speech.service import SpeechService
-from studio.speech.text import sentences_of
 from studio.speech.timing.words import words_in
 
 AT_ONCE = 2
 """Sentences that are spoken anew at once; others wait, and leave the places to those who listen."""
-MOST_BEFORE = 300
-"""Characters of the sentence before that are spoken too, so that the voice goes on as it did; a longer one is not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Sentences of a text that are spoken anew, and where their words are among all of it."""
-
-    text: str
-    before: str
-    """The sentence before them; blank: there is none, or it is too long."""
-    first: int
-    """The number of their first word, from 0; ``last`` is that after their last one."""
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What there is of a part: the take that is mended, and when its words are heard."""
+    """What there is of a part: the take that is mended, and how it is heard."""
 
     project: Project
     part: Part
     take: PartTake
-    words: Sequence[WordTime]
+    heard: KeptSound
 
 
-def select(text: str, start: int, end: int) -> Selection:
-    """The sentences that characters ``start`` to ``end`` of a text touch. Raises InvalidRequest where there is none."""
-    if not 0 <= start <= end <= len(text):
-        raise InvalidRequest(f"start and end must be from 0 to {len(text)}, in this order", "start")
-    start = min(start, len(text) - 1)  # a cursor after the last sign is in the last sentence
-    at = words = first = 0
-    before, chosen = "", list[str]()
-    for sentence in sentences_of(text):
-        begins, at = at, at + len(sentence)
-        count = len(words_in(sentence))
-        if (begins <= start < at or start <= begins < end) and (count or chosen):
-            first = first if chosen else words
-            chosen.append(sentence)
-        elif count and not chosen:
-            before = sentence
-        words += count
-    if not chosen:
-        raise InvalidRequest("there is no sentence at this place: select words of the part", "start")
-    said = "".join(chosen)
-    before = before.strip() if len(before) <= MOST_BEFORE else ""
-    return Selection(said.strip(), before, first, first + len(words_in(said)))
-
-
-class Mender:
+class PartMender:
     """Speaks sentences of parts anew. Used from one event loop."""
 
     def __init__(self, library: Library, speech: SpeechService) -> None:
@@ -84,32 +44,18 @@ class Mender:
     async def mend(self, project_id: str, sees: str | None, part_id: str, text: str, start: int, end: int) -> Part:
         """The part with one more take, in which the sentences at these characters of its text are spoken anew.
 
-        Raises NotFound, InvalidRequest, Changed where the text is another one by now, NoTimestamps, DegenerateSpeech,
-        and what SpeechService.speak and Speech.timestamps raise.
+        Raises NotFound, InvalidRequest, Changed where the text is another one by now, NoTimestamps, and what
+        studio.speech.mending.mend raises.
         """
         base = await to_thread.run_sync(self._base, project_id, sees, part_id, text)
         chosen = select(base.part.text, start, end)
+
+        def request(said: str, seed: int) -> SpeechRequest:
+            return request_of(base.project.settings, said, base.part.voice, seed)
+
         async with self._places:
-            begun = time.perf_counter()
-            text = f"{chosen.before} {chosen.text}" if chosen.before else chosen.text
-            seed = secrets.randbelow(2**31)  # the voice's own would say the same again
-            request = request_of(base.project.settings, text, base.part.voice, seed)
-            speech = await self._speech.speak(request, origin_of(project_id, base.project.owner))
-            async with aclosing(speech):
-                wav = b"".join([piece async for piece in speech.body])
-                times = [(word.text, word.start, word.end) for word in await speech.timestamps("word")]
-        take = replace(
-            base.take,
-            id=f"ptake_{secrets.token_hex(12)}",
-            created=time.time(),
-            voice=voice_of(speech),
-            seed=speech.seed,
-            characters=len(request.text),
-            work_s=time.perf_counter() - begun,
-        )
-        if speech.sample_rate != take.sample_rate:
-            raise Changed(f"the part was spoken at {take.sample_rate} Hz, by another model; speak all of it again")
-        await to_thread.run_sync(partial(self._keep, base, chosen, take, wav, times))
+            made = await mend(self._speech, base.heard, chosen, request, origin_of(project_id, base.project.owner))
+        await to_thread.run_sync(self._keep, base, made)
         return await to_thread.run_sync(self._library.projects.part, project_id, sees, part_id)
 
     def _base(self, project_id: str, sees: str | None, part_id: str, text: str) -> Base:
@@ -123,34 +69,21 @@ class Mender:
         known = projects.word_times(project_id, sees, [part.take.id]).get(part.take.id)
         if known is None or len(known[1]) != len(words_in(part.text)):
             raise NoTimestamps("nothing tells when the words of this part are heard; speak all of it again")
-        return Base(project, part, part.take, known[1])
+        heard = KeptSound(self._library.files.path(part.take.audio), part.take.sample_rate, known[1])
+        return Base(project, part, part.take, heard)
 
-    def _keep(self, base: Base, chosen: Selection, take: PartTake, wav: bytes, times: Sequence[WordTime]) -> None:
-        """Put the sentences into the sound and keep it. Blocking."""
-        skipped, rate = len(words_in(chosen.before)), take.sample_rate
-        if len(times) - skipped != chosen.last - chosen.first:
-            raise DegenerateSpeech("the sentence was not spoken to its end; try it again")
-        path = self._library.files.path(take.audio)
-        if not path.exists():
-            raise NotFound("the audio file of this take is missing from the library", "take")
-        old, new = (floats(data[WAV_HEADER:]) for data in (path.read_bytes(), wav))
-        there, here = _piece(base.words, chosen.first, chosen.last, rate), _piece(times, skipped, len(times), rate)
-        made = splice(old, there, new, here, rate)
-        words = [
-            *base.words[: chosen.first],
-            *_later(times[skipped:], made.inserted_by / rate),
-            *_later(base.words[chosen.last :], made.moved_by / rate),
-        ]
-        sound = wav_header(rate, len(made.pcm)) + pcm16(made.pcm)
-        take = replace(take, samples=len(made.pcm), audio="")
-        self._library.project_work.mended(base.take, base.part.text, take, sound, words)
-
-
-def _piece(words: Sequence[WordTime], first: int, last: int, rate: int) -> Piece:
-    start, end = round(words[first][1] * rate), round(words[last - 1][2] * rate)
-    before = round(words[first - 1][2] * rate) if first else None
-    return Piece(start, end, before, round(words[last][1] * rate) if last < len(words) else None)
-
-
-def _later(words: Sequence[WordTime], seconds: float) -> list[WordTime]:
-    return [(word, start + seconds, end + seconds) for word, start, end in words]
+    def _keep(self, base: Base, made: SpokenAnew) -> None:
+        """Blocking."""
+        take = replace(
+            base.take,
+            id=f"ptake_{secrets.token_hex(12)}",
+            created=time.time(),
+            voice=voice_of(made.speech),
+            seed=made.speech.seed,
+            characters=len(made.speech.request.text),
+            work_s=made.work_s,
+            samples=made.result.samples,
+            audio="",
+        )
+        keep = partial(self._library.project_work.mended, base.take, base.part.text, take)
+        keep(made.result.wav, made.result.words)

@@ -34,6 +34,8 @@ class Turn:
     """Where it begins, from 1."""
     script: Script
     """What is read, cut into what is said in one breath."""
+    begins: int = 0
+    """Where ``written`` begins in the script."""
 
 
 Reading = Callable[[str | None, str], str]
@@ -51,25 +53,28 @@ def read_turns(script: str, part_bytes: int = PART_BYTES, reading: Reading = as_
     """
     names = _names(script)
     before = script[: names[0].start() if names else len(script)]
-    turns = [] if is_blank(before) else [_turn(None, before, 1, part_bytes, reading)]
+    turns = [] if is_blank(before) else [_turn(None, before, (1, 0), part_bytes, reading)]
     if len(turns) + len(names) > MAX_TURNS:
         count = len(turns) + len(names)
         raise InvalidRequest(f"the script has {count} turns; at most {MAX_TURNS} are allowed", "input")
     ends = [*(found.start() for found in names[1:]), len(script)]
     for found, end in zip(names, ends, strict=False):
         line = script.count("\n", 0, found.start(1)) + 1
-        turns.append(_turn(found[1], script[found.end() : end], line, part_bytes, reading))
+        turns.append(_turn(found[1], script[found.end() : end], (line, found.end()), part_bytes, reading))
     check_pauses(step for turn in turns for step in turn.script)
     return tuple(turns)
 
 
-def _turn(speaker: str | None, text: str, line: int, part_bytes: int, reading: Reading) -> Turn:
+def _turn(speaker: str | None, text: str, at: tuple[int, int], part_bytes: int, reading: Reading) -> Turn:
+    """``at``: its line, and where its text begins in the script."""
+    line, begins = at
     if is_blank(text):
         raise InvalidRequest(f"line {line}: {speaker} has nothing to say", "input")
     try:
         written = text.strip()
         read = reading(speaker, written)
-        return Turn(speaker, written, read, line, read_script(read, part_bytes))
+        begins += len(text) - len(text.lstrip())
+        return Turn(speaker, written, read, line, read_script(read, part_bytes), begins)
     except InvalidRequest as error:
         raise InvalidRequest(f"line {line}: {error}", "input") from None
 

@@ -29,6 +29,8 @@ def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
             "response_format": request.format,
             "sample_rate": request.sample_rate,
             "read_as": plan.read_as,
+            "normalize": request.normalize,
+            "dictionary": request.dictionary,
         }
         | (_dialogue(request, plan, own) if plan.is_dialogue else {}),
         state=take.state,

@@ -49,6 +49,7 @@ def stored_json(take: StoredTake, library: Library) -> dict[str, object]:
         turns=tuple(TurnTime(**turn) for turn in timings.get("turns", ())),
         resumed_at=timings.get("resumed_at"),
         continues=timings.get("continues"),
+        mends=timings.get("mends"),
         can_continue=bool(timings.get("can_continue")) and audio is not None,
     )
     return figures.as_json() | {
@@ -78,9 +79,11 @@ def request_again(take: StoredTake, library: Library) -> dict[str, object] | Non
     """
     wanted = {name: value for name, value in take.parameters.items() if value is not None}
     read = wanted.pop("read_as", take.text)
+    for asked in ("normalize", "dictionary"):  # what came of them is what was read
+        wanted.pop(asked, None)
     is_short = len(read) <= MAX_INPUT
     if "cast" not in wanted:
-        wanted["voice"] = _address_now(take.voice_id, take.voice, library)
+        wanted["voice"] = address_now(take.voice_id, take.voice, library)
     if wanted.get("voice") == OWN_CLIP:
         return None
     return {
@@ -102,7 +105,7 @@ def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
     }
 
 
-def _address_now(voice_id: str | None, address: str, library: Library) -> str:
+def address_now(voice_id: str | None, address: str, library: Library) -> str:
     """Of the revision that spoke, under the name that the voice has today."""
     name, _, revision = address.rpartition("@")
     if voice_id is None or not name:

@@ -49,6 +49,8 @@ class Take:
     """The frame after which the engine took it up again; from there on another GPU may draw otherwise."""
     continues: str | None = None
     """The take that it goes on with."""
+    mends: str | None = None
+    """The take of which sentences were spoken anew in this one."""
     can_continue: bool = False
     """Whether a limit cut it and what it takes to go on is kept."""
 
@@ -82,6 +84,7 @@ class Take:
             "error": self.error,
             "resumed_at": self.resumed_at,
             "continues": self.continues,
+            "mends": self.mends,
             "can_continue": self.can_continue,
         } | ({"turns": [_turn(turn) for turn in self.turns]} if self.turns else {})
 

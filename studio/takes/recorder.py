@@ -18,7 +18,7 @@ from studio.audio.encode import pcm16, wav_header
 from studio.background import Watch
 from studio.errors import LibraryFull
 from studio.library import Library, StoredTake
-from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes
+from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
 from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,18 @@ class Recorder:
             return
         self._jobs.put(job)
 
+    def keep(self, take: StoredTake, wav: bytes, words: Sequence[WordTime]) -> None:
+        """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
+
+        Raises LibraryUnavailable, LibraryFull.
+        """
+        try:
+            self._takes.add(take, wav, words=words)
+        except LibraryFull:  # what was deleted has made room by now
+            self._takes.add(take, wav, words=words)
+        self._count("kept")
+        self._let_go()
+
     def forget(self, recording: Recording) -> None:
         """A recording that has ended, whatever became of it."""
         with self._lock:
@@ -150,9 +162,7 @@ class Recorder:
             failures = self.watch.status.failures
             for job in jobs:
                 self._write(job)
-            with self.watch.guarded("old takes could not be removed"):
-                self._takes.purge()
-                self._takes.keep_newest(self.retention.takes, self.retention.bytes)
+            self._let_go()
             if self.watch.status.failures == failures:
                 self.watch.went_well()
             for job in jobs:
@@ -160,6 +170,12 @@ class Recorder:
                     self._pending.pop(job.take.id, None)
                 job.done.set_result(None)
             self.check()
+
+    def _let_go(self) -> None:
+        """Of takes that were deleted, and of those that the newer ones leave no room."""
+        with self.watch.guarded("old takes could not be removed"):
+            self._takes.purge()
+            self._takes.keep_newest(self.retention.takes, self.retention.bytes)
 
     def _write(self, job: _Ended) -> None:
         outcome: Outcome = "lost"

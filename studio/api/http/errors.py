@@ -28,6 +28,7 @@ from engine import (
 from studio.errors import (
     Cancelled,
     CannotContinue,
+    CannotMend,
     Changed,
     DegenerateSpeech,
     InvalidRequest,
@@ -79,6 +80,7 @@ STATUSES: dict[type[Exception], tuple[int, str | None]] = {
     NotFound: (404, None),
     NotFinished: (409, None),
     CannotContinue: (409, None),
+    CannotMend: (409, None),
     NoTimestamps: (409, None),
     Changed: (412, None),
     NameTaken: (409, None),

@@ -187,6 +187,20 @@ class ContinueBody(BaseModel):
         return SpeechBody.model_validate(as_it_was | self.model_dump(exclude_none=True))
 
 
+class MendTakeBody(BaseModel):
+    """Which sentence of a take is spoken anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    start: Annotated[Whole, Field(ge=0)] = Field(
+        description="From which character of the take's text, in Unicode code points, something is selected; the whole "
+        "sentence is meant."
+    )
+    end: Annotated[Whole, Field(ge=0)] = Field(
+        description="Up to which; several sentences may be touched, in a dialogue those of one turn."
+    )
+
+
 class BatchBody(SpeechOptions):
     """Up to 32 texts; what is not said in an item is taken from the batch."""
 

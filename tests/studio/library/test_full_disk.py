@@ -113,6 +113,22 @@ def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
     assert str(tmp_path / "home") in caplog.text, "the log says where"
 
 
+def test_a_take_that_was_mended_is_kept_whole_or_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
+    served, _ = steered(studio_home=str(tmp_path / "home"))
+    with served.client() as client:
+        take = client.post(SPEECH, json={"input": "One two. Three."}).headers["x-request-id"]
+        whole = {"start": 0, "end": 1}
+        assert client.post(f"{TAKES}/{take}/mend", json=whole).status_code == 201
+        before = client.get(TAKES).json(), files(tmp_path / "home")
+        full_when(lambda: True)
+        refused = client.post(f"{TAKES}/{take}/mend", json=whole)
+        assert_envelope(refused, 503)
+        assert "no room left on its disk" in refused.text
+        full_when(lambda: False)
+        kept = [each for each in client.get(TAKES).json()["data"] if each["stored"]]
+        assert (kept, files(tmp_path / "home")) == (before[0]["data"], before[1])
+
+
 @pytest.mark.parametrize("room", [None, 0, 1000, 6000])
 def test_an_audio_book_without_room_is_refused_and_leaves_nothing(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, room: int | None

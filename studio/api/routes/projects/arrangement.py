@@ -23,14 +23,14 @@ from studio.api.schemas.arrangement import (
 )
 from studio.api.schemas.projects import part_json
 from studio.library.projects.records import Part
-from studio.projects.mending import Mender
+from studio.projects.mending import PartMender
 from studio.projects.service import ProjectService
 
 
 class ArrangementRoutes:
     """The routes, on this service. Each answers with the parts that it has changed."""
 
-    def __init__(self, service: ProjectService, mender: Mender) -> None:
+    def __init__(self, service: ProjectService, mender: PartMender) -> None:
         self._service = service
         self._mender = mender
         self._projects = service.library.projects
