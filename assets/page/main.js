@@ -46,6 +46,7 @@ class Studio {
 
   // Made as Gradio draws what they stand on.
   /** @type {NowPlaying} */ nowPlaying;
+  /** @type {ReadAlong | null} */ readAlong = null;
   /** @type {PlayButtons} */ playButtons;
   /** @type {ErrorCard} */ errorCard;
   /** @type {CodeDialog} */ code;
@@ -73,7 +74,7 @@ class Studio {
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
-    if (!isZeroGpu) new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU
+    if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU
     this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
@@ -134,6 +135,7 @@ class Studio {
     }
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
+    if (this.readAlong) this.takeActions.mendFrom(this.readAlong);
     const longform = new LongForm(await rendered("#area-longform"), this.nowPlaying);
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));

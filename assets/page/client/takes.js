@@ -29,6 +29,11 @@ export function timesAt(path) {
   return readJson(path);
 }
 
+/** The sentences at these characters, in code points, of a take's text spoken anew: the record of the take that it makes. */
+export function mendTake(id, start, end) {
+  return ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end }));
+}
+
 export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;
 
 export function starTake(id, starred) {

@@ -57,6 +57,7 @@ export class HistoryRow {
     const voice = record.voice_revision ? `${record.voice}@${record.voice_revision}` : record.voice;
     const facts = [when(record.created), voice];
     if (record.seconds) facts.push(clock(record.seconds));
+    if (record.mends) facts.push(phrase("takes.mended"));
     const figures = [phrase("takes.seed", { seed: String(record.seed) })];
     if (record.rtf !== null) figures.unshift(`${phrase("player.rtf")} ${numeral(record.rtf, 2)}`);
     if (record.first_audio_ms !== null) figures.unshift(phrase("history.firstSound", { ms: Math.round(record.first_audio_ms) }));
@@ -84,7 +85,7 @@ export class HistoryRow {
     if (!take.hasSound) return made;
     this.compare = this.#button(phrase("takes.compare"), "compare");
     made.push(this.compare);
-    if (take.isRepeatable && take.record.state === "finished") {
+    if (take.isRepeatable && !take.mends && take.record.state === "finished") {
       const verify = this.#button(phrase("history.verify"), "verify");
       verify.title = phrase("history.verify.title");
       made.push(verify);

@@ -92,6 +92,11 @@ export class History extends EventTarget {
     clearTimeout(this.#timer);
   }
 
+  /** A take has come that the list does not have yet: it is the newest. */
+  put(record) {
+    if (this.#rows.length && !this.#only) this.#add([record], true);
+  }
+
   /** Mark the take that the player holds. */
   select(take) {
     this.#current = take;
@@ -172,10 +177,10 @@ export class History extends EventTarget {
     this.#choose([]);
   }
 
-  #add(records) {
+  #add(records, areNewest = false) {
     const added = records.map((record) => new HistoryRow(Take.of(record), this.#deeds, this.#shareDays > 0));
-    this.#rows.push(...added);
-    this.part("list").append(...added.map((row) => row.element));
+    this.#rows = areNewest ? [...added, ...this.#rows] : [...this.#rows, ...added];
+    this.part("list")[areNewest ? "prepend" : "append"](...added.map((row) => row.element));
     this.select(this.#current);
     this.#showChosen();
   }

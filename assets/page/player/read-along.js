@@ -1,33 +1,46 @@
-// The text of what is heard, each word lit while it sounds; a press on a word goes there.
+// The text of what is heard, each word lit while it sounds; a press on a word goes there, and its sentence is marked.
 
 import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
-import { placed } from "./words.js";
+import { MendTools } from "./mend-tools.js";
+import { bySentence, placed } from "./words.js";
 import { phrase } from "../lib/phrases.js";
 
 const LINGERS = 0.4; // seconds that a word stays lit when nothing follows it
 const AWAITED = 0.03; // a word is lit a little before it comes: what is drawn is late, what is heard is not
+/** What there is of a take's text: its sentences, and the text that they make. @type {{ text: string, sentences: import("./words.js").Piece[][] }} */
+const NOTHING = { text: "", sentences: [] };
 
-/** Stands at the head of the player bar. Asks for times only while it is shown. */
-export class ReadAlong {
+/**
+ * Stands at the head of the player bar. Asks for times only while it is shown. Fires "mend" with {take, start, end, from}, a
+ * span of its text in code points and the second at which it is heard, and "before" with {take}.
+ */
+export class ReadAlong extends EventTarget {
   /** @type {any} */
   #track = null;
-  /** Words in order. @type {{ start: number, end: number, element: HTMLElement }[]} */
+  /** Words in order. @type {{ start: number, end: number, at: number, to: number, element: HTMLElement }[]} */
   #words = [];
   /** @type {HTMLElement | null} */
   #lit = null;
-  #known = new WeakMap(); // the pieces of a track's text; none while they are asked for
+  /** Those that are marked. @type {HTMLElement[]} */
+  #marked = [];
+  #known = new WeakMap(); // the text of a track; nothing while it is asked for
 
   constructor(dock, nowPlaying, preferences) {
+    super();
     this.nowPlaying = nowPlaying;
     this.preferences = preferences;
     this.text = element("div", { className: "read-along-text", tabIndex: 0, role: "group", dir: "auto" });
     this.text.ariaLabel = phrase("player.text.keys");
     this.text.addEventListener("click", ({ target }) => this.#go(this.#words.find((word) => word.element === target)));
     this.text.addEventListener("keydown", (event) => this.#step(event));
-    this.toggle = element("button", { type: "button", className: "read-along-toggle", title: phrase("player.text.toggle") }, [phrase("player.text")]);
+    this.toggle = element("button", { type: "button", className: "read-along-press", title: phrase("player.text.toggle") }, [phrase("player.text")]);
     this.toggle.addEventListener("click", () => preferences.set({ text: this.#isShown ? "off" : "on" }));
-    this.element = element("div", { className: "read-along", hidden: true }, [this.text, this.toggle]);
+    this.tools = new MendTools();
+    this.tools.addEventListener("mend", () => this.#mend());
+    this.tools.addEventListener("before", () => this.#tell("before"));
+    const side = element("div", { className: "read-along-side" }, [...this.tools.buttons, this.toggle]);
+    this.element = element("div", { className: "read-along", hidden: true }, [this.text, side, this.tools.said]);
     dock.prepend(this.element);
     nowPlaying.addEventListener("show", ({ detail }) => this.#follow(detail.take));
     nowPlaying.addEventListener("moved", ({ detail }) => {
@@ -35,6 +48,7 @@ export class ReadAlong {
       this.#light(detail.state === "over" ? Infinity : detail.position);
     });
     preferences.addEventListener("change", () => this.#follow(this.#track));
+    document.addEventListener("selectionchange", () => this.#mark());
   }
 
   get #isShown() {
@@ -45,30 +59,40 @@ export class ReadAlong {
   async #follow(track) {
     this.#show(track);
     if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
-    this.#known.set(track, []);
-    const told = await timesAt(track.timesSource).catch(() => null); // that the studio is gone is said elsewhere
-    this.#known.set(track, told ? placed(told.text, told.timestamps) : []);
+    this.#known.set(track, NOTHING);
+    const told = await this.#ask(track).catch(() => NOTHING); // that the studio is gone is said elsewhere
+    this.#known.set(track, told);
     if (this.nowPlaying.current === track) this.#show(track, true);
   }
 
+  async #ask(track) {
+    const sources = [track.timesSource, ...(track.canMend ? [`${track.timesSource}?of=sentence`] : [])];
+    const [words, sentences] = await Promise.all(sources.map(timesAt));
+    if (!words) return NOTHING;
+    return { text: words.text, sentences: bySentence(placed(words.text, words.timestamps), sentences?.timestamps ?? []) };
+  }
+
   #show(track, isNews = false) {
-    const pieces = (track && this.#known.get(track)) ?? [];
-    this.element.hidden = !track?.timesSource || (this.#known.has(track) && !pieces.length);
-    this.text.hidden = !this.#isShown || !pieces.length;
+    const { sentences } = (track && this.#known.get(track)) ?? NOTHING;
+    this.element.hidden = !track?.timesSource || (this.#known.has(track) && !sentences.length);
+    this.text.hidden = !this.#isShown || !sentences.length;
     this.toggle.ariaExpanded = String(this.#isShown);
+    this.tools.show(this.text.hidden ? null : track);
     if (track === this.#track && !isNews) return;
     this.#track = track;
     this.#lit = null;
     this.#words = [];
-    this.text.replaceChildren(
-      ...pieces.map(({ text, start, end }) => {
-        if (start === undefined) return text.replace(/\s*\n\s*/g, "\n"); // an empty line would only take the room of one
-        const word = { start, end, element: element("span", {}, [text]) };
-        this.#words.push(word);
-        return word.element;
-      }),
-    );
+    this.text.replaceChildren(...sentences.map((pieces) => element("span", { className: "sentence" }, pieces.map((piece) => this.#drawn(piece)))));
     this.text.scrollTop = 0;
+    this.#mark();
+  }
+
+  /** @param {import("./words.js").Piece} piece */
+  #drawn({ text, at, start, end }) {
+    if (start === undefined || end === undefined) return text.replace(/\s*\n\s*/g, "\n"); // an empty line would only take the room of one
+    const word = { start, end, at, to: at + text.length, element: element("span", { className: "word" }, [text]) };
+    this.#words.push(word);
+    return word.element;
   }
 
   /** The word that sounds at a second, or has just sounded. */
@@ -85,12 +109,42 @@ export class ReadAlong {
     lit?.classList.add("is-heard");
     this.#lit = lit;
     if (lit) this.#keepInView(lit);
+    this.#mark();
   }
 
   #keepInView(lit) {
     const { text } = this;
     const isSeen = lit.offsetTop >= text.scrollTop && lit.offsetTop + lit.offsetHeight <= text.scrollTop + text.clientHeight;
     if (!isSeen) text.scrollTop = lit.offsetTop - lit.offsetHeight / 4; // the text is its words' offset parent
+  }
+
+  /** The words that are meant: those that are selected, else the one that is heard. */
+  get #meant() {
+    const selection = document.getSelection();
+    const range = selection?.rangeCount && !selection.isCollapsed ? selection.getRangeAt(0) : null;
+    const selected = range && this.text.contains(range.commonAncestorContainer) ? this.#words.filter((word) => range.intersectsNode(word.element)) : [];
+    return selected.length ? selected : this.#words.slice(Math.max(0, this.#at(this.nowPlaying.position))).slice(0, 1);
+  }
+
+  /** Mark the sentences that would be spoken again. */
+  #mark() {
+    const marked = this.tools.mend.hidden ? [] : [...new Set(this.#meant.map((word) => /** @type {HTMLElement} */ (word.element.parentElement)))];
+    for (const each of this.#marked) each.classList.toggle("is-meant", marked.includes(each));
+    for (const each of marked) each.classList.add("is-meant");
+    this.#marked = marked;
+  }
+
+  #mend() {
+    const [first, last] = [this.#meant[0], this.#meant.at(-1)];
+    if (!first || !last) return;
+    const { text } = this.#known.get(this.#track);
+    const points = (to) => [...text.slice(0, to)].length;
+    this.nowPlaying.pause();
+    this.#tell("mend", { start: points(first.at), end: points(last.to), from: first.start });
+  }
+
+  #tell(type, more = {}) {
+    this.dispatchEvent(new CustomEvent(type, { detail: { take: this.#track, ...more } }));
   }
 
   #go(word) {

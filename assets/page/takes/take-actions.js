@@ -2,10 +2,13 @@
 
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
-import { soundAddress } from "../client/takes.js";
+import { mendTake, soundAddress, takeRecord } from "../client/takes.js";
 import { Latest } from "../lib/latest.js";
+import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
+import { Take } from "./take.js";
 
+const LEAD = 1; // seconds that are heard before a sentence that was spoken again
 const READ = 60_000; // ms that the browser may take to read a file after the press
 
 function saveFile(href, name) {
@@ -15,7 +18,7 @@ function saveFile(href, name) {
 export class TakeActions {
   #uses = new Latest();
 
-  constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying }) {
+  constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying, history }) {
     this.tabs = tabs;
     this.errorCard = errorCard;
     this.cast = cast;
@@ -25,6 +28,7 @@ export class TakeActions {
     this.preferences = preferences;
     this.speaking = speaking;
     this.nowPlaying = nowPlaying;
+    this.history = history;
   }
 
   /** Do what a list of takes asks for. */
@@ -40,6 +44,45 @@ export class TakeActions {
     on("code", (take) => this.#showCode(take));
     list.addEventListener("fail", ({ detail }) => this.errorCard.tell(detail.problem));
     this.nowPlaying.addEventListener("show", ({ detail }) => list.select(detail.take));
+  }
+
+  /** Do what the text of a take asks for, and say there what came of it. */
+  mendFrom(text) {
+    const on = (type, does) =>
+      text.addEventListener(type, async ({ detail }) => {
+        try {
+          await does(detail, text.tools);
+        } catch (problem) {
+          if (!(problem instanceof Refusal)) throw problem;
+          text.tools.say(problem.why);
+        }
+      });
+    on("mend", (detail, tools) => this.#mend(detail, tools));
+    on("before", ({ take }, tools) => this.#playBefore(take, tools));
+  }
+
+  /** Have sentences of a take spoken again; the take that it makes is heard from a little before them. */
+  async #mend({ take, start, end, from }, tools) {
+    tools.isBusy = true;
+    tools.say(phrase("player.mending"));
+    try {
+      const record = await mendTake(take.id, start, end);
+      const made = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });
+      this.list.add(made);
+      this.history.put(record);
+      if (this.nowPlaying.current !== take) return; // something else is heard by now
+      tools.say("");
+      await this.play(made, Math.max(0, from - LEAD));
+    } finally {
+      tools.isBusy = false;
+    }
+  }
+
+  /** Hear the take of which a sentence was spoken again, at the same place. */
+  async #playBefore(take, tools) {
+    const known = this.list.find(take.mends) ?? (await takeRecord(take.mends));
+    if (!known) return tools.say(phrase("player.before.gone"));
+    await this.play(known instanceof Take ? known : Take.of(known), this.nowPlaying.isOver ? 0 : this.nowPlaying.position);
   }
 
   play(take, from = 0) {

@@ -159,8 +159,20 @@ export class TakeList extends EventTarget {
     for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.comparison.has(take)));
   }
 
+  /** A take of the list by its id, if it is there. */
+  find(id) {
+    return this.#takes.find((take) => take.id === id);
+  }
+
+  /** What became of another take in this one, in words. */
+  #origin({ mends }) {
+    if (!mends) return [];
+    const before = this.find(mends);
+    return [before ? phrase("takes.mended.of", { name: before.name }) : phrase("takes.mended")];
+  }
+
   #facts(take) {
-    const facts = [phrase("takes.name", { number: take.number }), take.voiceName, clock(take.seconds)];
+    const facts = [phrase("takes.name", { number: take.number }), take.voiceName, clock(take.seconds), ...this.#origin(take)];
     const figures = [phrase("takes.seed", { seed: String(take.seed) }), ...(take.rtf === null ? [] : [`${phrase("player.rtf")} ${numeral(take.rtf, 2)}`])];
     const told = [...facts.map((textContent) => element("span", { textContent })), ...figures.map((textContent) => element("span", { textContent, className: "figure" }))];
     if (!take.endingWords) return told;

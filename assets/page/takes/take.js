@@ -73,6 +73,8 @@ export class Take extends Track {
     this.ending = null;
     /** Whether the server can go on with it: a limit cut it. */
     this.canContinue = false;
+    /** The id of the take of which a sentence was spoken anew for it. @type {string | null} */
+    this.mends = null;
     /** The id of the take that it goes on with. @type {string | null} */
     this.continues = continues;
     /** Where a list shows it. @type {any} */
@@ -83,8 +85,8 @@ export class Take extends Track {
   static of(record, { number = null, voiceName = record.voice } = {}) {
     const take = new Take({ number, request: { input: record.excerpt, voice: record.voice }, voiceName, settings: null });
     const { id, seed, starred, queue_ms: queueMs, first_audio_ms: serverMs, rtf } = record;
-    const { can_continue: canContinue, continues } = record;
-    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, ending: endingOf(record) });
+    const { can_continue: canContinue, continues, mends } = record;
+    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, mends, ending: endingOf(record) });
   }
 
   /** Fetch the settings if they are not here. Raises Refusal. */
@@ -126,6 +128,11 @@ export class Take extends Track {
 
   get timesSource() {
     return this.id && this.file && !this.isBlind ? timesAddress(this.id) : null;
+  }
+
+  /** Whether its sentences can be spoken again: why one cannot, the server says. */
+  get canMend() {
+    return this.timesSource !== null && this.ending === "stop";
   }
 
   get expectedSeconds() {

@@ -29,7 +29,7 @@ def test_words_are_lit_while_heard_and_a_press_on_one_goes_there(steered: Steer,
     expect(text).to_be_hidden()
     screen.script.fill("Slowly, [whisper] slowly the night train leaves the hall for Vienna.")
     screen.speak.click()
-    words = text.locator("span")
+    words = text.locator(".word")
     expect(words).to_have_count(10)
     expect(text).to_have_text("Slowly, [whisper] slowly the night train leaves the hall for Vienna.")
     screen.until_over()
@@ -52,7 +52,68 @@ def test_words_are_lit_while_heard_and_a_press_on_one_goes_there(steered: Steer,
     with page.expect_response(re.compile("/audio")):
         page.get_by_role("button", name="Play take 1").click()
     expect(toggle).to_have_attribute("aria-expanded", "false")
-    assert not [url for url in screen.requests if "timestamps" in url][1:], "what is not shown is not asked for"
+    assert not [url for url in screen.requests if "timestamps" in url][2:], "what is not shown is not asked for"
     with page.expect_response(re.compile("/timestamps")):
         toggle.click()
     expect(words).to_have_count(10)
+
+
+SELECT = """([first, last]) => {
+    const words = document.querySelectorAll("#dock .word");
+    document.getSelection().setBaseAndExtent(words[first].firstChild, 0, words[last].firstChild, 1);
+}"""
+
+
+def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    page, dock, facts = screen.page, screen.page.locator("#dock"), screen.page.locator("#takes .take-facts")
+    again, before = (dock.get_by_role("button", name=name) for name in ("Speak sentence again", "Take before"))
+    meant, said = dock.locator(".sentence.is-meant"), dock.locator(".read-along-said")
+    screen.script.fill("One two. 🎉 Three four. Five six.")
+    screen.speak.click()
+    expect(again).to_be_visible()
+    expect(before).to_be_hidden()
+    screen.until_over()
+    text = dock.locator(".read-along-text")
+    text.press("ArrowLeft")  # to the word before the last one, by keys alone
+    screen.until_over()
+    page.keyboard.press("Tab")
+    expect(again).to_be_focused()
+    page.evaluate(SELECT, [1, 3])
+    expect(meant).to_have_text(["One two. ", "🎉 Three four. "])
+    page.evaluate("document.getSelection().collapseToEnd()")
+    expect(meant).to_have_text(["Five six."])
+    page.evaluate(SELECT, [3, 3])
+    with page.expect_request(re.compile("/mend$")) as asked:
+        page.keyboard.press("Enter")
+    assert asked.value.post_data_json == {"start": 11, "end": 16}
+    expect(facts).to_have_count(2)
+    expect(facts.first).to_contain_text("One sentence of Take 1 spoken again")
+    expect(screen.status).to_contain_text("Take 2")
+    expect(text).to_have_text("One two. 🎉 Three four. Five six.")
+    screen.until_over()
+    before.click()
+    expect(screen.status).to_contain_text("Take 1")
+    expect(before).to_be_hidden()
+    screen.until_over()
+
+    page.get_by_role("tab", name="History").click()
+    rows = page.locator("#area-history [data-part=list] li")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("One sentence spoken again")
+    verify = rows.get_by_role("button", name="Verify")
+    expect(verify).to_have_count(1)
+    rows.first.locator(".take-play").click()
+    expect(before).to_be_visible()
+    again.click()
+    expect(rows).to_have_count(3)
+    assert not serious_violations(screen)
+    page.route(re.compile("/mend$"), lambda route: route.abort())
+    screen.until_over()
+    again.click()
+    expect(said).to_contain_text("does not answer")
+    page.unroute_all()
+    page.evaluate("fetch('/v1/voices/anna', { method: 'DELETE' })")
+    again.click()
+    expect(said).to_contain_text("no longer in the library")
+    expect(again).to_be_enabled()
