@@ -70,6 +70,10 @@ class EngineConfig:
             if value is not None and value < low:
                 raise ConfigError(f"{name} must be at least {low}, not {value}")
 
+    def rows_on(self, device_type: str) -> int:
+        """``max_rows``, or what is chosen for that kind of device."""
+        return self.max_rows or (8 if device_type == "cuda" else 4)
+
 
 @dataclass(frozen=True, slots=True)
 class TransformerSizes:

@@ -50,7 +50,7 @@ class FleetEngine:
             undo.callback(self._end_loop)
             self._replicas, infos = self._do(self._meet(connect))
             undo.pop_all()
-        self.info = together(infos)
+        self._info = together(infos)
         self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
@@ -83,6 +83,12 @@ class FleetEngine:
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """As Engine.align, by whichever replica has least to do."""
         return await self._ask("align", text, codes)
+
+    @property
+    def info(self) -> EngineInfo:
+        """With the rows of those that are there: some may be away, and a fleet may grow."""
+        members = self._replicas.members
+        return together({name: member.info for name, member in members.items()}) if members else self._info
 
     def stats(self) -> EngineStats:
         """The replicas' sums and their own figures, as of a second ago."""

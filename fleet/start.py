@@ -26,6 +26,7 @@ import torch
 from engine import ConfigError, EngineConfig, EngineStopped
 from fleet.engine import FleetEngine
 from fleet.replicas import Line
+from fleet.size import Size, size_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RAY = "2.60.0"
@@ -54,8 +55,11 @@ ENVIRONMENT = {
 Progress = Callable[[str, float], None]
 
 
-def start_fleet(config: EngineConfig, engines: int | None, address: str | None, progress: Progress) -> FleetEngine:
-    """``engines`` replicas of an engine (None: one for each GPU) on this machine, or on the cluster at ``address``.
+def start_fleet(
+    config: EngineConfig, engines: int | tuple[int, int] | None, address: str | None, progress: Progress
+) -> FleetEngine:
+    """``engines`` replicas of an engine, of two numbers as many as are needed between them, and with None one for each
+    GPU; on this machine, or on the cluster at ``address``.
 
     Blocking. Raises ConfigError, EngineStopped; nothing that was not there before is left behind then.
     """
@@ -72,24 +76,24 @@ def start_fleet(config: EngineConfig, engines: int | None, address: str | None, 
         progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
         if address is None:
             gpus = torch.cuda.device_count() if config.device != "cpu" else 0
-            count = _count(engines, gpus, len(os.sched_getaffinity(0)), config, "this machine")
+            size = size_of(engines, gpus, len(os.sched_getaffinity(0)), config, "this machine", may_grow=False)
             _start_ray(at_end, gpus)
         else:
             gpus, cores = _join_ray(at_end, address, environment)
             gpus = gpus if config.device != "cpu" else 0
-            count = _count(engines, gpus, cores, config, "the cluster")
+            size = size_of(engines, gpus, cores, config, "the cluster", may_grow=True)
         if not gpus and config.threads is None:
-            config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * count)))
-        plan = f"{count} × {config} of {_code()}"
+            config = replace(config, threads=max(1, (os.cpu_count() or 1) // (2 * size.most)))
+        plan = f"{size} × {config} of {_code()}"
         if address is None or not _is_running(plan):
-            deploy(config, plan, count, bool(gpus), progress)
+            deploy(config, plan, size, bool(gpus), progress)
         engine = FleetEngine(connect, at_end.close)
         undo.pop_all()
     progress("ready", 1.0)
     return engine
 
 
-def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: Progress) -> None:
+def deploy(config: EngineConfig, plan: str, size: Size, on_gpu: bool, progress: Progress) -> None:
     """Have Ray Serve run these replicas, and wait until they do; those of another plan are replaced one by one.
 
     Blocking. Raises ConfigError with what the engine said, if it could not start.
@@ -104,7 +108,7 @@ def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: 
         config,
         plan,
         name="engine",
-        num_replicas=count,
+        **size.options(config, on_gpu),
         max_ongoing_requests=100_000,  # the engine's line is the only line
         ray_actor_options={"num_cpus": 0, "num_gpus": int(on_gpu)},
         health_check_period_s=2.0,
@@ -126,9 +130,9 @@ def deploy(config: EngineConfig, plan: str, count: int, on_gpu: bool, progress: 
                 return
             states: Mapping[str, int] = next((each.replica_states for each in now.deployments.values()), {})
             up = states.get("RUNNING", 0)
-            progress(f"starting engines: {up} of {count} ready", up / count)
+            progress(f"starting engines: {up} of {size.least} ready", min(1.0, up / size.least))
         else:
-            progress(f"starting {count} engines", 0.0)
+            progress(f"starting {size.least} engines", 0.0)
         time.sleep(POLL_SECONDS)
 
 
@@ -151,23 +155,6 @@ def _check_ray() -> None:
         )
     if (found := importlib.metadata.version("ray")) != RAY:
         raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: pip install -r requirements-fleet.txt")
-
-
-def _count(engines: int | None, gpus: int, cores: int, config: EngineConfig, where: str) -> int:
-    """How many replicas. Raises ConfigError for more than there are GPUs, or without one cores, for them."""
-    if config.device == "cuda" and not gpus:
-        raise ConfigError(f"DEVICE=cuda, but {where} has no GPU")
-    if gpus and engines is not None and engines > gpus:
-        raise ConfigError(
-            f"ENGINES={engines}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
-            f"set ENGINES={gpus} or less, or DEVICE=cpu"
-        )
-    if not gpus and engines is not None and engines > cores:
-        raise ConfigError(
-            f"ENGINES={engines}, but {where} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and each "
-            f"engine needs a core at least: set ENGINES={cores} or less"
-        )
-    return engines or max(gpus, 1)
 
 
 def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:

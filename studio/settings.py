@@ -89,9 +89,9 @@ class Settings:
     """Precision of the codec's decoder: float32, tf32 (on a GPU with graphs) or bfloat16."""
     memory_budget: int | None = None
     """GiB that the engine may hold; unset: what is free on the GPU."""
-    engines: int | None = None
-    """So many engines, each on a GPU and in a process of its own, started and watched by Ray; all: one for each GPU.
-    Unset: one, in the studio's process, without Ray."""
+    engines: int | tuple[int, int] | None = None
+    """So many engines, each on a GPU and in a process of its own, started and watched by Ray; 2-8: as many of these as
+    are needed; all: one for each GPU. Unset: one, in the studio's process, without Ray."""
     ray_address: str | None = None
     """auto, or HOST:PORT of the head: the Ray cluster that this machine belongs to and that runs the engines."""
     max_rows: int | None = None
@@ -199,10 +199,6 @@ class Settings:
 Reader = Callable[[str], object]
 
 
-def _text(text: str) -> str:
-    return text
-
-
 def _host(text: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_.-]+", text):
         return text
@@ -242,13 +238,17 @@ def _device(text: str) -> str:
     return text
 
 
-def _engines(text: str) -> int:
+def _engines(text: str) -> int | tuple[int, int]:
     if text.lower() == "all":
         return ALL_GPUS
+    least, dash, most = text.partition("-")
     try:
-        return int(str(_whole(1, 1024)(text)))
+        low, high = (int(str(_whole(1, 1024)(each))) for each in (least, most if dash else least))
     except ValueError as error:
-        raise ValueError(f"{error}, or all") from None
+        raise ValueError(f"{error}, or all, or two such numbers as 2-8") from None
+    if dash and low >= high:
+        raise ValueError("the second number must be the larger one")
+    return (low, high) if dash else low
 
 
 def _ray_address(text: str) -> str:
@@ -334,7 +334,7 @@ _READERS: dict[str, Reader] = {
     "host": _host,
     "port": _whole(0, 65535),
     "page": _switch,
-    "model": _text,
+    "model": str,
     "studio_home": _writable,
     "backup_dir": _writable,
     "ref_folder": _folder,

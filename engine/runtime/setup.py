@@ -39,7 +39,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
     _check(config, device, codec_device, missing, kernel)
-    rows = config.max_rows or (8 if device.type == "cuda" else 4)
+    rows = config.rows_on(device.type)
     sizes = ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None

@@ -115,8 +115,10 @@ async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: 
     line = FakeLine(3, c={"fingerprint": "other"})
     line.up = {"a"}
     with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 4
         line.up = {"a", "b", "c"}
         await until(lambda: len(engine.stats().replicas) == 2)
+        assert engine.info.max_rows == 8, "the rows of those that are there"
         await asyncio.gather(*(hear(engine, utterance(seed)) for seed in range(8)))
     assert {stream.replica for stream in line.opened} == {"a", "b"}
 

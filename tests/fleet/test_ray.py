@@ -17,6 +17,7 @@ import pytest
 from engine import Engine, EngineConfig, EngineStats, InvalidUtterance, Reference, Sampling, Utterance
 from fleet import start
 from fleet.engine import FleetEngine
+from fleet.size import Size
 from tests.engine.speaking import hear, running_engine, until
 
 pytestmark = pytest.mark.ray
@@ -161,7 +162,7 @@ async def test_an_update_under_takes_fails_none_of_them(
     short, long = await asyncio.gather(hear(alone, take(3, 40)), hear(alone, take(7, 600)))
     lasting = asyncio.create_task(hear(fleet, take(7, 600)))
     await until(lambda: fleet.stats().running > 0)
-    update = asyncio.to_thread(start.deploy, config_of(tiny_checkpoint), "another plan", 2, False, silent)
+    update = asyncio.to_thread(start.deploy, config_of(tiny_checkpoint), "another plan", Size(2, 2), False, silent)
     updating = asyncio.create_task(update)
     rounds = 0
     while not (updating.done() and lasting.done()):
