@@ -78,7 +78,11 @@ class Studio {
     this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
-    this.health.addEventListener("back", () => this.errorCard.reconnected());
+    this.errorCard.addEventListener("gone", ({ detail }) => this.nowPlaying.recover(detail.what));
+    this.health.addEventListener("back", () => {
+      this.errorCard.reconnected();
+      this.readAlong?.tools.reconnected();
+    });
     this.fields.addEventListener("change", () => this.errorCard.changed());
     this.code = new CodeDialog(await rendered("#code"));
     this.list = new TakeList(await rendered("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
@@ -164,8 +168,7 @@ class Studio {
   #tellRefusal(event) {
     if (!(event.reason instanceof Refusal)) return;
     event.preventDefault();
-    if (event.reason.isLost) this.health.look(); // the line in the header says so
-    else this.errorCard?.tell(event.reason);
+    if (!event.reason.isLost) this.errorCard?.tell(event.reason); // of one that is, the line in the header tells
   }
 
   /** Its takes are heard in the player like all others, from their first sound on. */

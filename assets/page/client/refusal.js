@@ -2,6 +2,9 @@
 
 import { phrase } from "../lib/phrases.js";
 
+/** Fires "lost" whenever the studio has not answered, or no more. */
+export const connection = new EventTarget();
+
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
  * isLost: nobody answers, or no more.
@@ -16,6 +19,7 @@ export class Refusal extends Error {
     this.status = status;
     this.retryAfter = retryAfter;
     this.isLost = isLost;
+    if (isLost) connection.dispatchEvent(new Event("lost"));
   }
 
   /** Whether another script, voice or setting may do: what was asked for is at fault, not the studio. */

@@ -2,7 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
-import { element, labelled, partsOf } from "../lib/elements.js";
+import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -40,14 +40,17 @@ export function unfit(why, advice) {
   return new Refusal({ what: phrase("compare.nothing"), why, advice });
 }
 
-export class Candidates {
+/** Fires "change" when another choice is made. */
+export class Candidates extends EventTarget {
   #voices = [];
   #chosen; // ids, in the order in which they were chosen
   #rows;
   #kind;
   #studio; // the Studio's fields, for what is not said here
+  #chips = new Keyed();
 
   constructor(root) {
+    super();
     this.part = partsOf(root);
     const draft = kept(STORE, {});
     [this.#kind, this.#chosen, this.#rows] = [draft.kind ?? "voices", draft.chosen ?? [], draft.rows ?? []];
@@ -139,6 +142,7 @@ export class Candidates {
 
   #keep() {
     keep(STORE, { kind: this.#kind, chosen: this.#chosen, rows: this.#rows });
+    this.dispatchEvent(new Event("change"));
   }
 
   #choose(id) {
@@ -161,15 +165,16 @@ export class Candidates {
   #drawVoices() {
     const sought = this.part("search").value.trim().toLowerCase();
     const shown = this.#voices.filter((voice) => labelOf(voice).toLowerCase().includes(sought) || this.#chosen.includes(voice.id));
-    this.part("chips").replaceChildren(
-      ...shown.map(({ id, name }) => {
-        const chip = element("button", { type: "button", className: "chip", textContent: name, onclick: () => this.#choose(id) });
-        chip.dataset.voice = id;
-        this.#mark(chip);
-        return chip;
-      }),
-    );
+    setChildren(this.part("chips"), this.#chips.of(shown, (voice, before) => this.#chip(voice, before)));
     this.#count();
+  }
+
+  #chip({ id, name }, before) {
+    const chip = before ?? element("button", { type: "button", className: "chip", onclick: () => this.#choose(id) });
+    if (chip.textContent !== name) chip.textContent = name;
+    chip.dataset.voice = id;
+    this.#mark(chip);
+    return chip;
   }
 
   #setRows(rows) {

@@ -34,6 +34,8 @@ export class Compare extends EventTarget {
     this.request = request;
     this.part = partsOf(root);
     this.candidates = new Candidates(root);
+    this.candidates.addEventListener("change", () => this.#forgive());
+    this.part("text").addEventListener("input", () => this.#forgive());
     this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
     this.part("stop").addEventListener("click", () => this.stop());
@@ -93,6 +95,11 @@ export class Compare extends EventTarget {
     this.#making = control;
     this.part("stop").hidden = !control;
     this.part("speak").hidden = Boolean(control);
+  }
+
+  /** What was refused may be asked for again. */
+  #forgive() {
+    if (this.part("said").classList.contains("grave")) this.#say("");
   }
 
   #say(words, isGrave = false) {

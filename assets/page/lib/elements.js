@@ -39,14 +39,38 @@ export function labelled(button, label) {
 }
 
 /**
- * Give a parent these children; where it has them already, nothing is touched: presses and focus on them stay.
+ * Give a parent these children; those that it has already are not touched: presses and focus on them stay.
  *
  * @param {Element} parent
- * @param {(Node | string)[]} children
+ * @param {Element[]} children
  */
 export function setChildren(parent, children) {
-  const present = [...parent.children];
-  if (children.length !== present.length || children.some((child, i) => child !== present[i])) parent.replaceChildren(...children);
+  const wanted = new Set(children);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  for (const [i, child] of children.entries()) if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+}
+
+/** The elements of a list by the ids of what they show: while it is listed each stays, so that no press on it is lost. */
+export class Keyed {
+  /** @type {Map<string, HTMLElement>} */
+  #known = new Map();
+
+  /**
+   * One for each item. `draw(item, before)` gives it: the one that there was before, brought up to date, or a new one.
+   *
+   * @template {{ id: string }} T
+   * @param {T[]} items
+   * @param {(item: T, before?: HTMLElement) => HTMLElement} draw
+   */
+  of(items, draw) {
+    this.#known = new Map(items.map((item) => [item.id, draw(item, this.#known.get(item.id))]));
+    return [...this.#known.values()];
+  }
+
+  /** @param {string} id */
+  get(id) {
+    return this.#known.get(id);
+  }
 }
 
 /**

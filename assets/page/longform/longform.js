@@ -3,7 +3,7 @@
 import { speakers, voiceNamed } from "../speak/dialogue.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
-import { element, labelled, partsOf } from "../lib/elements.js";
+import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { duration } from "../lib/time.js";
@@ -19,9 +19,14 @@ const OPENED = "voice-studio-project-1";
 
 /** A dot and a word for a state. */
 export function stateWord(state, words) {
-  const word = element("span", { className: "long-word", textContent: words });
-  word.dataset.state = state;
+  const word = element("span", { className: "long-word" });
+  showState(word, state, words);
   return word;
+}
+
+function showState(word, state, words) {
+  word.dataset.state = state;
+  word.textContent = words;
 }
 
 /** Fires "about" with {item, title, isSame} when another project is opened, or none: its id for the address. */
@@ -36,6 +41,7 @@ export class LongForm extends EventTarget {
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
   #deleted = new Deleted();
+  #rows = new Keyed();
 
   /** nowPlaying: where projects are heard. */
   constructor(root, nowPlaying) {
@@ -227,7 +233,8 @@ export class LongForm extends EventTarget {
     await this.#do(async () => {
       const { data } = await listProjects();
       if (!isShown() || this.#project) return;
-      this.part("projects").replaceChildren(...data.filter(({ id }) => !this.#deleted.has(id)).map((project) => this.#row(project)));
+      const listed = data.filter(({ id }) => !this.#deleted.has(id));
+      setChildren(this.part("projects"), this.#rows.of(listed, (project, before) => this.#row(project, before)));
     });
     if (!isShown() || this.#project) return;
     clearTimeout(this.#timer);
@@ -241,15 +248,22 @@ export class LongForm extends EventTarget {
     if (this.#isOpen && !this.#project) this.#list();
   }
 
-  #row(project) {
+  /** What changes is written into the row that there is: a press on it would be lost with it. */
+  #row(project, before) {
+    const row = before ?? this.#newRow(project);
+    const [title, word, told] = row.firstElementChild.children;
     const { parts, seconds, eta_s: eta } = project;
     const facts = [phrase("longform.row", { done: parts.done, total: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
-    const button = element("button", { type: "button", onclick: () => this.#do(() => this.#show(project.id)) }, [
-      element("strong", { textContent: project.title }),
-      stateWord(project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`))),
-      element("span", { className: "quiet", textContent: facts.filter(Boolean).join(" · ") }),
-    ]);
-    button.dataset.key = project.id;
+    title.textContent = project.title;
+    showState(word, project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`)));
+    told.textContent = facts.filter(Boolean).join(" · ");
+    return row;
+  }
+
+  #newRow({ id }) {
+    const words = [element("strong"), stateWord("", ""), element("span", { className: "quiet" })];
+    const button = element("button", { type: "button", onclick: () => this.#do(() => this.#show(id)) }, words);
+    button.dataset.key = id;
     return element("li", {}, [button]);
   }
 }

@@ -36,7 +36,9 @@ export class CheckStep {
   }
 
   open() {
-    if (this.draft.advice && this.draft.words.trim() !== this.#judged) this.#judge(this.draft.cut);
+    const { clip, advice, isJudging, refused, words, cut } = this.draft;
+    const isUnjudged = clip && !advice && !isJudging && !refused; // the studio did not answer then
+    if (isUnjudged || (advice && words.trim() !== this.#judged)) this.#judge(cut);
   }
 
   close() {

@@ -78,7 +78,10 @@ export class WordsStep {
     clearTimeout(this.#timer);
     const isLatest = this.#judgements.begin();
     const { sample, heard } = this.draft;
-    if (!sample.words || !sample.clip) return this.#hint([]);
+    if (!sample.words || !sample.clip) {
+      this.#say("");
+      return this.#hint([]);
+    }
     try {
       const advice = await advise(sample, heard);
       if (!isLatest()) return;

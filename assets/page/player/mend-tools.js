@@ -7,6 +7,7 @@ import { phrase } from "../lib/phrases.js";
 export class MendTools extends EventTarget {
   /** @type {any} */
   #take = null;
+  #isLost = false; // whether what is said is that the studio does not answer
 
   constructor() {
     super();
@@ -30,8 +31,14 @@ export class MendTools extends EventTarget {
     this.say("");
   }
 
-  say(words) {
+  say(words, isLost = false) {
     this.said.textContent = words;
+    this.#isLost = isLost;
+  }
+
+  /** The studio answers again. */
+  reconnected() {
+    if (this.#isLost) this.say("");
   }
 
   set isBusy(isBusy) {

@@ -58,6 +58,11 @@ export class NowPlaying extends EventTarget {
     this.say(this.current?.file ? "over" : "empty", words);
   }
 
+  /** What failed in these words may be asked for again: nothing more is said of it. */
+  recover(words) {
+    if (this.bar.said === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
+  }
+
   pause() {
     this.#sound?.pause();
     if (this.isPlaying && this.#sound) this.say("paused", phrase("player.paused"));

@@ -54,6 +54,10 @@ export class PlayerBar extends EventTarget {
     if (!this.isPlaying) this.level(0);
   }
 
+  get said() {
+    return this.parts.status.textContent;
+  }
+
   get state() {
     return this.element.dataset.state;
   }

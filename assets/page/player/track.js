@@ -1,12 +1,12 @@
 // What the player can hear: a sound that comes in pieces and is a file once it is whole. It shows nothing.
 
-import { lostConnection, refusalOf } from "../client/refusal.js";
+import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
 import { soundOf } from "../client/sound.js";
 import { floats, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 import { Waveform } from "./waveform.js";
 
 async function soundAt(source) {
-  const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(lostConnection()));
+  const response = await fetch(source, { cache: "no-cache" }).catch(() => Promise.reject(notConnected()));
   if (!response.ok) throw await refusalOf(response);
   return response;
 }

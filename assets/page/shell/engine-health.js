@@ -1,5 +1,6 @@
 // The engine's health: asked again and again, shown in the header's pill, and waited for.
 
+import { connection } from "../client/refusal.js";
 import { health } from "../client/system.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
@@ -39,6 +40,7 @@ export class EngineHealth extends EventTarget {
 
   constructor() {
     super();
+    connection.addEventListener("lost", () => this.#last.status !== "unreachable" && this.look());
     this.look();
   }
 

@@ -6,7 +6,7 @@ import { phrase } from "../lib/phrases.js";
 
 const LATE = 700; // ms
 
-/** Fires "told" with {what} when there is something to tell. */
+/** Fires "told" with {what} when there is something to tell, and "gone" with the same when that is over. */
 export class ErrorCard extends EventTarget {
   /** @type {any} */
   #before = null; // what had the focus when there was nothing to tell
@@ -25,8 +25,10 @@ export class ErrorCard extends EventTarget {
   }
 
   hide() {
+    const { what } = this.#refusal ?? {};
     this.#refusal = null;
     this.element.hidden = true;
+    if (what) this.dispatchEvent(new CustomEvent("gone", { detail: { what } }));
   }
 
   /** The studio answers again. */

@@ -54,7 +54,7 @@ export class TakeActions {
           await does(detail, text.tools);
         } catch (problem) {
           if (!(problem instanceof Refusal)) throw problem;
-          text.tools.say(problem.why);
+          text.tools.say(problem.why, problem.isLost);
         }
       });
     on("mend", (detail, tools) => this.#mend(detail, tools));

@@ -17,7 +17,7 @@ export function freeName(name, names) {
   return `${name} ${number}`;
 }
 
-/** Fires "imported" with {said}. */
+/** Fires "begun" and "imported" with {said}. */
 export class PackImport extends EventTarget {
   /** @type {File | null} */
   #file = null; // that waits for a name
@@ -49,6 +49,7 @@ export class PackImport extends EventTarget {
     const [file] = input.files;
     input.value = "";
     this.close();
+    this.dispatchEvent(new Event("begun"));
     const isLatest = this.#taken.begin();
     try {
       await this.#put(file, {});

@@ -7,7 +7,7 @@ import { PackImport } from "./pack-import.js";
 import { VoiceFilter } from "./voice-filter.js";
 import { changeVoice, findVoices, previewAddress, restoreVoice } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
-import { element, icon, labelled, partsOf } from "../lib/elements.js";
+import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
@@ -28,7 +28,9 @@ export class Voices extends EventTarget {
   #timer = 0;
   #view = "all";
   #last = null; // id of the last voice that is shown
-  #cards = new Map(); // by id
+  #cards = new Keyed();
+  #listed = []; // what is shown of the library
+  #told = new WeakMap(); // what a card shows
   #isSame = false; // whether what is inspected was so before the area was left
 
   constructor(root, playButtons) {
@@ -48,6 +50,7 @@ export class Voices extends EventTarget {
     this.part("undo").addEventListener("click", once(() => this.#do(() => this.#undo())));
     this.part("new").addEventListener("click", () => this.dispatchEvent(new CustomEvent("new")));
     this.packs = new PackImport(root, (work) => this.#do(work));
+    this.packs.addEventListener("begun", () => this.#say(""));
     this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.said)));
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
@@ -87,7 +90,7 @@ export class Voices extends EventTarget {
     inspector.addEventListener("closed", ({ detail }) => {
       this.#about({ item: "" });
       this.#mark(null);
-      this.#cards.get(detail.id)?.querySelector(".card-open").focus();
+      /** @type {HTMLElement | null | undefined} */ (this.#cards.get(detail.id)?.querySelector(".card-open"))?.focus();
     });
     inspector.addEventListener("deleted", ({ detail }) => {
       this.#say(phrase("voices.deleted", { name: detail.voice.name }), detail.voice);
@@ -131,8 +134,7 @@ export class Voices extends EventTarget {
     const isLatest = this.#lists.begin();
     const found = await this.#find();
     if (!isLatest()) return;
-    this.#cards.clear();
-    this.part("list").replaceChildren();
+    this.#listed = [];
     this.#append(found);
     this.filter.offer(found);
     const isNarrowed = this.part("search").value.trim() || this.filter.isOn || this.#view === "favourites";
@@ -149,18 +151,15 @@ export class Voices extends EventTarget {
   }
 
   #append({ data, has_more: hasMore, last_id: last }) {
-    for (const voice of data) {
-      const card = this.#card(voice);
-      this.#cards.set(voice.id, card);
-      this.part("list").append(card);
-    }
+    this.#listed = [...this.#listed, ...data];
+    setChildren(this.part("list"), this.#cards.of(this.#listed, (voice, before) => this.#sameCard(voice, before)));
     this.#last = last;
     this.part("more").hidden = !hasMore;
     this.#mark(this.inspector.shown);
   }
 
   #mark(id) {
-    for (const [each, card] of this.#cards) card.toggleAttribute("data-chosen", each === id);
+    for (const card of this.part("list").children) card.toggleAttribute("data-chosen", card.dataset.id === id);
   }
 
   #arrow(event) {
@@ -176,6 +175,15 @@ export class Voices extends EventTarget {
     const voice = this.#deleted;
     await restoreVoice(voice.id);
     await this.#changed(phrase("voices.restored", { name: voice.name }));
+  }
+
+  /** The one that there was, if it shows the same. */
+  #sameCard(voice, before) {
+    const told = JSON.stringify(voice);
+    if (this.#told.get(before) === told) return before;
+    const card = this.#card(voice);
+    this.#told.set(card, told);
+    return card;
   }
 
   #card(voice) {

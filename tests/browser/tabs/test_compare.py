@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Screen, press_while_heard
+from tests.browser.screen import Held, Screen, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -41,6 +41,27 @@ def speak_all(screen: Screen) -> list[dict[str, Any]]:
     area(screen).get_by_role("button", name="Speak all").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
     return sent
+
+
+def test_a_press_on_a_voice_counts_also_where_the_list_comes_anew_under_it(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    page, tabs, mouse = screen.page, screen.page.get_by_role("tab"), screen.page.mouse
+    for name, listed, chosen in (
+        ("Compare", area(screen).get_by_role("button", name="Anna", exact=True), ("aria-pressed", "true")),
+        ("Voices", page.get_by_role("button", name="Favourite Anna"), ("aria-pressed", "true")),
+    ):
+        tabs.get_by_text(name, exact=True).click()
+        expect(listed).to_be_visible()
+        tabs.get_by_text("API").click()
+        held = Held(page, re.compile(r"/v1/(audio/)?voices(\?|$)"))
+        tabs.get_by_text(name, exact=True).click()
+        held.wait_for(1)
+        listed.hover()
+        mouse.down()
+        held.answer(0)
+        mouse.up()
+        page.unroute_all()
+        expect(listed).to_have_attribute(*chosen)
 
 
 def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Served, open_page: Open) -> None:

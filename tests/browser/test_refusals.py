@@ -1,0 +1,206 @@
+"""A walk through refusals: each says what is wrong, where it was asked for, and goes when its cause goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+
+from engine import EngineConfig
+from studio.settings import Settings
+from tests.browser.screen import Screen
+from tests.studio.clips import spoken
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+Open = Callable[..., Screen]
+Bring = Callable[[Locator, str, bytes], None]
+"""Chooses a file of this name and content."""
+SILENT = "The studio does not answer."
+
+
+class Stopping:
+    """A studio that can be stopped and started again: the same library at the same address."""
+
+    def __init__(self, voices: Path, home: Path, port: int) -> None:
+        self._settings = Settings(model="test/model", voices=str(voices), studio_home=str(home))
+        self._port = port
+        self._stack = ExitStack()
+        self.served = self.start()
+
+    def start(self) -> Served:
+        def engine(config: EngineConfig, _: object) -> FakeEngine:
+            return FakeEngine(config)
+
+        self.served = self._stack.enter_context(serve(self._settings, engine, page=True, port=self._port))
+        self._port = int(self.served.url.rpartition(":")[2])
+        return self.served
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture
+def studio(voices_folder: Path, tmp_path: Path, ports: tuple[int, int]) -> Iterator[Stopping]:
+    stopping = Stopping(voices_folder, tmp_path / "home", ports[1])
+    yield stopping
+    stopping.stop()
+
+
+def area(screen: Screen, name: str) -> Locator:
+    screen.page.get_by_role("tab", name=name, exact=True).click()
+    return screen.page.get_by_role("tabpanel", name=name)
+
+
+@pytest.fixture
+def bring(tmp_path: Path) -> Bring:
+    def choose(zone: Locator, name: str, data: bytes) -> None:
+        (tmp_path / name).write_bytes(data)
+        zone.set_input_files(tmp_path / name)
+
+    return choose
+
+
+def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
+    studio: Stopping, open_page: Open, bring: Bring
+) -> None:
+    screen = open_page(studio.served).ready()
+    new = area(screen, "New voice")
+    said, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")
+    hour = wav(np.full(3000 * 60 * 66, 0.1, np.float32), 3000)  # the browser reads of it only how long it is
+    for name, data, words in (
+        ("lecture.pdf", b"%PDF-1.4", "This file is not readable audio; send WAV, FLAC"),
+        ("silent.wav", wav(np.zeros(5 * 44_100, np.float32)), "The clip is silent."),
+        ("short.wav", wav(tone(0.6)), "The clip lasts 0.60 s; at least 1 s are needed."),
+        ("hour.wav", hour, "hour.wav lasts 1 h 6 min; at most 1 h 5 min can be opened here."),
+        ("empty.wav", b"", "The clip is empty."),
+    ):
+        bring(new.locator("input[type=file]").first, name, data)
+        expect(said).to_contain_text(words)
+        expect(said).to_have_attribute("data-bad", "")
+        expect(forth).to_be_disabled()
+    bring(new.locator("input[type=file]").first, "good.wav", spoken())
+    expect(forth).to_be_enabled()
+    expect(said).to_be_empty()
+
+    voices = area(screen, "Voices")
+    said, pack = voices.locator("[data-part=said]"), voices.locator("[data-part=import]")
+    whole = screen.page.request.get(f"{studio.served.url}/v1/voices/anna/export").body()
+    for name, data in (("broken.fishvoice", b"PK"), ("half.fishvoice", whole[: len(whole) // 2])):
+        bring(pack, name, data)
+        expect(said).to_contain_text("not a readable voice pack")
+    bring(pack, "anna.fishvoice", whole)
+    expect(voices.get_by_label("Import as")).to_be_visible()
+    expect(said).to_be_empty()
+    voices.get_by_role("button", name="Cancel").click()
+
+    longform = area(screen, "Long form")
+    said, file = longform.locator("[data-part=said]"), longform.locator("[data-part=file]")
+    for name, data, words in (
+        ("broken.epub", b"PK", "not a readable EPUB"),
+        ("program.exe", b"MZ", "send .txt, .md, .epub, .docx, .pdf, .srt or .csv"),
+        ("blank.txt", b" ", "has no text to speak"),
+    ):
+        bring(file, name, data)
+        expect(said).to_contain_text(words)
+    bring(file, "story.txt", b"Two words.")
+    expect(longform.get_by_role("button", name="Speak all parts")).to_be_visible()
+    expect(said).to_be_empty()
+
+    compare = area(screen, "Compare")
+    said = compare.locator("[data-part=said]")
+    compare.get_by_role("button", name="Speak all").click()
+    expect(said).to_contain_text("at least two")
+    compare.get_by_role("button", name="Anna").click()
+    expect(said).to_be_empty()
+
+
+def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
+    studio: Stopping, open_page: Open, bring: Bring
+) -> None:
+    screen = open_page(studio.served).ready()
+    page, dock = screen.page, screen.page.locator("#dock")
+    screen.script.fill("Two words. And more.")
+    screen.speak.click()
+    screen.until_over()
+    expect(dock.locator(".word")).to_have_count(4)
+    area(screen, "Voices").get_by_role("button", name="Inspect Anna").wait_for()
+    area(screen, "Long form")
+    for name in ("Anna", "Bert"):
+        area(screen, "Compare").get_by_role("button", name=name, exact=True).click()
+    area(screen, "History").get_by_role("button", name="Star “Two words").wait_for()
+    studio.stop()
+
+    history = area(screen, "History")
+    history.locator(".take-play").click()
+    expect(history).to_contain_text(SILENT)
+    lost = page.get_by_text("Not connected to the studio. Trying again …")
+    expect(lost).to_be_visible()  # at once: nobody has to wait until it is asked again
+    dock.get_by_role("button", name="Speak sentence again").click()
+    expect(dock.locator(".read-along-said")).to_contain_text(SILENT)
+    voices = area(screen, "Voices")
+    expect(voices).to_contain_text(SILENT)
+    longform = area(screen, "Long form")
+    longform.get_by_text("Paste a text").click()
+    longform.locator("[data-part=paste]").fill("Some words.")
+    longform.get_by_role("button", name="Make a project").click()
+    expect(longform).to_contain_text(SILENT)
+    compare = area(screen, "Compare")
+    compare.get_by_role("button", name="Speak all").click()
+    expect(compare).to_contain_text("stopped answering")
+    expect(area(screen, "Queue")).to_contain_text(SILENT)
+    area(screen, "Settings")
+    expect(lost).to_be_visible()  # and nothing is asked for there that had to be told besides
+    new = area(screen, "New voice")
+    bring(new.locator("input[type=file]").first, "good.wav", spoken())
+    new.get_by_role("button", name="Next").click()
+    expect(new).to_contain_text(SILENT)
+    area(screen, "Studio")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("The connection was lost.")
+    expect(screen.status).to_contain_text("The connection was lost.")
+    expect(lost).to_be_visible()
+
+    studio.start()
+    expect(lost).to_be_hidden()
+    expect(screen.card).to_be_hidden()
+    expect(screen.status).not_to_contain_text("lost")
+    expect(dock.locator(".read-along-said")).to_be_empty()
+    for name in ("Voices", "Long form", "History", "Queue", "Settings", "New voice"):
+        expect(area(screen, name)).not_to_contain_text(SILENT)
+    expect(new.get_by_role("button", name="Next")).to_be_enabled()
+    expect(area(screen, "Compare").locator("[data-part=said]")).not_to_contain_text("answer")
+    area(screen, "Studio")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(2)
+
+
+def test_what_another_tab_has_changed_is_told(studio: Stopping, open_page: Open) -> None:
+    screen = open_page(studio.served).ready()
+    project = screen.page.request.post(f"{studio.served.url}/v1/projects", data={"input": "Two words."}).json()
+    voices = area(screen, "Voices")
+    voices.get_by_role("button", name="Inspect Bert").click()
+    description = voices.get_by_label("Description")
+    expect(description).to_be_visible()
+    with screen.page.context.new_page() as other:
+        other.goto(f"{studio.served.url}/#longform/{project['id']}")
+        expect(other.get_by_role("button", name="Speak all parts")).to_be_visible()
+        screen.page.request.patch(f"{studio.served.url}/v1/voices/bert", data={"description": "deep"})
+        description.fill("high")
+        voices.get_by_role("button", name="Save", exact=True).click()
+        expect(voices).to_contain_text("Somebody else changed this voice in the meantime.")
+        expect(description).to_have_value("deep")
+        screen.page.request.delete(f"{studio.served.url}/v1/projects/{project['id']}")
+        expect(other.get_by_text("There is no such project any more.")).to_be_visible()
+    description.fill("high")
+    voices.get_by_role("button", name="Save", exact=True).click()
+    expect(voices).not_to_contain_text("Somebody else")
+    screen.page.request.delete(f"{studio.served.url}/v1/voices/bert")
+    description.fill("low")
+    voices.get_by_role("button", name="Save", exact=True).click()
+    expect(description).to_be_hidden()
