@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI
 
+from studio.library.records import RANDOM
 from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
@@ -22,7 +23,7 @@ from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
 from studio.ui.handout import Handout
 from studio.ui.theme import page_theme
-from studio.voices.resolver import VoiceResolver
+from studio.voices.resolver import ListedVoice, VoiceResolver
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
@@ -170,7 +171,7 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
         elem_id="source",
     )
     listed = voices.listed
-    choices, first = [(voice.label, voice.id) for voice in listed], voices.first_choice(listed)
+    choices, first = [(_label(voice), voice.id) for voice in listed], voices.first_choice(listed)
     voice = gr.Dropdown(choices, value=first, label=words.VOICE, elem_id="voice", filterable=True)
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
@@ -209,6 +210,12 @@ def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.N
             None, label=label, info=info, placeholder=words.NEW_SEED, precision=0, minimum=0, elem_id="seed"
         )
     return temperature, top_p, top_k, speed, cut_after, seed
+
+
+def _label(voice: ListedVoice) -> str:
+    """The name, and in short whose voice it is, as the page's own lists have it: "Clara · female · American"."""
+    name = words.RANDOM if voice.id == RANDOM else voice.name
+    return " · ".join(part for part in (name, words.SOUNDS.get(voice.gender, voice.gender), voice.accent) if part)
 
 
 def _slider(label_and_info: tuple[str, str], low: float, high: float, value: float, step: float) -> gr.Slider:

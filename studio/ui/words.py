@@ -33,6 +33,8 @@ SOURCE = marked("speak.source")
 BUNDLED = marked("speak.source.library")
 OWN_CLIP = marked("speak.source.clip")
 VOICE = marked("speak.voice")
+RANDOM = marked("speak.voice.random")
+SOUNDS = {gender: marked(f"voice.sounds.{gender}") for gender in ("female", "male", "neutral")}
 
 HEAR_VOICE = (
     f'<p id="about-voice" class="quiet">{marked("speak.voice.hint")}</p>'

@@ -66,11 +66,6 @@ class ListedVoice:
     created: float = 0.0
     """Unix time; 0 for the random one, which is made anew for every take."""
 
-    @property
-    def label(self) -> str:
-        """The name, and in short whose voice it is: "Clara · female · American"."""
-        return " · ".join(part for part in (self.name, self.gender, self.accent) if part)
-
 
 RANDOM_VOICE = ListedVoice(RANDOM, "Random (the seed decides)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -18,7 +19,8 @@ def language_of(page: Page) -> str | None:
 
 
 def test_a_german_reads_german_and_may_choose_another_language(steered: Callable[..., Served], open_page: Open) -> None:
-    page = open_page(steered(FakeEngine), locale="de-DE").ready().page
+    studio = steered(FakeEngine)
+    page = open_page(studio, locale="de-DE").ready().page
     assert language_of(page) == "de"
     expect(page.locator("#pill")).to_contain_text("Bereit")
     expect(page.get_by_role("radio", name="Eigene Aufnahme")).to_be_attached()  # of Gradio's fields
@@ -36,6 +38,21 @@ def test_a_german_reads_german_and_may_choose_another_language(steered: Callable
     expect(page.get_by_text("Zuerst etwas aufnehmen oder hochladen.")).to_be_visible()
     expect(page.get_by_role("button", name="Aufnehmen", exact=True)).to_be_visible()
     assert "{{" not in page.locator("body").inner_text()
+    page.get_by_role("tab", name="Einstellungen").click()
+    expect(page.get_by_text("2 Stimmen und 1 Take: ")).to_be_visible()
+    page.get_by_role("tab", name="Studio").click()
+    page.request.patch(f"{studio.url}/v1/voices/bert", data={"gender": "male", "favourite": True})
+    page.reload()
+    page.get_by_label("Stimme wählen").click()
+    expect(page.get_by_role("option")).to_have_text(
+        [re.compile(each) for each in ("Bert · männlich", "Anna", "Zufällig")]
+    )
+    page.keyboard.press("Escape")
+    start = {"status": "starting", "doing": "loading weights", "progress": 0.4}
+    page.route("**/health", lambda route: route.fulfill(json=start))
+    page.evaluate("window.studio.health.look()")
+    expect(page.locator("#pill")).to_contain_text("Startet: 40 % · lädt die Gewichte")
+    page.unroute_all()
     page.get_by_role("tab", name="Einstellungen").click()
     with page.expect_navigation():
         page.locator("select[name=language]").select_option("日本語")

@@ -2,15 +2,22 @@
 
 import { address } from "./address.js";
 import { ask, fetched, form, json, readJson } from "./requests.js";
+import { phrase } from "../lib/phrases.js";
+
+const RANDOM = "random"; // the voice that the seed alone decides
+const GENDERS = ["female", "male", "neutral"];
 
 /** All voices to speak in: {id, name, gender, accent, bundled, …}; one `isFirstChoice`, with which a choice begins. */
 export async function voices() {
   const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
-  return listed.map((voice) => ({ ...voice, isFirstChoice: voice.id === first }));
+  return listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
 }
 
+/** What a voice sounds like, in a word; one that is not known stays as it is written. */
+export const genderOf = ({ gender }) => (GENDERS.includes(gender) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`voice.sounds.${gender}`)) : gender);
+
 /** In a list to choose from: "Clara · female · American". */
-export const labelOf = ({ name, gender, accent }) => [name, gender, accent].filter(Boolean).join(" · ");
+export const labelOf = (voice) => [voice.name, genderOf(voice), voice.accent].filter(Boolean).join(" · ");
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 

@@ -253,7 +253,7 @@ export class LongForm extends EventTarget {
     const row = before ?? this.#newRow(project);
     const [title, word, told] = row.firstElementChild.children;
     const { parts, seconds, eta_s: eta } = project;
-    const facts = [phrase("longform.row", { done: parts.done, total: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
+    const facts = [phrase("longform.row", { done: parts.done, count: parts.total }), seconds ? duration(seconds) : "", eta === null ? "" : phrase("longform.left", { duration: duration(eta) })];
     title.textContent = project.title;
     showState(word, project.state, phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.state.${project.state}`)));
     told.textContent = facts.filter(Boolean).join(" · ");

@@ -32,14 +32,15 @@ function facts({ engine, status }, { model, versions, storage }) {
     ? [
         [phrase("settings.model"), phrase("settings.model.size", { model, millions: Math.round(engine.parameters / 1e6) })],
         [phrase("settings.device"), `${engine.device}${engine.gpu ? ` (${engine.gpu.name})` : ""}, ${engine.dtype}, ${engine.frame_path}`],
-        [phrase("settings.rows"), phrase("settings.rows.about", { rows: engine.max_rows, positions: engine.max_context, waiting: engine.max_waiting })],
+        [phrase("settings.rows"), phrase("settings.rows.about", { count: engine.max_rows, positions: engine.max_context, waiting: engine.max_waiting })],
         ...(engine.memory ? [[phrase("settings.memory"), engine.memory]] : []),
       ]
     : [[phrase("settings.model"), `${model}: ${status}`]];
-  const { folder, voices: voiceCount, takes, database_bytes: database, audio_bytes: audio } = storage;
+  const { folder, database_bytes: database, audio_bytes: audio } = storage;
+  const held = { voices: phrase("settings.library.voices", { count: storage.voices }), takes: phrase("settings.library.takes", { count: storage.takes }) };
   return [
     ...speaks,
-    [phrase("settings.library"), phrase("settings.library.about", { voices: voiceCount, takes, database: size(database), audio: size(audio) })],
+    [phrase("settings.library"), phrase("settings.library.about", { ...held, database: size(database), audio: size(audio) })],
     [phrase("settings.folder"), folder],
     [phrase("settings.backup"), backupWords(storage.backup)],
     [phrase("settings.versions"), Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],

@@ -14,9 +14,30 @@ function busyWords(load) {
   return [phrase("shell.health.speaking", { count: load.running }), ...waiting].join(", ");
 }
 
+/** Steps of a start, as the engine and the fleet tell them. @type {[RegExp, import("../lib/phrases.js").Key][]} */
+const STEPS = [
+  [/^waiting to start$/, "shell.step.waiting"],
+  [/^finding the checkpoint$/, "shell.step.finding"],
+  [/^loading weights$/, "shell.step.weights"],
+  [/^capturing (frame|codec) graphs$/, "shell.step.graphs"],
+  [/^warming up$/, "shell.step.warming"],
+  [/^(starting|joining) Ray/, "shell.step.ray"],
+  [/^starting \d+ engines$/, "shell.step.engines"],
+  [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
+];
+
+/** A step in the reader's language; what is not known, such as figures of the memory, stays as it is told. */
+function stepWords(doing = "") {
+  for (const [pattern, key] of STEPS) {
+    const found = pattern.exec(doing);
+    if (found) return phrase(key, found.groups ?? {});
+  }
+  return doing;
+}
+
 function wordsFor({ status, doing, progress, error, engine, load }) {
   const words = {
-    starting: () => [phrase("shell.health.starting", { percent: Math.round((progress ?? 0) * 100) }), doing].filter(Boolean).join(" · "),
+    starting: () => [phrase("shell.health.starting", { percent: Math.round((progress ?? 0) * 100) }), stepWords(doing)].filter(Boolean).join(" · "),
     ready: () => [phrase("shell.health.ready", { model: engine?.model, device: engine?.device }), busyWords(load)].filter(Boolean).join(" · "),
     failed: () => phrase("shell.health.failed", { why: error ?? phrase("shell.health.unknown") }),
     unreachable: () => phrase("shell.health.unreachable"),

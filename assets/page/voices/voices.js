@@ -5,7 +5,7 @@ import { initialOf } from "./initial.js";
 import { Inspector } from "./inspector.js";
 import { PackImport } from "./pack-import.js";
 import { VoiceFilter } from "./voice-filter.js";
-import { changeVoice, findVoices, previewAddress, restoreVoice } from "../client/voices.js";
+import { changeVoice, findVoices, genderOf, previewAddress, restoreVoice } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -187,7 +187,7 @@ export class Voices extends EventTarget {
   }
 
   #card(voice) {
-    const facts = [voice.gender, voice.accent || voice.language, voice.tags.join(", ") || voice.description].filter(Boolean).join(" · ");
+    const facts = [genderOf(voice), voice.accent || voice.language, voice.tags.join(", ") || voice.description].filter(Boolean).join(" · ");
     const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
       element("strong", { textContent: voice.name }),
       element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
