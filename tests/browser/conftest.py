@@ -17,7 +17,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from benchmarks.common.chromium import NoChromium, find
 from engine import Engine, EngineConfig
+from studio.phrases import page_phrases
 from studio.settings import Settings
+from studio.ui.bundle import PageFiles
+from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 from tests.browser.screen import PATIENCE_MS, Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -35,6 +38,17 @@ FLAGS = (
     "--use-fake-ui-for-media-stream",
     "--process-per-site",  # what a page has compiled serves the next one
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _page_files() -> Iterator[None]:
+    """The page's files are read, bundled and packed once a run, not once a studio."""
+    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().said)
+    served = files.app()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PageFiles, "read", lambda *what: files)
+        patch.setattr(PageFiles, "app", lambda self: served)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ import pytest
 from tests.studio.server import Served
 
 VERSION = "2.54.0"
+ASIDE = (f"openai=={VERSION}", "distro>=1.7,<2", "sniffio>=1.3,<2")
+"""With what it needs that the later one, from whose environment the rest comes, may not bring."""
 
 SCRIPT = """
 import json, sys
@@ -39,8 +41,8 @@ print(json.dumps(told))
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("openai")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
-    subprocess.run([*command, f"openai=={VERSION}"], check=True, timeout=300)
+    how = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(folder)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *how, *ASIDE], check=True, timeout=300)
     return folder
 
 
