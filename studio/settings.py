@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from studio.spelling import mistyped
 from studio.voices.hearing.recogniser import check_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,6 +95,9 @@ class Settings:
     are needed; all: one for each GPU. Unset: one, in the studio's process, without Ray."""
     ray_address: str | None = None
     """auto, or HOST:PORT of the head: the Ray cluster that this machine belongs to and that runs the engines."""
+    speech_processes: int | None = None
+    """With ENGINES or RAY_ADDRESS: so many processes beside the studio's own, which take all connections and send the
+    speech; 0 or 1: none. Unset: for engines on GPUs as many as there are engines, if there are two cores for each."""
     max_rows: int | None = None
     """Requests spoken at the same time; unset: chosen by device."""
     max_waiting: int = 64
@@ -149,7 +153,11 @@ class Settings:
         """Read the settings; raises SettingsError for a bad value or a mistyped name."""
         environment = os.environ if environment is None else environment
         known = {each.name.upper(): each.name for each in fields(cls)}
-        _refuse_mistyped(environment, known)
+        if found := mistyped(environment, known):
+            raise SettingsError(
+                f"the environment has {found[0]}, which is not a setting; did you mean {found[1]}? "
+                f"All settings: {', '.join(sorted(known))}"
+            )
         values: dict[str, object] = {}
         if on_space(environment):
             values["host"] = "0.0.0.0"
@@ -172,6 +180,11 @@ class Settings:
         settings = cls(**values)  # type: ignore[arg-type]
         if settings.has_fleet and settings.profile == "zero":
             raise SettingsError("ENGINES and RAY_ADDRESS cannot be used with PROFILE=zero, where Gradio lends the GPU")
+        if settings.speech_processes and not settings.has_fleet:
+            raise SettingsError(
+                f"SPEECH_PROCESSES={settings.speech_processes} needs engines in processes of their own, which several "
+                "can share: set ENGINES, or RAY_ADDRESS, as well"
+            )
         if settings.key_names and len(settings.key_names) != len(settings.api_keys):
             counts = f"{len(settings.key_names)} names, and API_KEYS {len(settings.api_keys)} keys"
             raise SettingsError(f"KEY_NAMES has {counts}: give every key a name, in the same order, or none")
@@ -351,6 +364,7 @@ _READERS: dict[str, Reader] = {
     "memory_budget": _whole(1, 100_000),
     "engines": _engines,
     "ray_address": _ray_address,
+    "speech_processes": _whole(0, 64),
     "max_rows": _whole(1, 1024),
     "max_waiting": _whole(0, 100_000),
     "max_context": _whole(256, 1_000_000),
@@ -374,27 +388,3 @@ _READERS: dict[str, Reader] = {
     "send_timeout": _whole(1, 86_400),
     "profile": _profile,
 }
-
-
-def _refuse_mistyped(environment: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Names carry no prefix, so only a near miss of a long name can be told from a foreign variable."""
-    for variable in environment:
-        if variable in known:
-            continue
-        for name in known:
-            if len(name) >= 5 and _near(variable.upper().replace("-", "_"), name):
-                raise SettingsError(
-                    f"the environment has {variable}, which is not a setting; did you mean {name}? "
-                    f"All settings: {', '.join(sorted(known))}"
-                )
-
-
-def _near(a: str, b: str) -> bool:
-    """Whether one edit at most (replace, insert, delete, swap of neighbours) or underscores tell a from b."""
-    if a.replace("_", "") == b.replace("_", ""):
-        return True
-    if abs(len(a) - len(b)) > 1:
-        return False
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    a, b = a[start:], b[start:]
-    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])

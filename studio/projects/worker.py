@@ -79,7 +79,7 @@ class ProjectWorker:
     def stop_project(self, project_id: str) -> None:
         """End what is being spoken of a project. From any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._service.cancel_all, f"{project_id}.")
+            self._loop.call_soon_threadsafe(self._service.register.cancel_all, f"{project_id}.")
 
     async def run(self) -> None:
         """Speak until cancelled, or not at all without an engine; what was under way is begun again at the next start.

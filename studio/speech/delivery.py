@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import numpy as np
@@ -21,7 +21,6 @@ from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.library.records import SpokenPart
 from studio.speech.performance import Sound, next_sound
-from studio.takes.recent import RecentTakes
 from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
 
@@ -41,11 +40,17 @@ class DeliveredAs:
     speed: float
 
 
+class TakeRecords(Protocol):
+    """Where the records of takes are kept."""
+
+    def put(self, take: Take) -> None: ...
+
+
 class Delivery:
     """Made for one take; `open` first, then iterate `body` once, and `aclose` in any case."""
 
     def __init__(
-        self, take: Take, takes: RecentTakes, on_end: Callable[[Take], None], recording: Recording | None = None
+        self, take: Take, takes: TakeRecords, on_end: Callable[[Take], None], recording: Recording | None = None
     ) -> None:
         """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
 

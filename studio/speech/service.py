@@ -22,7 +22,7 @@ from engine import (
     Utterance,
 )
 from studio.background import Watch
-from studio.errors import InvalidClip, LibraryUnavailable, LineFull, NotFound, StudioError
+from studio.errors import InvalidClip, LibraryUnavailable, LineFull, StudioError
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.continuing import BegunTake, made_by
@@ -40,6 +40,7 @@ from studio.speech.timing.words import Timed
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
+from studio.takes.register import Register
 from studio.voices.fetch import Fetcher
 from studio.voices.references import References
 from studio.voices.resolver import Progress, VoiceResolver
@@ -100,27 +101,31 @@ class SpeechService:
         limits: Limits | None = None,
         retention: Retention | None = None,
         fetcher: Fetcher | None = None,
+        make_register: Callable[[Limits, Metrics], Register] = Register,
     ) -> None:
         """``retention``: what stays of the takes in the library; None keeps none."""
         self.host = host
         self.voices = voices
-        self.takes = RecentTakes()
         self._parts = RecentTakes()  # of projects, which nobody lists
         self.warming = Watch("warming")
         self.background: list[Watch] = []
         """How the work goes that nobody waits for."""
         self.metrics = Metrics(host, self.background)
-        self.recorder = Recorder(voices.library, retention, self.metrics.recorded) if retention else None
+        self.register = make_register(limits or Limits(None, None), self.metrics)
+        self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
-        self._limits = limits or Limits(None, None)
         self._references = References()
         self._fetcher = fetcher or Fetcher()
-        self._active: dict[str, Delivery] = {}
 
     @property
     def status(self) -> HostStatus:
         return self.host.status
+
+    @property
+    def takes(self) -> RecentTakes:
+        """The latest, and those under way."""
+        return self.register.takes
 
     def stats(self) -> EngineStats:
         """The engine's counters. Raises NotReady, Unavailable."""
@@ -143,7 +148,7 @@ class SpeechService:
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await to_thread.run_sync(plan_of, request, self.voices, engine.info.card)
-        delivery = self._open(request, plan, origin)
+        delivery = await self._open(request, plan, origin, engine)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
             parts = begun.parts if begun else ()
@@ -174,18 +179,18 @@ class SpeechService:
             engine=engine,
         )
 
-    def _open(self, request: SpeechRequest, plan: Plan, origin: Origin) -> Delivery:
+    async def _open(self, request: SpeechRequest, plan: Plan, origin: Origin, engine: SpeechEngine) -> Delivery:
         """Parts of a project are no takes: they count to nobody's share, and the project keeps them itself."""
         take = Take(origin.request_id, "waiting", plan.label, plan.seed, time.time(), origin.caller)
         if origin.background:
-            delivery = Delivery(take, self._parts, self._part_ended, None)
+            delivery = Delivery(take, self._parts, self.register.part_left, None)
         else:
-            self._limits.enter(origin.caller)
+            await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
-                recording = self.recorder.open(draft_of(request, plan, take), made_by(self.host.engine().info))
-            delivery = Delivery(take, self.takes, self._ended, recording)
-        self._active[take.id] = delivery
+                recording = self.recorder.open(draft_of(request, plan, take), made_by(engine.info))
+            delivery = Delivery(take, self.register, self.register.left, recording)
+        self.register.add(delivery)
         return delivery
 
     async def save_voice(self, save: Callable[[], Voice], progress: Progress | None = None) -> Voice:
@@ -230,31 +235,14 @@ class SpeechService:
             "waiting": stats.waiting,
             "max_rows": engine.info.max_rows,
             "max_waiting": engine.info.max_waiting,
-            "requests": [take.as_json() for take in self.active(caller)],
+            "requests": [take.as_json() for take in self.register.active(caller)],
         }
-
-    def cancel(self, request_id: str) -> None:
-        """End a request that waits or speaks. Raises NotFound when there is none under way."""
-        delivery = self._active.get(request_id)
-        if delivery is None:
-            raise NotFound(f"there is no request {request_id[:80]!r} under way", "request_id")
-        delivery.cancel()
-
-    def cancel_all(self, prefix: str) -> None:
-        """End every request under way whose id begins so."""
-        for request_id, delivery in self._active.items():
-            if request_id.startswith(prefix):
-                delivery.cancel()
 
     @property
     def at_a_time(self) -> int:
         """How many requests of one caller can be spoken at a time. Raises NotReady, Unavailable."""
         rows = self.host.engine().info.max_rows
-        return rows if self._limits.at_a_time is None else min(rows, self._limits.at_a_time)
-
-    def active(self, caller: str) -> list[Take]:
-        """A caller's requests that wait or speak, oldest first."""
-        return [delivery.take for delivery in self._active.values() if delivery.take.caller == caller]
+        return rows if (most := self.register.at_a_time) is None else min(rows, most)
 
     def close(self) -> None:
         """Have the last takes written. Blocking, some seconds at most."""
@@ -267,14 +255,6 @@ class SpeechService:
         pace = sum(latest) / len(latest) if latest else 1.0
         line = engine.stats().waiting / engine.info.max_rows + 1
         return min(max(math.ceil(pace * line), 1), 30)
-
-    def _ended(self, take: Take) -> None:
-        self._limits.leave(take.caller)
-        self._part_ended(take)
-
-    def _part_ended(self, take: Take) -> None:
-        self._active.pop(take.id, None)
-        self.metrics.ended(take)
 
     async def warm_voices(self) -> None:
         """Make the voices most likely wanted ready, so that nobody waits for that; one that is damaged is told of.

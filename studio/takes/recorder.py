@@ -57,15 +57,16 @@ class _Ended:
 class Recorder:
     """Writes takes into a library, in the order in which they end. Any thread may use it."""
 
-    def __init__(self, library: Library, retention: Retention, count: Callable[[Outcome], None]) -> None:
-        """``count`` hears, on any thread, what became of each take."""
+    def __init__(self, library: Library, retention: Retention, told: Callable[[str, Outcome | None], None]) -> None:
+        """``told`` hears of each take by its id: None once it is handed over, then what became of it, on any thread."""
         self._takes = library.takes
         self.retention = retention
-        self._count = count
+        self._told = told
         self.watch = Watch("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
         self._jobs: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
         self._pending: dict[str, Future[None]] = {}
+        self._elsewhere: dict[str, Future[None]] = {}
         self._held = 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -80,10 +81,23 @@ class Recorder:
             self._open.add(recording)
         return recording
 
+    def expect(self, take_id: str) -> None:
+        """Another process writes this take; `settle` waits for it too, until it `was_written`."""
+        with self._lock:
+            self._elsewhere[take_id] = Future()
+
+    def was_written(self, take_id: str) -> None:
+        """Whatever became of it."""
+        with self._lock:
+            written = self._elsewhere.pop(take_id, None)
+        if written is not None:
+            written.set_result(None)
+
     async def settle(self, take_id: str | None = None) -> None:
         """Wait until a take that has ended, or each that has, is written; PATIENCE at most."""
         with self._lock:
-            pending = [done for each, done in self._pending.items() if take_id in (None, each)]
+            all_of_them = [*self._pending.items(), *self._elsewhere.items()]
+            pending = [done for each, done in all_of_them if take_id in (None, each)]
         if pending:
             await asyncio.wait([asyncio.wrap_future(done) for done in pending], timeout=PATIENCE)
 
@@ -106,6 +120,7 @@ class Recorder:
     def put(self, take: StoredTake, sound: list[bytes], size: int, codes: TakeCodes | None) -> None:
         """Have a take written; never blocks."""
         job = _Ended(take, sound, size, codes)
+        self._told(take.id, None)
         with self._lock:
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
@@ -115,7 +130,7 @@ class Recorder:
                 self._thread.start()
         if is_full:
             self.hold(-size)
-            self._count("lost")
+            self._told(take.id, "lost")
             log.warning("the take %s is not kept: %d are already waiting for the disk", take.id, MAX_WAITING)
             return
         self._jobs.put(job)
@@ -187,7 +202,7 @@ class Recorder:
             except LibraryFull:  # what was deleted has made room by now
                 self._takes.add(job.take, sound, job.codes)
             outcome = "kept" if sound or not job.take.frames else "soundless"
-        self._count(outcome)
+        self._told(job.take.id, outcome)
         job.sound.clear()
         self.hold(-job.size)
 

@@ -167,7 +167,7 @@ def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch:
 
 
 async def test_sound_of_a_recording_that_nobody_closed_does_not_count_for_ever(tmp_path: Path) -> None:
-    recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda outcome: None)
+    recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
     said = stored_take("req_1", "words", "anna")
     lost, open_one = recorder.open(said, "a model"), recorder.open(said, "a model")
     lost.write(np.ones(1000, np.float32))

@@ -20,7 +20,7 @@ def queue_routes(service: SpeechService) -> APIRouter:
     @routes.delete("/v1/requests/{request_id}")
     async def cancel_request(request_id: str) -> JSONResponse:
         """End a request that waits or speaks; its listener's stream breaks off, and its row is free."""
-        service.cancel(request_id)
+        service.register.cancel(request_id)
         return JSONResponse({"id": request_id, "object": "request", "cancelled": True})
 
     return routes

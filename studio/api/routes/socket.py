@@ -161,7 +161,7 @@ class _Session:
         if self._done:
             self._sentences.put_nowait(None)
         self._cancels += 1
-        self._service.cancel_all(f"{self._id}-")
+        self._service.register.cancel_all(f"{self._id}-")
 
     async def _speak(self) -> None:
         while (sentence := await self._sentences.get()) is not None:

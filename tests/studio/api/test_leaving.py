@@ -128,8 +128,8 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
         await asyncio.wait_for(app(scope, receive, send), 10)
         for _ in range(5):
             await asyncio.sleep(0.01)
-        assert service.active("address 127.0.0.1") == [] and engine.running == 0
-        assert service._limits._state("address 127.0.0.1").open == 0
+        assert service.register.active("address 127.0.0.1") == [] and engine.running == 0
+        assert service.register._limits._state("address 127.0.0.1").open == 0
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def stored_take(take_id: str, text: str, voice: str) -> StoredTake:
 
 @functools.cache
 def recorder(library: Library) -> Recorder:
-    return Recorder(library, Retention(5, 200_000), lambda outcome: None)
+    return Recorder(library, Retention(5, 200_000), lambda take_id, outcome: None)
 
 
 @functools.cache
