@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
@@ -19,11 +17,14 @@ from typing import Any, Literal
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
-import uvicorn
 from fastapi import FastAPI
 
-from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap, release_free_memory
+from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
+from ingress.doors import Doors
+from ingress.server import config_of
+from ingress.speech_processes import SpeechProcesses, StudioServer
 from studio.api import install_api
+from studio.background import keep_heaps_small
 from studio.library import Backup, Library
 from studio.projects.service import ProjectService
 from studio.projects.worker import ProjectWorker
@@ -46,12 +47,6 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """FISH_KVCACHE_ATTN, in the engine's words."""
-
-GRACE_SECONDS = 5
-"""How long a shutdown waits for streams under way; then they are ended."""
-
-RELEASE_SECONDS = 60.0
-"""How often memory that is free again goes back to the system; a page a thread needs again costs it microseconds."""
 
 
 def engine_config(settings: Settings) -> EngineConfig:
@@ -102,7 +97,7 @@ def create_app(
         host.start()
         if library.backup:
             library.backup.start()
-        heaps = asyncio.create_task(_keep_heaps_small())
+        heaps = asyncio.create_task(keep_heaps_small())
         work = [asyncio.create_task(watch.keep_going(job)) for watch, job in jobs]
         try:
             yield
@@ -134,6 +129,13 @@ def _start_engine(settings: Settings) -> StartEngine:
     from fleet.start import start_fleet  # who has one engine needs no Ray
 
     return lambda config, progress: start_fleet(config, settings.engines or None, settings.ray_address, progress)
+
+
+def _way_in() -> StartEngine:
+    """What gives a speech process the engines that this one has."""
+    from fleet.start import way_in
+
+    return way_in()
 
 
 def _frozen_after(start_engine: StartEngine) -> StartEngine:
@@ -188,18 +190,6 @@ def _open_library(settings: Settings) -> Library:
     return library
 
 
-def _is_a_fault(record: logging.LogRecord) -> bool:
-    """Whether uvicorn tells of a fault: of a stream that it has cancelled itself at a stop it logs a stack as well."""
-    return not (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
-
-
-async def _keep_heaps_small() -> None:
-    """Give back from time to time what each of many threads has freed: it would add up to hundreds of MiB."""
-    while True:
-        await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(release_free_memory)
-
-
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
     names = ", ".join(each.name.upper() for each in fields(Settings))
@@ -211,56 +201,21 @@ def main() -> int:
         terminal = Terminal(settings)
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
-        sockets = _bind(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        doors = Doors(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         app = create_app(settings, _frozen_after(_start_engine(settings)), terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            host=settings.host,
-            port=settings.port,
-            log_level=settings.log_level,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            server_header=False,
-        )
-    )
-    logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
+    processes = SpeechProcesses(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
+    server = StudioServer(config_of(app, settings), doors, processes)
 
     def leave() -> None:
         server.should_exit = True
 
     terminal.on_failure = leave
     with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets)
+        server.run()
     return 1 if terminal.has_failed or not server.started else 0
-
-
-def _bind(settings: Settings) -> list[socket.socket]:
-    """A socket on every address of the host that the studio is to listen on. Raises SettingsError."""
-    sockets = []
-    try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, _, _, _, address in dict.fromkeys(found):
-            sockets.append(socket.socket(family))
-            if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
-                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                sockets[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sockets[-1].bind(address)
-    except OSError as error:
-        for each in sockets:
-            each.close()
-        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
-    return sockets
-
-
-def _why(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "another program listens there; stop it, or choose another port, such as PORT=7861"
-    return error.strerror or str(error)
 
 
 def _serve_zero(settings: Settings, terminal: Terminal) -> int:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,30 @@ def start_fleet(
         engine = FleetEngine(connect, at_end.close)
         undo.pop_all()
     progress("ready", 1.0)
+    return engine
+
+
+def way_in() -> Callable[[EngineConfig, Progress], FleetEngine]:
+    """What gives another process of this machine the fleet that this one has; it crosses processes."""
+    import ray
+
+    return partial(join_fleet, ray.get_runtime_context().gcs_address)
+
+
+def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetEngine:
+    """The fleet of the cluster at ``address``, as it is there. Blocking. Raises EngineStopped, ConfigError."""
+    import ray
+
+    progress("joining the fleet", 0.0)
+    with contextlib.ExitStack() as undo:
+        undo.callback(ray.shutdown)
+        try:
+            with _own_sigterm():
+                ray.init(address, log_to_driver=False, logging_level="error")
+        except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
+            raise EngineStopped(f"the fleet's Ray at {address} cannot be joined: {_first_line(error)}") from error
+        engine = FleetEngine(connect, ray.shutdown)
+        undo.pop_all()
     return engine
 
 

@@ -123,10 +123,14 @@ class RecentWarnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self._lines.append(self.format(record))
 
+    def add(self, line: str) -> None:
+        """One of another process."""
+        self._lines.append(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}")
+
     @property
     def lines(self) -> list[str]:
         return list(self._lines)
 
 
 WARNINGS = RecentWarnings()
-"""Of this process."""
+"""Of this process, and of those that tell it theirs."""

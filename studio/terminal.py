@@ -33,6 +33,9 @@ class Terminal:
         self._say(f"Ready on {info.device} ({info.dtype}). {hint}")
         self._say(curl_line(self._settings.address))
 
+    def tell(self, line: str) -> None:
+        self._say(line)
+
     def failed(self, reason: str) -> None:
         self._say(f"The engine could not start: {reason}")
         self.has_failed = True

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, FastAPI
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from studio.api.http.access import Access
-from studio.api.http.errors import ApiError, Unforeseen, error_response, install_errors
-from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, RequestIds
+from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
+from studio.api.layers import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.continuing import continuing_routes
@@ -39,7 +37,7 @@ from studio.takes.timestamps import TakeTimes
 def install_api(app: FastAPI, studio: Studio) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     settings, speech = studio.settings, studio.speech
-    install_errors(app)
+    install_layers(app, settings)
     install_document(app, bool(settings.api_keys))
     times = TakeTimes(studio.history, studio.library, speech.host)
     routers = [
@@ -67,18 +65,6 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         app.include_router(router)
     for path in ("/v1", "/v1/{path:path}", "/V1", "/V1/{path:path}"):
         app.router.routes.append(Route(path, NothingHere(routers), include_in_schema=False))
-    app.add_middleware(BoundedBodies)
-    app.add_middleware(CleanAddresses)
-    app.add_middleware(Access, settings=settings)
-    app.add_middleware(Unforeseen)
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["*"],
-        expose_headers=list(EXPOSED),
-    )
-    app.add_middleware(RequestIds)
 
 
 class NothingHere:

@@ -32,6 +32,11 @@ class Limits:
         self._clock = clock
         self._callers: OrderedDict[str, _Caller] = OrderedDict()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anybody is ever refused."""
+        return self.at_a_time is not None or self._a_minute is not None
+
     def enter(self, caller: str) -> None:
         """Count one request in; `leave` must follow. Raises TooManyRequests, and then nothing is to be left."""
         state = self._state(caller)

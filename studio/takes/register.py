@@ -11,6 +11,9 @@ from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
 from studio.takes.recorder import Outcome
 
+RECENT = 4096
+"""Takes that are remembered: more than are ever under way, in all processes together."""
+
 
 class OpenRequest(Protocol):
     """A request that waits or speaks."""
@@ -27,7 +30,9 @@ class Register:
     """Used from one event loop. Each request enters, is added, put as often as it changes, and leaves."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
-        self.takes = RecentTakes()
+        self.takes = RecentTakes(RECENT)
+        self.speech_processes: tuple[int, int] | None = None
+        """How many take connections, of how many there are to be; None where this process does."""
         self._limits = limits
         self._metrics = metrics
         self._active: dict[str, OpenRequest] = {}

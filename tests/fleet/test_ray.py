@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from fleet import start
 from fleet.engine import FleetEngine
 from fleet.size import Size
 from tests.engine.speaking import hear, running_engine, until
+from tests.ingress.several import Several
 
 pytestmark = pytest.mark.ray
 
@@ -39,34 +39,15 @@ def alone(tiny_checkpoint: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def fleet(tiny_checkpoint: Path) -> Iterator[FleetEngine]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
-        with ThreadPoolExecutor(1) as thread:  # which ends: the fleet outlives it
-            engine = thread.submit(start.start_fleet, config_of(tiny_checkpoint), 2, None, silent).result()
-        yield engine
-        engine.stop()
-    assert not processes_of("ray"), "all ends with the fleet"
+def fleet(studio: Several) -> FleetEngine:
+    """Started by a thread that has ended: it outlives it."""
+    engine = studio.service.host.engine()
+    assert isinstance(engine, FleetEngine)
+    return engine
 
 
 def silent(doing: str, fraction: float) -> None:
     """Who hears of no progress."""
-
-
-def processes_of(word: str) -> list[int]:
-    """Children of this process, and theirs, with a word in their command."""
-    found, parents = [], {os.getpid()}
-    for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
-        try:
-            parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
-            command = entry.joinpath("cmdline").read_text()
-        except OSError:
-            continue
-        if parent in parents:
-            parents.add(int(entry.name))
-            if word in command:
-                found.append(int(entry.name))
-    return found
 
 
 def take(seed: int, frames: int = FRAMES) -> Utterance:
@@ -74,10 +55,9 @@ def take(seed: int, frames: int = FRAMES) -> Utterance:
     return Utterance("Hello there.", (), Sampling(seed=seed), max_frames=frames)
 
 
-async def working_replica(fleet: FleetEngine) -> str:
+def working_replica(fleet: FleetEngine) -> str:
     """The name of one that speaks."""
-    await until(lambda: any(each.running for each in fleet.stats().replicas.values()))
-    return next(name for name, each in fleet.stats().replicas.items() if each.running)
+    return next(name for name, member in fleet._replicas.members.items() if member.open)
 
 
 async def process_of(fleet: FleetEngine, name: str) -> int:
@@ -137,7 +117,7 @@ async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
                 longest = now - struck_at
             chunks.append(chunk)
             if len(chunks) == 5:
-                victim = await process_of(fleet, await working_replica(fleet))
+                victim = await process_of(fleet, working_replica(fleet))
                 os.kill(victim, blow)
                 struck_at = time.monotonic()
     try:

@@ -43,6 +43,8 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
         info = asdict(engine.info) | {"model": service.host.model_id}
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
         answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
+        if (processes := service.register.speech_processes) is not None:
+            answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
         work = {each.name: each.status for each in service.background}
         answer["degraded"] = any(status.error is not None for status in work.values())
         answer["background"] = {

@@ -1,0 +1,1 @@
+"""Several processes that speak HTTP for one studio: connections come to all, takes and limits are one."""

@@ -1,0 +1,78 @@
+"""The sockets at which the studio listens: its address once for each process that takes connections there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from studio.settings import Settings, SettingsError
+
+Door = list[socket.socket]
+"""A socket for each address of the host."""
+
+
+class Doors:
+    """All of one port. The kernel spreads connections over those doors at which somebody listens.
+
+    This process keeps every door, so that what waits at one whose process has died is not lost.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """One door, and the certainty that nobody else has the port. Raises SettingsError."""
+        self._doors: list[Door] = [_bind(settings)]
+
+    @property
+    def first(self) -> Door:
+        return self._doors[0]
+
+    def several(self, count: int) -> list[Door]:
+        """So many; those that were not there are bound now. Raises SettingsError."""
+        for each in self.first:  # only now: with it set from the start, another program could take the port as well
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            while len(self._doors) < count:
+                self._doors.append([_bound(each.family, each.getsockname(), is_shared=True) for each in self.first])
+        except OSError as error:
+            raise SettingsError(f"no further socket can listen there: {error.strerror or error}") from error
+        return self._doors[:count]
+
+    def close(self) -> None:
+        """Take no more connections; those that nobody has taken yet are refused."""
+        for each in (each for door in self._doors for each in door):
+            each.close()
+
+
+def _bind(settings: Settings) -> Door:
+    door: Door = []
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            door.append(_bound(family, address))
+    except OSError as error:
+        for each in door:
+            each.close()
+        raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
+    return door
+
+
+def _bound(family: int, address: object, is_shared: bool = False) -> socket.socket:
+    bound = socket.socket(family)
+    try:
+        if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if is_shared:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind(address)  # type: ignore[arg-type]
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; stop it, or choose another port, such as PORT=7861"
+    return error.strerror or str(error)

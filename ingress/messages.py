@@ -1,0 +1,158 @@
+"""What the studio and its speech processes tell each other: a channel between two processes, and its messages."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from studio.takes.record import Take
+from studio.takes.recorder import Outcome
+
+_LENGTH = struct.Struct("!I")
+FULL_BYTES = 2**20
+"""So much that the other end has not taken yet: what may be left out is left out then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """It could serve now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It could not start, and ends."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """It takes no more connections, and ends with the streams it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A request begins."""
+
+    take: Take
+    question: int | None
+    """The number of the `Answer` that is waited for; None: no limit is set, and none comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What is known of takes under way; also the sign that the process lives."""
+
+    takes: tuple[Take, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A take has ended."""
+
+    take: Take
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the library kept of a take; None: that is to be seen."""
+
+    take_id: str
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A line of its log."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Take connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether a request may go on."""
+
+    question: int
+    refusal: str | None
+    retry_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the request of this id."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Take no more connections, and end."""
+
+
+Message: TypeAlias = (
+    Ready | Failed | Leaving | Entered | Changed | Left | Recorded | Warned | Accept | Answer | Cancel | Stop
+)
+
+
+class Channel(asyncio.Protocol):
+    """One end of a pair of sockets, in an event loop. Messages arrive whole and in order.
+
+    Both ends are processes of one start of one program, so that Python's own pickles do.
+    """
+
+    def __init__(self, on_message: Callable[[Message], None], on_end: Callable[[], None]) -> None:
+        """``on_end`` is called once, when the other end has gone."""
+        self._on_message = on_message
+        self._on_end = on_end
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+
+    @classmethod
+    async def open(
+        cls, end: socket.socket, on_message: Callable[[Message], None], on_end: Callable[[], None]
+    ) -> Channel:
+        loop = asyncio.get_running_loop()
+        _, channel = await loop.create_unix_connection(lambda: cls(on_message, on_end), sock=end)
+        return channel
+
+    @property
+    def is_full(self) -> bool:
+        return self._transport is not None and self._transport.get_write_buffer_size() > FULL_BYTES
+
+    def send(self, message: Message) -> None:
+        """Does nothing when the other end has gone."""
+        if self._transport is not None and not self._transport.is_closing():
+            packed = pickle.dumps(message)
+            self._transport.write(_LENGTH.pack(len(packed)) + packed)
+
+    def close(self) -> None:
+        """What was sent is still on its way."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while len(self._received) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                return
+            message = pickle.loads(self._received[_LENGTH.size : end])  # noqa: S301  (from our own process)
+            del self._received[:end]
+            self._on_message(message)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._on_end()

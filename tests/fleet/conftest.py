@@ -1,0 +1,54 @@
+"""One Ray for all tests that need one: a studio with two replicas, and two speech processes before them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import _start_engine, _way_in
+from fleet import start
+from studio.settings import Settings
+from tests.ingress.several import Several, several
+
+
+@pytest.fixture(scope="session")
+def fleet_settings(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(
+        model=str(tiny_checkpoint),
+        studio_home=str(tmp_path_factory.mktemp("home")),
+        voices=str(tmp_path_factory.mktemp("voices")),
+        device="cpu",
+        engines=2,
+        speech_processes=2,
+        max_rows=2,
+        max_waiting=4,
+        threads=1,
+    )
+
+
+@pytest.fixture(scope="session")
+def studio(fleet_settings: Settings) -> Iterator[Several]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "DRAIN_SECONDS", 0.5)  # less than a long take needs: it has to move
+        with several(fleet_settings, _way_in, _start_engine(fleet_settings)) as studio:
+            yield studio
+    assert not processes_of("ray"), "all ends with the fleet"
+
+
+def processes_of(word: str) -> list[int]:
+    """Children of this process, and theirs, with a word in their command."""
+    found, parents = [], {os.getpid()}
+    for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+            command = entry.joinpath("cmdline").read_text()
+        except OSError:
+            continue
+        if parent in parents:
+            parents.add(int(entry.name))
+            if word in command:
+                found.append(int(entry.name))
+    return found

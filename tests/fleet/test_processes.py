@@ -1,0 +1,60 @@
+"""The whole with Ray and HTTP: takes by way of several speech processes, over the same two replicas."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import httpx
+import pytest
+
+from engine import Engine
+from studio.settings import Settings
+from tests.ingress.several import Several, until
+from tests.studio.server import serve
+
+pytestmark = pytest.mark.ray
+
+SPEECH = "/v1/audio/speech"
+
+
+def said(seed: int, frames: int) -> dict[str, object]:
+    return {"input": "Hello there.", "seed": seed, "max_new_tokens": frames, "response_format": "pcm"}
+
+
+@pytest.fixture(scope="module")
+def alone(fleet_settings: Settings) -> dict[int, bytes]:
+    """What one engine in the studio's own process says with each seed."""
+    with serve(fleet_settings, Engine.start) as served, served.client() as client:
+        return {seed: client.post(SPEECH, json=said(seed, 20)).content for seed in (1, 2)}
+
+
+def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[int, bytes]) -> None:
+    for number in (0, 1):
+        with studio.client_at(number) as client:
+            for seed, sound in alone.items():
+                assert client.post(SPEECH, json=said(seed, 20)).content == sound
+            load = client.get("/health").json()
+    assert load["engine"]["max_rows"] == 4 and load["speech_processes"] == {"ready": 2, "wanted": 2}
+
+
+def test_a_take_is_ended_by_way_of_another_process_and_its_row_is_free(studio: Several) -> None:
+    with studio.client_at(0) as one, studio.client_at(1) as other:
+        with one.stream("POST", SPEECH, json=said(3, 2000)) as answer:
+            assert other.delete(f"/v1/requests/{answer.headers['x-request-id']}").status_code == 200
+            with pytest.raises(httpx.RemoteProtocolError):
+                answer.read()
+        until(lambda: other.get("/health").json()["load"]["running"] == 0)
+
+
+def test_the_rows_of_a_process_that_dies_are_free_and_takes_of_the_other_go_on(studio: Several) -> None:
+    with studio.client_at(0) as one, studio.client_at(1) as other:
+        with (
+            one.stream("POST", SPEECH, json=said(4, 2000)) as lost,
+            other.stream("POST", SPEECH, json=said(5, 150)) as on,
+        ):
+            os.kill(studio.pids[0], signal.SIGKILL)
+            with pytest.raises(httpx.TransportError):
+                lost.read()
+            assert len(on.read()) > 150 * 2000
+        until(lambda: other.get("/health").json()["load"]["running"] == 0)

@@ -1,0 +1,1 @@
+"""Tests of several processes that speak HTTP for one studio."""
