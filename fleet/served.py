@@ -20,8 +20,13 @@ class Served:
     async def __init__(self, config: EngineConfig, plan: str) -> None:  # type: ignore[misc]  # Serve awaits it
         """``plan`` says what the whole fleet is to be: another one is another version, and Serve replaces all."""
         self._name = serve.get_replica_context().replica_id.unique_id
-        self._replica = await Replica.start(self._name, config)
+        self._replica = await self.begin(self._name, config)
         await asyncio.to_thread(freeze_heap)
+
+    @staticmethod
+    async def begin(name: str, config: EngineConfig) -> Replica:
+        """What answers in the end."""
+        return await Replica.start(name, config)
 
     async def name(self) -> str:
         return self._name

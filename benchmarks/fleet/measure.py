@@ -30,12 +30,14 @@ import torch
 
 from benchmarks.common.material import clip
 from benchmarks.common.report import Report, percentile, table
+from benchmarks.fleet.crowd import Crowd, silence
+from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, most_streams
 from benchmarks.serving.api_server import StudioProcess
 from benchmarks.serving.listener import Address, Heard
-from benchmarks.serving.loads import CLIP_WORDS, VOICE, Service, failures, together
+from benchmarks.serving.loads import CLIP_WORDS, VOICE, Client, Service, failures, summary
 
-IN_HAND = 1.0
-"""Seconds of sound that a listener lets come in before playing, where replicas are lost."""
+COUNTED_SECONDS = 2.0
+"""After its start a studio has decided how many speech processes it is to have."""
 STRIKE_SECONDS = 1.0
 """After the takes have begun."""
 BACK_SECONDS = 240.0
@@ -78,14 +80,20 @@ class Running:
 
 
 @asynccontextmanager
-async def running(home: str, **settings: str) -> AsyncIterator[Running]:
-    """A studio over this library, until it is left."""
-    studio = StudioProcess(PAGE="0", STUDIO_HOME=home, **settings)
+async def running(home: str, *program: str, **settings: str) -> AsyncIterator[Running]:
+    """A studio over this library, until it is left; all its speech processes take connections."""
+    studio = StudioProcess(*program, PAGE="0", STUDIO_HOME=home, **settings)
     try:
         ready, engine = await asyncio.to_thread(studio.wait_until_ready)
         print(f"ready after {ready:.1f} s with {settings}: {engine['device']}, {engine['max_rows']} rows", flush=True)
         async with httpx.AsyncClient(base_url=studio.address, timeout=120) as http:
             rate = engine["sample_rate"] / engine["frame_samples"]
+            await asyncio.sleep(COUNTED_SECONDS)
+            while (processes := (await http.get("/health")).json().get("speech_processes")) and (
+                processes["ready"] < processes["wanted"]
+            ):
+                await asyncio.sleep(0.2)
+            print(f"speech processes: {processes['ready'] if processes else 'none'}", flush=True)
             yield Running(studio, Service(Address("127.0.0.1", studio.port), http, rate))
     finally:
         await asyncio.to_thread(studio.stop)
@@ -113,11 +121,15 @@ async def first_audio(service: Service, repeat: int) -> float:
 async def times_real_time(service: Service, loads: Loads, streams: int) -> dict[str, Any]:
     """The middle one of three crowds by × real time, all its figures."""
     rows = []
-    for _ in range(3):
-        row, why = await together(service, streams, loads.seconds, 0.0)
-        if why:
-            raise RuntimeError(f"takes failed: {why}")
-        rows.append(row)
+    with Crowd() as crowd:
+        for _ in range(3):
+            await service.idle()
+            await service.address.listen(service.request(8, voice=VOICE))
+            requests = [service.request(service.frames(loads.seconds), voice=VOICE) for _ in range(streams)]
+            heards, wall, share = await crowd.listen(service.address, requests)
+            if why := failures(heards):
+                raise RuntimeError(f"takes failed: {why}")
+            rows.append({"streams": streams} | summary(heards, wall, Client(core_percent=100 * share)))
     return sorted(rows, key=lambda row: row["xrt"])[1]
 
 
@@ -158,16 +170,6 @@ async def struck(
 
     fallen, *heards = await asyncio.gather(strike(), *(listen(number) for number in range(len(requests))))
     return list(heards), fallen, began  # type: ignore[arg-type, return-value]
-
-
-def silence(heard: Heard, in_hand: float) -> float:
-    """Seconds that a listener who began so much later than the first piece hears nothing, the longest at once."""
-    longest = still = 0.0
-    for (_, had), (came, _) in zip(heard.pieces, heard.pieces[1:], strict=False):
-        late = came - (heard.first + in_hand + still + had)
-        if late > 0:
-            longest, still = max(longest, late), still + late
-    return longest
 
 
 def gap_after(heard: Heard, moment: float) -> float:
@@ -253,6 +255,17 @@ class Stages:
                     }
                 )
 
+    async def ingress(self) -> None:
+        """How many streams one process carries, and four, before replicas that only keep time."""
+        most: dict[int, int] = {}
+        for processes in (1, FOUR):
+            settings = {"ENGINES": str(FOUR), "SPEECH_PROCESSES": str(processes), "DEVICE": "cpu"}
+            async with running(self.home, *PACED, **settings) as up:
+                most[processes], rows = await most_streams(up.service, processes, most.get(1))
+                self.report.add({f"ingress_of_{processes}": {"most": most[processes], "tries": rows}})
+        over = round(most[FOUR] / most[1], 2) if most[1] else None
+        self.report.add({"ingress_streams": most[1], "ingress_four_over_one": over})
+
     async def _make_voices(self, service: Service) -> None:
         """In the library that all stages share, once: the one of the crowds, and many."""
         if (await service.http.get(f"/v1/voices/{VOICE}")).status_code == 200:
@@ -335,7 +348,8 @@ def gpus() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="+", choices=("one", "two", "update"), default=["one", "two", "update"])
+    stages = ["one", "two", "update", "ingress"]
+    parser.add_argument("--only", nargs="+", choices=stages, default=stages)
     parser.add_argument("--streams", type=int, default=64, help="at once on one GPU")
     parser.add_argument("--seconds", type=float, default=15, help="of sound in a stream")
     parser.add_argument("--repeat", type=int, default=40, help="requests of one caller")

@@ -22,14 +22,15 @@ START_TIMEOUT = 300.0
 class StudioProcess:
     """One studio; its settings are those of this process's environment and then those given."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, *program: str, **settings: str) -> None:
+        """``program``: what Python is to run in the place of app.py, which does the same."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self._started = time.perf_counter()
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the process)
         self._process = subprocess.Popen(
-            [sys.executable, "app.py"],
+            [sys.executable, *(program or ("app.py",))],
             cwd=ROOT,
             env=os.environ | settings | {"HOST": "127.0.0.1", "PORT": str(self.port)},
             stdout=self._said,

@@ -1,0 +1,27 @@
+"""python -m benchmarks.fleet.paced_app: app.py before replicas that only keep time; ENGINES says how many."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import app
+from fleet import start
+
+
+def main() -> int:
+    deploy = start.deploy
+
+    def deploy_paced(*arguments: Any) -> None:
+        from benchmarks.fleet.paced import PacedServed  # not before Ray's settings are set, which it reads at once
+        from fleet import served
+
+        served.Served = PacedServed  # type: ignore[misc]
+        deploy(*arguments)
+
+    start.deploy = deploy_paced  # type: ignore[assignment]
+    return app.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
