@@ -16,7 +16,6 @@ RUN pip install --no-cache-dir --requirement requirements.txt
 
 COPY app.py pyproject.toml LICENSE ./
 COPY engine engine
-COPY ingress ingress
 COPY studio studio
 COPY assets assets
 

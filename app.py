@@ -20,9 +20,9 @@ if os.environ.get("SPACES_ZERO_GPU"):
 from fastapi import FastAPI
 
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
-from ingress.doors import Doors
-from ingress.server import config_of
-from ingress.speech_processes import SpeechProcesses, StudioServer
+from studio.ingress.public_port import PublicPort
+from studio.ingress.server import config_of
+from studio.ingress.speech_processes import SpeechProcesses, StudioServer
 from studio.api import install_api
 from studio.background import keep_heaps_small
 from studio.library import Backup, Library
@@ -201,13 +201,13 @@ def main() -> int:
         terminal = Terminal(settings)
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
-        doors = Doors(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
         app = create_app(settings, _frozen_after(_start_engine(settings)), terminal)
     except SettingsError as error:
         print(f"The studio did not start: {error}", file=sys.stderr)
         return 1
     processes = SpeechProcesses(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
-    server = StudioServer(config_of(app, settings), doors, processes)
+    server = StudioServer(config_of(app, settings), port, processes)
 
     def leave() -> None:
         server.should_exit = True

@@ -13,7 +13,7 @@ from pathlib import Path
 import engine
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "fleet", "ingress", "studio", "training", "benchmarks", "tests")
+PACKAGES = ("engine", "fleet", "studio", "training", "benchmarks", "tests")
 MAX_FILE_LINES = 400
 MAX_PAGE_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
@@ -43,7 +43,7 @@ def sources(*packages: str) -> list[Path]:
 
 
 ALL = sources(*PACKAGES, "app")
-PRODUCT = sources("engine", "fleet", "ingress", "studio", "app")
+PRODUCT = sources("engine", "fleet", "studio", "app")
 PAGE_ROOT = ROOT / "assets/page"
 PAGE = sorted(path for path in PAGE_ROOT.rglob("*") if path.is_file() and path.suffix not in (".png", ".json"))
 
@@ -95,7 +95,7 @@ def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
 
 
 def test_all_others_use_only_the_engines_public_names() -> None:
-    others = sources("fleet", "ingress", "studio", "app")
+    others = sources("fleet", "studio", "app")
     used = [(path, module, name) for path in others for module, name in imports(path)]
     assert not [
         f"{name_of(path)}: {module}.{name}"
@@ -109,22 +109,19 @@ def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -
     found = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = path.relative_to(ROOT).parts[0]
-        special = {"fleet": {"studio", "ingress", "app", *ENGINE_MAY_NOT}, "app.py": RAY}
+        special = {"fleet": {"studio", "app", *ENGINE_MAY_NOT}, "app.py": RAY}
         forbidden = RAY if ROOT / "benchmarks" / "fleet" in path.parents else special.get(package, {*RAY, "fleet"})
         tops = {module.partition(".")[0] for module, _ in imports(path)}
         found += [f"{name_of(path)} imports {name}" for name in sorted(tops & forbidden)]
     assert not found
 
 
-def test_the_studio_does_not_know_in_how_many_processes_it_runs() -> None:
-    assert not [name_of(path) for path in sources("studio") if "ingress" in {m.split(".")[0] for m, _ in imports(path)}]
-
-
-def test_page_and_api_do_not_know_each_other_and_nothing_else_knows_them() -> None:
+def test_page_and_api_do_not_know_each_other_and_nothing_else_knows_them_or_the_ingress() -> None:
     found = []
     for path in sources("studio"):
         folder = path.relative_to(ROOT).parts[1]
-        unknown = [f"studio.{each}" for each in ("ui", "api") if folder != each]
+        known = {"ingress": {"api", "ingress"}}.get(folder, {folder})
+        unknown = [f"studio.{each}" for each in ("ui", "api", "ingress") if each not in known]
         found += [
             f"{name_of(path)} imports {module}"
             for module, _ in imports(path)
@@ -154,7 +151,7 @@ def test_the_engines_folders_import_in_one_direction() -> None:
 def test_nothing_imports_app_or_tests() -> None:
     assert not [
         f"{name_of(path)} imports {module}"
-        for path in sources("engine", "fleet", "ingress", "studio", "training")
+        for path in sources("engine", "fleet", "studio", "training")
         for module, _ in imports(path)
         if module.partition(".")[0] in ("app", "tests", "benchmarks")
     ]
@@ -198,7 +195,7 @@ def not_required(paths: list[Path], *files: str) -> list[str]:
 def test_every_package_that_is_imported_is_required_by_name() -> None:
     """What merely comes along with another package may go again with its next version."""
     files = ("requirements.txt", "requirements-fleet.txt", "requirements-test.txt", "requirements-reference.txt")
-    assert not not_required(sources("engine", "ingress", "studio", "app"), files[0])
+    assert not not_required(sources("engine", "studio", "app"), files[0])
     assert not not_required(sources("fleet"), *files[:2])
     assert not not_required(sources("tests"), *files)
 

@@ -78,9 +78,7 @@ def test_every_file_that_a_document_names_exists(document: Path) -> None:
 def test_every_module_that_a_document_names_exists(document: Path) -> None:
     text = re.sub(r"```python\n.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     code = "\n".join([*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^.*python -m .*$", text, re.MULTILINE)])
-    named = set(
-        re.findall(r"(?<![\w./-])((?:engine|fleet|ingress|studio|training|benchmarks|scripts|tests)(?:\.\w+)+)", code)
-    )
+    named = set(re.findall(r"(?<![\w./-])((?:engine|fleet|studio|training|benchmarks|scripts|tests)(?:\.\w+)+)", code))
     assert not [name for name in sorted(named) if not is_a_module_or_a_name_in_one(name)]
 
 
@@ -97,7 +95,7 @@ def is_a_module_or_a_name_in_one(name: str) -> bool:
 
 def test_structure_has_a_line_for_every_package_and_every_folder_of_the_page() -> None:
     packages = sorted(
-        path.parent for name in ("engine", "fleet", "ingress", "studio") for path in (ROOT / name).rglob("__init__.py")
+        path.parent for name in ("engine", "fleet", "studio") for path in (ROOT / name).rglob("__init__.py")
     )
     lines = page("structure.md").splitlines()
     for folder in [*packages, *PAGES_FOLDERS]:

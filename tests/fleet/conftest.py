@@ -11,7 +11,7 @@ import pytest
 from app import _start_engine, _way_in
 from fleet import start
 from studio.settings import Settings
-from tests.ingress.several import Several, several
+from tests.studio.ingress.several import Several, several
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 from engine import Engine
 from studio.settings import Settings
-from tests.ingress.several import Several, until
+from tests.studio.ingress.several import Several, until
 from tests.studio.server import serve
 
 pytestmark = pytest.mark.ray

@@ -18,7 +18,7 @@ from fleet import start
 from fleet.engine import FleetEngine
 from fleet.size import Size
 from tests.engine.speaking import hear, running_engine, until
-from tests.ingress.several import Several
+from tests.studio.ingress.several import Several
 
 pytestmark = pytest.mark.ray
 

@@ -7,8 +7,8 @@ import logging
 from dataclasses import replace
 from itertools import count
 
-from ingress.messages import Answer, Changed, Channel, Entered, Left, Recorded, Warned
 from studio.errors import TooManyRequests
+from studio.ingress.messages import Answer, TakesChanged, Channel, Entered, Left, Recorded, Warned
 from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
 from studio.takes.record import Take, TakeState
@@ -64,7 +64,7 @@ class ReportingRegister(Register):
             self._changed[take.id] = take
         else:
             self._told[take.id] = take.state
-            self._channel.send(Changed((take,)))
+            self._channel.send(TakesChanged((take,)))
 
     def left(self, take: Take) -> None:
         self._told.pop(take.id, None)
@@ -83,7 +83,7 @@ class ReportingRegister(Register):
         while True:
             await asyncio.sleep(TOLD_SECONDS)
             changed, self._changed = self._changed, {}
-            self._channel.send(Changed(() if self._channel.is_full else tuple(changed.values())))
+            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(changed.values())))
 
 
 class WarningsToStudio(logging.Handler):

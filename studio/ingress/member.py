@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ingress.messages import Answer, Cancel, Changed, Channel, Entered, Left, Message, Recorded, Warned
 from studio.about import WARNINGS
 from studio.errors import TooManyRequests
+from studio.ingress.messages import Answer, Cancel, TakesChanged, Channel, Entered, Left, Message, Recorded, Warned
 from studio.speech.service import SpeechService
 from studio.takes.record import Take
 
@@ -35,7 +35,7 @@ class Member:
         """Whatever is not about takes is left to others."""
         if isinstance(message, Entered):
             self._enter(message.take, message.question)
-        elif isinstance(message, Changed):
+        elif isinstance(message, TakesChanged):
             for take in message.takes:
                 if entry := self._takes.get(take.id):
                     entry.take = take

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import EngineConfig
-from ingress.doors import Door
-from ingress.member import Member
-from ingress.messages import Accept, Channel, Failed, Leaving, Message, Ready, Stop
-from ingress.reporting import TOLD_SECONDS
+from studio.ingress.member import Member
+from studio.ingress.messages import Accept, Channel, Failed, Leaving, Message, Ready, Stop
+from studio.ingress.public_port import Sockets
+from studio.ingress.reporting import TOLD_SECONDS
 from studio.settings import Settings
 from studio.speech.host import StartEngine
 from studio.speech.service import SpeechService
@@ -40,10 +40,10 @@ class Order:
 class SpeechProcess:
     """Used from the studio's event loop."""
 
-    def __init__(self, name: str, order: Order, door: Door, service: SpeechService) -> None:
+    def __init__(self, name: str, order: Order, sockets: Sockets, service: SpeechService) -> None:
         self.name = name
         self.is_ready, self.leaves, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._order, self._door = order, door
+        self._order, self._sockets = order, sockets
         self._member = Member(name, service)
         self._process: Any = None
         self._starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -57,11 +57,11 @@ class SpeechProcess:
         await asyncio.shield(self._starting)
 
     async def _start(self) -> None:
-        from ingress.process import run  # it knows the API, which takes a second to import
+        from studio.ingress.process import run  # it knows the API, which takes a second to import
 
         ours, theirs = socket.socketpair()
         spawning = multiprocessing.get_context("spawn")
-        arguments = self.name, self._order, theirs, self._door
+        arguments = self.name, self._order, theirs, self._sockets
         self._process = spawning.Process(target=run, args=arguments, name=self.name, daemon=True)
         try:
             await asyncio.to_thread(self._process.start)

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 
 from app import create_app, engine_config
-from ingress.doors import Doors
-from ingress.server import config_of
-from ingress.speech_processes import SpeechProcesses, StudioServer
+from studio.ingress.public_port import PublicPort
+from studio.ingress.server import config_of
+from studio.ingress.speech_processes import SpeechProcesses, StudioServer
 from studio.settings import Settings
 from studio.speech.host import StartEngine
 from studio.speech.service import SpeechService
@@ -77,14 +77,14 @@ def several(
 ) -> Iterator[Several]:
     """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for the speech processes."""
     settings = replace(settings, page=False, port=0)
-    doors = Doors(settings)
+    public = PublicPort(settings)
     app = create_app(settings, start_engine)
     service = app.state.studio.speech
     processes = SpeechProcesses(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
-    server = StudioServer(config, doors, processes)
-    port = doors.first[0].getsockname()[1]
+    server = StudioServer(config, public, processes)
+    port = public.first[0].getsockname()[1]
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     studio = Several(f"http://127.0.0.1:{port}", service, processes, server)

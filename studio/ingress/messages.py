@@ -45,7 +45,7 @@ class Entered:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class TakesChanged:
     """What is known of takes under way; also the sign that the process lives."""
 
     takes: tuple[Take, ...]
@@ -100,7 +100,7 @@ class Stop:
 
 
 Message: TypeAlias = (
-    Ready | Failed | Leaving | Entered | Changed | Left | Recorded | Warned | Accept | Answer | Cancel | Stop
+    Ready | Failed | Leaving | Entered | TakesChanged | Left | Recorded | Warned | Accept | Answer | Cancel | Stop
 )
 
 

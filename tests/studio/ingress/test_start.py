@@ -13,17 +13,17 @@ import httpx
 import pytest
 
 from engine import EngineConfig, EngineStats
-from ingress.doors import Doors
-from ingress.speech_process import Order, SpeechProcess
-from ingress.speech_processes import how_many
+from studio.ingress.public_port import PublicPort
+from studio.ingress.speech_process import Order, SpeechProcess
+from studio.ingress.speech_processes import how_many
 from studio.library import Library
 from studio.settings import ROOT, Settings, SettingsError
 from studio.speech.host import EngineHost
 from studio.speech.service import SpeechService
 from studio.voices.resolver import VoiceResolver
-from tests.ingress.engines import broken
-from tests.ingress.several import until
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.ingress.engines import broken
+from tests.studio.ingress.several import until
 
 HERE = Settings(host="127.0.0.1", port=0)
 
@@ -56,18 +56,18 @@ def test_without_a_fleet_there_is_nothing_to_share() -> None:
 
 
 def test_several_listen_at_one_port_and_nobody_else_can() -> None:
-    doors = Doors(HERE)
+    public = PublicPort(HERE)
     try:
-        mine = [door[0] for door in doors.several(3)]
+        mine = [sockets[0] for sockets in public.several(3)]
         port = mine[0].getsockname()[1]
         assert {each.getsockname() for each in mine} == {("127.0.0.1", port)}
         for each in mine:
             each.listen()
         with pytest.raises(SettingsError, match=rf"PORT={port}: another program listens there"):
-            Doors(replace(HERE, port=port))
+            PublicPort(replace(HERE, port=port))
     finally:
-        doors.close()
-    Doors(replace(HERE, port=port)).close()
+        public.close()
+    PublicPort(replace(HERE, port=port)).close()
 
 
 async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -75,18 +75,18 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
     order = Order(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
-    doors = Doors(settings)
-    process = SpeechProcess("speech process 1", order, doors.first, service)
+    public = PublicPort(settings)
+    process = SpeechProcess("speech process 1", order, public.first, service)
     await process.start()
     assert await process.ended() == "it could not start: the engines are elsewhere"
-    doors.close()
+    public.close()
 
 
 STUDIO = """
 import signal, sys
 from studio.settings import Settings
-from tests.ingress.engines import held
-from tests.ingress.several import several
+from tests.studio.ingress.engines import held
+from tests.studio.ingress.several import several
 
 if __name__ == "__main__":
     home, voices = sys.argv[1:]

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from ingress.doors import Door
+from studio.ingress.public_port import Sockets
 from studio.settings import Settings
 
 GRACE_SECONDS = 5
@@ -36,7 +36,7 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
 
 
 class Listening:
-    """Listens at a door until it is closed."""
+    """Listens at sockets until it is closed."""
 
     def __init__(self, servers: list[asyncio.Server], protocols: weakref.WeakSet[asyncio.Protocol]) -> None:
         self._servers, self._protocols = servers, protocols
@@ -49,7 +49,7 @@ class Listening:
             protocol.shutdown()  # type: ignore[attr-defined]  # uvicorn's protocols all have it
 
 
-class DoorServer(uvicorn.Server):
+class ListeningServer(uvicorn.Server):
     """At first it listens nowhere."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -59,8 +59,8 @@ class DoorServer(uvicorn.Server):
     async def startup(self, sockets: object = None) -> None:
         await super().startup(sockets=[])
 
-    async def listen(self, door: Door, around: Callable[[ASGIApp], ASGIApp] | None = None) -> Listening:
-        """Take connections at a door, which stays open when this ends; ``around`` wraps the app for them."""
+    async def listen(self, sockets: Sockets, around: Callable[[ASGIApp], ASGIApp] | None = None) -> Listening:
+        """Take connections at sockets, which stay open when this ends; ``around`` wraps the app for them."""
         config = self.config
         if around is not None:
             config = copy.copy(config)
@@ -76,12 +76,12 @@ class DoorServer(uvicorn.Server):
             return made
 
         loop = asyncio.get_running_loop()
-        servers = [await loop.create_server(protocol, sock=each.dup(), backlog=config.backlog) for each in door]
+        servers = [await loop.create_server(protocol, sock=each.dup(), backlog=config.backlog) for each in sockets]
         self.servers += servers
         return Listening(servers, protocols)
 
 
-class QuietServer(DoorServer):
+class QuietServer(ListeningServer):
     """Leaves signals to others."""
 
     @contextlib.contextmanager

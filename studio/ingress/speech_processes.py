@@ -16,12 +16,12 @@ from pathlib import Path
 import uvicorn
 
 from engine import EngineConfig, SpeechEngine
-from ingress.doors import Door, Doors
-from ingress.relay import Relayed
-from ingress.server import DoorServer, Listening
-from ingress.speech_process import END_SECONDS, Order, SpeechProcess
 from studio.background import Watch, first_of, is_set
 from studio.errors import StudioError
+from studio.ingress.public_port import PublicPort, Sockets
+from studio.ingress.relay import Relayed
+from studio.ingress.server import Listening, ListeningServer
+from studio.ingress.speech_process import END_SECONDS, Order, SpeechProcess
 from studio.settings import Settings
 from studio.speech.host import StartEngine
 from studio.speech.service import SpeechService
@@ -72,12 +72,12 @@ class SpeechProcesses:
         self._accepting: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def begin(self, server: DoorServer, doors: Doors) -> None:
+    async def begin(self, server: ListeningServer, port: PublicPort) -> None:
         """Listen; returns at once."""
-        self._own[0] = await server.listen(doors.first)
-        self._tasks.append(asyncio.create_task(self._start(server, doors)))
+        self._own[0] = await server.listen(port.first)
+        self._tasks.append(asyncio.create_task(self._start(server, port)))
 
-    async def _start(self, server: DoorServer, doors: Doors) -> None:
+    async def _start(self, server: ListeningServer, port: PublicPort) -> None:
         """Once the engine is up, start as many as there are to be."""
         if not await self._service.host.comes_up():
             return
@@ -89,13 +89,13 @@ class SpeechProcesses:
         with watch.guarded("none can be started, and the studio's own process does it all"):
             self._order = Order(self._settings, self._config, self._join(), await self._be_reached(server))
             self._service.register.speech_processes = 0, count
-            for number, door in enumerate(doors.several(count)):
+            for number, sockets in enumerate(port.several(count)):
                 watch = Watch(f"speech process {number + 1}")
                 self._service.background.append(watch)
-                life = partial(self._live, number, count, watch, server, door)
+                life = partial(self._live, number, count, watch, server, sockets)
                 self._tasks.append(asyncio.create_task(watch.keep_going(life)))
 
-    async def _be_reached(self, server: DoorServer) -> str:
+    async def _be_reached(self, server: ListeningServer) -> str:
         """Listen where speech processes pass requests on, and nobody else gets in; the path."""
         self._folder = tempfile.mkdtemp(prefix="studio-")
         path = str(Path(self._folder) / "http")
@@ -122,10 +122,10 @@ class SpeechProcesses:
         if self._folder is not None:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
-    async def _live(self, number: int, count: int, watch: Watch, server: DoorServer, door: Door) -> None:
+    async def _live(self, number: int, count: int, watch: Watch, server: ListeningServer, sockets: Sockets) -> None:
         """The life of one process, with whatever it leaves done by the studio. Raises ProcessEnded at its end."""
         assert self._order is not None
-        process = SpeechProcess(watch.name, self._order, door, self._service)
+        process = SpeechProcess(watch.name, self._order, sockets, self._service)
         self._processes[number] = process  # whatever becomes of the start, `stop` finds it
         await process.start()
         watching = asyncio.create_task(process.watch())
@@ -138,7 +138,7 @@ class SpeechProcesses:
                 watch.went_well()
                 self._count(count, number, accepts=True)
                 await first_of(is_set(process.leaves), is_set(process.has_ended))
-                self._own[number] = await server.listen(door)
+                self._own[number] = await server.listen(sockets)
                 self._count(count, number, accepts=False)
             why = await process.ended()
         except OSError:  # of this process, in which case the other is of no use
@@ -155,18 +155,18 @@ class SpeechProcesses:
             self._told(f"{count} speech processes take connections")
 
 
-class StudioServer(DoorServer):
+class StudioServer(ListeningServer):
     """The studio's own process: takes all connections itself until speech processes do."""
 
-    def __init__(self, config: uvicorn.Config, doors: Doors, processes: SpeechProcesses) -> None:
+    def __init__(self, config: uvicorn.Config, port: PublicPort, processes: SpeechProcesses) -> None:
         super().__init__(config)
-        self._doors, self._processes = doors, processes
+        self._port, self._processes = port, processes
 
     async def startup(self, sockets: object = None) -> None:
         await super().startup()
-        await self._processes.begin(self, self._doors)
+        await self._processes.begin(self, self._port)
 
     async def shutdown(self, sockets: object = None) -> None:
-        self._doors.close()
+        self._port.close()
         await self._processes.stop()
         await super().shutdown()

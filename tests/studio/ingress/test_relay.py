@@ -13,8 +13,8 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from ingress.relay import CALLER, Relay, Relayed
-from ingress.server import QuietServer, config_of
+from studio.ingress.relay import CALLER, Relay, Relayed
+from studio.ingress.server import QuietServer, config_of
 from studio.settings import Settings
 
 SOUND = "/own"
@@ -64,14 +64,14 @@ async def own(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: object, door: socket.socket, around: object = None) -> AsyncIterator[None]:
+async def serving(app: object, at: socket.socket, around: object = None) -> AsyncIterator[None]:
     config = config_of(app, Settings(), lifespan="off")  # type: ignore[arg-type]
     config.timeout_graceful_shutdown = 1
     server = QuietServer(config)
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.001)
-    await server.listen([door], around)  # type: ignore[arg-type]
+    await server.listen([at], around)  # type: ignore[arg-type]
     try:
         yield
     finally:

@@ -16,15 +16,15 @@ from functools import partial
 from pathlib import Path
 
 from engine import freeze_heap
-from ingress.doors import Door
-from ingress.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
-from ingress.relay import Relay
-from ingress.reporting import ReportingRegister, WarningsToStudio
-from ingress.server import GRACE_SECONDS, QuietServer, config_of
-from ingress.speech_process import Order
 from studio.api.speech import SpeechApi
 from studio.background import first_of, is_set, keep_heaps_small
 from studio.errors import NotFound, StudioError
+from studio.ingress.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
+from studio.ingress.public_port import Sockets
+from studio.ingress.relay import Relay
+from studio.ingress.reporting import ReportingRegister, WarningsToStudio
+from studio.ingress.server import GRACE_SECONDS, QuietServer, config_of
+from studio.ingress.speech_process import Order
 from studio.library import Library
 from studio.settings import Settings
 from studio.speech.host import EngineHost
@@ -40,18 +40,18 @@ WRITE_SECONDS = 10.0
 """Beyond the streams' grace: what is written of takes."""
 
 
-def run(name: str, order: Order, end: socket.socket, door: Door) -> None:
+def run(name: str, order: Order, end: socket.socket, sockets: Sockets) -> None:
     """The process, from its first line to its last; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the studio says when to end
     told = f"%(levelname)s {name}: %(name)s: %(message)s"
     logging.basicConfig(level=order.settings.log_level.upper(), format=told)
     threading.Thread(target=_end_with_studio, args=(order,), daemon=True).start()
-    asyncio.run(_Process(order, door).run(end))
+    asyncio.run(_Process(order, sockets).run(end))
 
 
 class _Process:
-    def __init__(self, order: Order, door: Door) -> None:
-        self._order, self._door = order, door
+    def __init__(self, order: Order, sockets: Sockets) -> None:
+        self._order, self._sockets = order, sockets
         self._accept, self._leave = asyncio.Event(), asyncio.Event()
         self._register: ReportingRegister | None = None
 
@@ -98,7 +98,7 @@ class _Process:
         channel.send(Ready())
         await first_of(is_set(self._accept), is_set(self._leave))
         if not self._leave.is_set():
-            await server.listen(self._door)
+            await server.listen(self._sockets)
             await self._leave.wait()
         channel.send(Leaving())
         server.should_exit = True

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ingress import speech_process
-from tests.ingress.several import Several, until
+from studio.ingress import speech_process
+from tests.studio.ingress.several import Several, until
 from tests.studio.sounds import tone, wav
 
 SPEECH = "/v1/audio/speech"
@@ -84,13 +84,15 @@ def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str
         assert client.get(f"/v1/takes/{request_id}").json()["state"] == "cancelled"
 
 
+def states_in_queue(client: httpx.Client) -> dict[str, str]:
+    return {each["id"]: each["state"] for each in client.get("/v1/queue").json()["requests"]}
+
+
 def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, key: str) -> None:
     with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
-                shown = client.get("/v1/queue").json()["requests"]
-                states = {each["id"]: each["state"] for each in shown}
-                assert states == {one: "speaking", other: "speaking"}
+                until(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})  # noqa: B023  (awaited here)
                 assert client.get("/v1/queue", headers=bearer("key-0")).json()["requests"] == []
                 assert client.delete(f"/v1/takes/{one}").status_code == 409, "it is still being spoken"
 

@@ -8,52 +8,52 @@ import socket
 
 from studio.settings import Settings, SettingsError
 
-Door = list[socket.socket]
+Sockets = list[socket.socket]
 """A socket for each address of the host."""
 
 
-class Doors:
-    """All of one port. The kernel spreads connections over those doors at which somebody listens.
+class PublicPort:
+    """The port that callers know, with sockets for each process: the kernel shares connections out among all that listen.
 
-    This process keeps every door, so that what waits at one whose process has died is not lost.
+    This process keeps all of them open, so that what waits at one whose process has died is not lost.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """One door, and the certainty that nobody else has the port. Raises SettingsError."""
-        self._doors: list[Door] = [_bind(settings)]
+        """Sockets for one process, and the certainty that nobody else has the port. Raises SettingsError."""
+        self._all: list[Sockets] = [_bind(settings)]
 
     @property
-    def first(self) -> Door:
-        return self._doors[0]
+    def first(self) -> Sockets:
+        return self._all[0]
 
-    def several(self, count: int) -> list[Door]:
+    def several(self, count: int) -> list[Sockets]:
         """So many; those that were not there are bound now. Raises SettingsError."""
         for each in self.first:  # only now: with it set from the start, another program could take the port as well
             each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
-            while len(self._doors) < count:
-                self._doors.append([_bound(each.family, each.getsockname(), is_shared=True) for each in self.first])
+            while len(self._all) < count:
+                self._all.append([_bound(each.family, each.getsockname(), is_shared=True) for each in self.first])
         except OSError as error:
             raise SettingsError(f"no further socket can listen there: {error.strerror or error}") from error
-        return self._doors[:count]
+        return self._all[:count]
 
     def close(self) -> None:
         """Take no more connections; those that nobody has taken yet are refused."""
-        for each in (each for door in self._doors for each in door):
+        for each in (each for sockets in self._all for each in sockets):
             each.close()
 
 
-def _bind(settings: Settings) -> Door:
-    door: Door = []
+def _bind(settings: Settings) -> Sockets:
+    sockets: Sockets = []
     try:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(found):
-            door.append(_bound(family, address))
+            sockets.append(_bound(family, address))
     except OSError as error:
-        for each in door:
+        for each in sockets:
             each.close()
         raise SettingsError(f"it cannot listen on HOST={settings.host} PORT={settings.port}: {_why(error)}") from error
-    return door
+    return sockets
 
 
 def _bound(family: int, address: object, is_shared: bool = False) -> socket.socket:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from studio.settings import Settings
-from tests.ingress.engines import held
-from tests.ingress.several import Several, several, until
+from tests.studio.ingress.engines import held
+from tests.studio.ingress.several import Several, several, until
 from tests.studio.sounds import tone, wav
 
 KEYS = [f"key-{number}" for number in range(20)]
