@@ -8,7 +8,7 @@ from functools import partial
 
 from studio.about import WARNINGS
 from studio.errors import TooManyRequests
-from studio.ingress.messages import Answer, Cancel, TakesChanged, Channel, Entered, Left, Message, Recorded, Warned
+from studio.ingress.messages import Answer, Cancel, Channel, Entered, Left, Message, Recorded, TakesChanged, Warned
 from studio.speech.service import SpeechService
 from studio.takes.record import Take
 

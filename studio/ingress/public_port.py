@@ -13,7 +13,7 @@ Sockets = list[socket.socket]
 
 
 class PublicPort:
-    """The port that callers know, with sockets for each process: the kernel shares connections out among all that listen.
+    """The port that callers know, with sockets for each process; the kernel shares connections out among those at work.
 
     This process keeps all of them open, so that what waits at one whose process has died is not lost.
     """

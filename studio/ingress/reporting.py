@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 
 from studio.errors import TooManyRequests
-from studio.ingress.messages import Answer, TakesChanged, Channel, Entered, Left, Recorded, Warned
+from studio.ingress.messages import Answer, Channel, Entered, Left, Recorded, TakesChanged, Warned
 from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
 from studio.takes.record import Take, TakeState

@@ -92,7 +92,7 @@ def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, ke
     with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
-                until(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})  # noqa: B023  (awaited here)
+                until(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})
                 assert client.get("/v1/queue", headers=bearer("key-0")).json()["requests"] == []
                 assert client.delete(f"/v1/takes/{one}").status_code == 409, "it is still being spoken"
 
