@@ -144,7 +144,7 @@ class Recorder:
             self._takes.add(take, wav, words=words)
         except LibraryFull:  # what was deleted has made room by now
             self._takes.add(take, wav, words=words)
-        self._count("kept")
+        self._told(take.id, "kept")
         self._let_go()
 
     def forget(self, recording: Recording) -> None:
