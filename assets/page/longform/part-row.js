@@ -1,6 +1,7 @@
 // One part of a project as a row: its state in colour and word, its text and voice to change, its takes, play and again.
 
 import { element, icon, labelled } from "../lib/elements.js";
+import { clock } from "../lib/time.js";
 import { PartTools } from "./part-tools.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
@@ -21,6 +22,7 @@ export class PartRow extends EventTarget {
     this.box = element("input", { type: "checkbox" });
     this.state = element("span", { className: "long-word" });
     this.chapter = element("strong");
+    this.cue = element("span", { className: "long-cue quiet" });
     this.text = element("textarea", { rows: 2, spellcheck: false, dir: "auto", onfocus: () => (this.hasCursor = true), onchange: () => tell("change", { text: this.text.value }) });
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
@@ -34,7 +36,7 @@ export class PartRow extends EventTarget {
     this.element = element("tr", {}, [
       cell("", [this.box]),
       cell("", [this.state]),
-      cell("long-text", [this.chapter, this.text, this.error, this.tools.element]),
+      cell("long-text", [this.cue, this.chapter, this.text, this.error, this.tools.element]),
       cell("long-voice-cell", [this.voice]),
       cell("long-take", [this.length, this.take]),
       element("td", {}, [element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle])]),
@@ -62,6 +64,8 @@ export class PartRow extends EventTarget {
     this.text.toggleAttribute("data-heading", part.chapter === part.text);
     this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
     this.chapter.hidden = !this.chapter.textContent;
+    this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
+    this.cue.hidden = part.start === null;
     this.text.setAttribute("aria-label", phrase("part.text", { number }));
     if (document.activeElement !== this.text) this.text.value = part.text;
     this.error.textContent = part.state === "failed" ? part.error : "";

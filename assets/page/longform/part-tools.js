@@ -22,7 +22,7 @@ export class PartTools extends EventTarget {
     this.down = verb("down", phrase("part.down"));
     this.delete = verb("delete", phrase("part.delete"));
     this.insert = button(phrase("part.insert"), () => this.#write(this.form.hidden));
-    this.text = element("textarea", { rows: 2, maxLength: 4000, placeholder: phrase("part.insert.text"), dir: "auto" });
+    this.text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto" });
     this.form = element("form", { hidden: true }, [
       this.text,
       element("div", { className: "long-bar" }, [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), button(phrase("longform.cancel"), () => this.#write(false))]),

@@ -26,14 +26,14 @@ export class PronunciationList {
    */
   constructor(root, hear) {
     this.hear = hear;
-    const field = (name, placeholder, maxLength) =>
-      labelled(element("input", { type: "text", name, placeholder, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" }), placeholder);
+    const field = (name, placeholder) =>
+      labelled(element("input", { type: "text", name, placeholder, autocomplete: "off", spellcheck: false, dir: "auto" }), placeholder);
     this.search = element("input", { type: "search", placeholder: phrase("dictionary.find"), oninput: () => this.#show() });
     this.search.setAttribute("aria-label", phrase("dictionary.find.label"));
     this.rows = element("ul", { className: "pron-rows" });
     this.more = element("p", { className: "quiet" });
-    this.phrase = field("phrase", phrase("dictionary.phrase"), 100);
-    this.said = field("said", phrase("dictionary.said"), 200);
+    this.phrase = field("phrase", phrase("dictionary.phrase"));
+    this.said = field("said", phrase("dictionary.said"));
     this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: phrase("dictionary.add") })]);
     const add = once(() => this.#do(() => this.#add()));
     this.form.addEventListener("submit", (event) => {
@@ -111,12 +111,12 @@ export class PronunciationList {
   }
 
   #row({ id, phrase: word, said, match_case: matchCase }) {
-    const field = (name, value, label, maxLength) => {
-      const input = element("input", { type: "text", value, maxLength, autocomplete: "off", spellcheck: false, dir: "auto" });
+    const field = (name, value, label) => {
+      const input = element("input", { type: "text", value, autocomplete: "off", spellcheck: false, dir: "auto" });
       input.onchange = () => this.#do(async () => void (await changePronunciation(id, { [name]: input.value })));
       return labelled(input, label);
     };
-    const words = field("said", said, phrase("dictionary.how", { phrase: word }), 200);
+    const words = field("said", said, phrase("dictionary.how", { phrase: word }));
     const box = element("input", { type: "checkbox", checked: matchCase });
     box.onchange = () => this.#do(async () => void (await changePronunciation(id, { match_case: box.checked })));
     const play = element("button", { type: "button" }, [icon(PLAY)]);
@@ -125,7 +125,7 @@ export class PronunciationList {
     const bin = element("button", { type: "button", onclick: () => this.#do(async () => void (await deletePronunciation(id))) }, [icon(BIN)]);
     labelled(bin, phrase("dictionary.delete", { phrase: word }));
     const exact = element("label", { className: "pron-case", title: phrase("dictionary.case.title") }, [box, phrase("dictionary.case")]);
-    return element("li", { className: "pron-row" }, [field("phrase", word, phrase("dictionary.word", { phrase: word }), 100), words, exact, element("span", { className: "pron-do" }, [play, bin])]);
+    return element("li", { className: "pron-row" }, [field("phrase", word, phrase("dictionary.word", { phrase: word })), words, exact, element("span", { className: "pron-do" }, [play, bin])]);
   }
 
   async #hear(button, words) {

@@ -103,7 +103,7 @@ export class Samples {
   }
 
   #editable(sample) {
-    const words = element("textarea", { rows: 3, maxLength: 2000, value: sample.text });
+    const words = element("textarea", { rows: 3, value: sample.text });
     words.setAttribute("aria-label", phrase("speak.clip.words"));
     const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: true });
     words.oninput = () => (save.hidden = words.value.trim() === sample.text);

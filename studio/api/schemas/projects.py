@@ -23,7 +23,7 @@ from studio.library.projects.records import (
     Project,
     ProjectSettings,
 )
-from studio.library.projects.repository import PartChanges
+from studio.library.projects.repository import MAX_TITLE, PartChanges
 from studio.projects.documents import Document, Passage
 from studio.projects.documents.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, Cutting, SplitBy
 from studio.projects.timeline import Placed, Timeline
@@ -45,7 +45,7 @@ class SettingsBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: str | None = None
+    title: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
     voice: VoiceName | None = Field(None, description="For parts without one of their own.")
     temperature: Temperature | None = None
     top_p: TopP | None = None

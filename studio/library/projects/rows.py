@@ -95,9 +95,10 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
     sums = "select state, count(*) as parts, sum(length(text)) as characters from parts where project_id = ?"
     states = {each["state"]: each for each in db.query(f"{sums} group by state", [row["id"]])}
     mine = "from part_takes join parts on parts.id = part_takes.part_id where parts.project_id = ?"
-    seconds = db.execute(
-        f"select sum(1.0 * samples / sample_rate) {mine} and parts.chosen = part_takes.id", [row["id"]]
-    ).fetchone()[0]
+    # What has a time of its own, as subtitles have, begins then, or once the one before it is over.
+    onward = "sum(1.0 * samples / sample_rate) over (order by position desc) as seconds"
+    heard = f"select start, {onward} {mine} and parts.chosen = part_takes.id"
+    seconds = db.execute(f"select max(coalesce(start, 0) + seconds) from ({heard})", [row["id"]]).fetchone()[0]
     work, spoken = db.execute(f"select sum(work_s), sum(part_takes.characters) {mine}", [row["id"]]).fetchone()
     cover = db.execute("select digest from covers where project_id = ?", [row["id"]]).fetchone()
     left = sum(states[state]["characters"] for state in ("queued", "speaking") if state in states)

@@ -212,6 +212,9 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
     assert [part["start_s"] for part in timeline["parts"]] == pytest.approx(starts, abs=1e-9)
     whole = samples(fetch(served, project, "audio"))
     assert len(whole) == 4 * RATE + 6 * FRAME
+    with served.client() as client:
+        told = client.get(f"{PROJECTS}/{project['id']}").json()["seconds"]
+    assert told == pytest.approx(len(whole) / RATE, abs=0.001)
     assert not whole[:RATE].any() and whole[RATE : RATE + 100].any() and not whole[3 * RATE : 4 * RATE].any()
 
 

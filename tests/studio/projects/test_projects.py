@@ -299,6 +299,8 @@ def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
     project = made(served, input="One.")
     [part] = parts_of(served, project)
     assert_envelope(change(served, project, part, text=" "), 400, "text")
+    with served.client() as client:
+        assert_envelope(client.patch(f"{PROJECTS}/{project['id']}", json={"title": "x" * 201}), 400, "title")
     assert_envelope(change(served, project, part, pause=31), 400, "pause")
     assert_envelope(change(served, project, {"id": "part_x"}, text="x"), 404, "part")
     with served.client() as client:
