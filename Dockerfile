@@ -11,11 +11,14 @@ RUN useradd --create-home --uid 1000 studio \
     && install --directory --owner studio /models /library
 WORKDIR /home/studio/app
 
-COPY requirements.txt ./
-RUN pip install --no-cache-dir --requirement requirements.txt
+# --build-arg FLEET=1 for ENGINES and RAY_ADDRESS, which need Ray.
+ARG FLEET=
+COPY requirements.txt requirements-fleet.txt ./
+RUN pip install --no-cache-dir --requirement requirements.txt ${FLEET:+--requirement requirements-fleet.txt}
 
 COPY app.py pyproject.toml LICENSE ./
 COPY engine engine
+COPY fleet fleet
 COPY studio studio
 COPY assets assets
 

@@ -6,6 +6,8 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import os
+import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,6 +51,23 @@ def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
     with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, and 2.9.3 is installed: pip install -r require"):
         starting()
+
+
+@pytest.mark.ray
+def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+    from ray._private.utils import check_version_info
+
+    def init(address: str, **options: Any) -> None:
+        """Its own check of what a cluster tells of itself."""
+        check_version_info({"ray_version": "2.9.3", "python_version": "3.10.1"}, "this studio")
+
+    monkeypatch.setattr(ray, "init", init)
+    here = (
+        rf"this studio Ray {re.escape(start.RAY)} on Python {platform.python_version()}: start both from environments"
+    )
+    with pytest.raises(ConfigError, match=rf"at 10\.0\.0\.7:6379 runs Ray 2\.9\.3 on Python 3\.10\.1, and {here}"):
+        starting(address="10.0.0.7:6379")
 
 
 def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:

@@ -1,0 +1,110 @@
+"""The files that make a cluster say what Ray, Kubernetes and the studio understand, and agree with each other."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from fleet import start
+from studio.settings import Settings
+
+FOLDER = start.ROOT / "docs" / "cluster"
+RAY_YAML = yaml.safe_load((FOLDER / "ray.yaml").read_text("utf-8"))
+KUBERAY_YAML = {
+    (each["kind"], each["metadata"]["name"]): each
+    for each in yaml.safe_load_all((FOLDER / "kuberay.yaml").read_text("utf-8"))
+}
+CLUSTER = KUBERAY_YAML["RayCluster", "voice-studio"]["spec"]
+STUDIO = KUBERAY_YAML["Deployment", "voice-studio"]["spec"]["template"]
+
+
+def pods() -> Iterator[dict[str, Any]]:
+    yield STUDIO
+    for group in (CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]):
+        yield group["template"]
+
+
+def read_by_ray(command: str) -> dict[str, Any]:
+    """What `ray start` makes of a command's options. Raises click.UsageError for one that it does not know."""
+    from ray.scripts.scripts import start as ray_start
+
+    words = shlex.split(command.partition("&&")[0])
+    return dict(ray_start.make_context("start", words[words.index("start") + 1 :]).params)
+
+
+@pytest.mark.ray
+def test_ray_takes_its_cluster_file() -> None:
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    whole = prepare_config(copy.deepcopy(RAY_YAML))
+    validate_config(whole)
+    machines = whole["available_node_types"]["local.cluster.node"]
+    assert machines["min_workers"] == machines["max_workers"] == len(RAY_YAML["provider"]["worker_ips"])
+
+
+@pytest.mark.ray
+def test_the_cluster_files_commands_are_rays() -> None:
+    (head,) = (each for each in RAY_YAML["head_start_ray_commands"] if " start " in each)
+    (worker,) = (each for each in RAY_YAML["worker_start_ray_commands"] if " start " in each)
+    assert read_by_ray(head)["head"] and read_by_ray(head)["port"] == 6379
+    assert read_by_ray(worker)["address"] == "$RAY_HEAD_IP:6379"
+    for command in (head, worker):
+        assert "RAY_AUTH_MODE=token" in command, "whoever reaches Ray's ports can run programs"
+    assert RAY_YAML["file_mounts"]["~/.ray/auth_token"]
+    folder = next(there for there, here in RAY_YAML["file_mounts"].items() if here == ".")
+    commands = [*RAY_YAML["head_start_ray_commands"], *RAY_YAML["worker_start_ray_commands"]]
+    assert all(f"{folder}/.venv/bin/ray" in command for command in commands)
+
+
+@pytest.mark.ray
+def test_kuberays_start_parameters_are_rays() -> None:
+    for group in (CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]):
+        given = " ".join(f"--{name}={value}" for name, value in group["rayStartParams"].items())
+        read_by_ray(f"ray start --address=head:6379 {given}")
+    (command,) = STUDIO["spec"]["containers"][0]["args"]
+    assert read_by_ray(command)["address"] == "voice-studio-head-svc:6379", "the name that KubeRay gives the head"
+    assert command.endswith("&& exec python app.py")
+
+
+def test_kuberay_runs_the_ray_and_the_image_that_the_project_has() -> None:
+    assert CLUSTER["rayVersion"] == start.RAY
+    assert len({container["image"] for pod in pods() for container in pod["spec"]["containers"]}) == 1
+    dockerfile = (start.ROOT / "Dockerfile").read_text("utf-8")
+    assert "ARG FLEET" in dockerfile and "requirements-fleet.txt" in dockerfile and "COPY fleet fleet" in dockerfile
+
+
+def test_the_studio_takes_what_kubernetes_gives_it() -> None:
+    (studio,) = STUDIO["spec"]["containers"]
+    plain = {each["name"]: each["value"] for each in studio["env"] if "value" in each}
+    settings = Settings.from_environment(plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"])
+    assert settings.ray_address == "auto" and isinstance(settings.engines, tuple)
+    (gpus,) = CLUSTER["workerGroupSpecs"]
+    assert settings.engines == (gpus["minReplicas"], gpus["maxReplicas"]), "a machine for each engine"
+    assert KUBERAY_YAML["Deployment", "voice-studio"]["spec"]["strategy"] == {"type": "Recreate"}
+    (token,) = (each["valueFrom"]["secretKeyRef"] for each in studio["env"] if each["name"] == "RAY_AUTH_TOKEN")
+    assert token == {"name": "voice-studio", "key": "auth_token"} and CLUSTER["authOptions"] == {"mode": "token"}
+
+
+def test_what_pods_mount_is_there_and_what_selects_pods_finds_some() -> None:
+    labels = []
+    for pod in pods():
+        labels.append(pod["metadata"]["labels"]["app"])
+        volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes", [])}
+        for container in pod["spec"]["containers"]:
+            assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes.keys()
+        claims = {
+            each["persistentVolumeClaim"]["claimName"] for each in volumes.values() if "persistentVolumeClaim" in each
+        }
+        assert all(("PersistentVolumeClaim", claim) in KUBERAY_YAML for claim in claims)
+    assert KUBERAY_YAML["Service", "voice-studio"]["spec"]["selector"]["app"] in labels
+    closed = KUBERAY_YAML["NetworkPolicy", "voice-studio-ray"]["spec"]
+    among, public = closed["ingress"]
+    (chosen,) = closed["podSelector"]["matchExpressions"]
+    assert set(chosen["values"]) == set(labels)
+    assert [each["podSelector"]["matchExpressions"] for each in among["from"]] == [[chosen]]
+    assert public["ports"] == [{"port": 7860}], "nothing but the studio is open to others"
