@@ -1,4 +1,4 @@
-"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE]
+"""A fleet of 1 to 64 replicas, simulated: python -m benchmarks.fleet.simulate [--largest 16] [--out FILE] [--plot FILE]
 
 The fleet's own code (fleet/replicas.py, take.py, homes.py) over engines that only keep the time that an H200 was
 measured to take (benchmarks/results/h200.json), on a clock that jumps. Left out are the network, Ray and the ingress.
@@ -24,6 +24,7 @@ import numpy as np
 
 import fleet.replicas
 import fleet.take
+from benchmarks.common.plot import lines
 from benchmarks.fleet.timed import CHUNK, FRAME_SECONDS, JumpingLoop, Pace, TimedLine
 from engine import EngineFull, EngineInfo, Reference, Utterance
 from fleet.replicas import Replicas
@@ -242,18 +243,36 @@ def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, 
     return rows
 
 
+def told(pace: Pace, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is written down: the pace, the rows, and of 64 replicas the share of 64 times one."""
+    shown = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
+    shown |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
+    of_all = {f"sim_{row['replicas']}_share": round(row["share"], 3) for row in rows if row["replicas"] == SIZES[-1]}
+    return {"pace": shown} | of_all | {"rows": rows}
+
+
+def plot(rows: list[dict[str, Any]]) -> str:
+    """Speed and known voices by the number of replicas, as SVG."""
+    series = {
+        "× real time, of so many times one engine's": [row["share"] for row in rows],
+        "takes whose voice was known": [row["prefix_hit_share"] for row in rows],
+    }
+    return lines("A fleet, simulated", "engines", [row["replicas"] for row in rows], series, top=1.2)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", type=Path, default=RESULTS / "h200.json", help="what benchmarks.gpu wrote")
     parser.add_argument("--out", type=Path, default=RESULTS / "fleet_simulated.json")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="fleet to look at; 64 takes some 20 minutes")
-    told = parser.parse_args()
+    parser.add_argument("--plot", type=Path, help="SVG to draw it as")
+    options = parser.parse_args()
     logging.disable(logging.WARNING)  # of each replica that is killed on purpose
-    pace = pace_of(json.loads(told.gpu.read_text()))
-    rows = simulate(pace, tuple(size for size in SIZES if size <= told.largest))
-    pace_told = {"frame_ms": {rows: round(1000 * pace.turn(rows), 2) for rows in (1, 8, 64)}, "hit_ms": 1000 * pace.hit}
-    pace_told |= {"miss_ms": 1000 * pace.miss, "voices_kept": pace.voices, "chunk_frames": CHUNK}
-    told.out.write_text(json.dumps({"pace": pace_told, "rows": rows}, indent=1) + "\n")
+    pace = pace_of(json.loads(options.gpu.read_text()))
+    rows = simulate(pace, tuple(size for size in SIZES if size <= options.largest))
+    options.out.write_text(json.dumps(told(pace, rows), indent=1) + "\n")
+    if options.plot:
+        options.plot.write_text(plot(rows))
 
 
 if __name__ == "__main__":
