@@ -67,17 +67,21 @@ def take_picture(browser: Browser, address: str, file: Path, look: Look) -> None
         page.wait_for_selector("#dock[data-state=over]")
     page.get_by_role("button", name="Play take 1").click()
     page.wait_for_function("window.studio.position > 0.6 * window.studio.current.seconds")
-    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
-    page.screenshot(path=str(file))
-    page.close()
+    shoot(page, file)
 
 
 def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page], None]) -> None:
     page = open_page(browser, address, PICTURES["studio"])
     page.click(f"#tab-{area}")
     show(page)
+    shoot(page, FOLDER / f"{area}.png")
+
+
+def shoot(page: Page, file: Path) -> None:
+    """From its top, with nothing under the pointer and every bar at its end."""
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
-    page.screenshot(path=str(FOLDER / f"{area}.png"))
+    page.mouse.move(0, 0)
+    page.screenshot(path=str(file), animations="disabled")
     page.close()
 
 
