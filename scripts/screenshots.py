@@ -14,7 +14,7 @@ from benchmarks.common.chromium import NoChromium, find
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PATIENCE_MS = 120_000
 Look = dict[str, Any]
-DESKTOP: Look = {"viewport": {"width": 1280, "height": 860}}
+DESKTOP: Look = {"viewport": {"width": 1280, "height": 860}, "reduced_motion": "reduce"}
 PHONE: Look = {
     "viewport": {"width": 390, "height": 844},
     "is_mobile": True,
@@ -78,10 +78,10 @@ def picture_area(browser: Browser, address: str, area: str, show: Callable[[Page
 
 
 def shoot(page: Page, file: Path) -> None:
-    """From its top, with nothing under the pointer and every bar at its end."""
+    """From its top, with nothing under the pointer."""
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
     page.mouse.move(0, 0)
-    page.screenshot(path=str(file), animations="disabled")
+    page.screenshot(path=str(file))
     page.close()
 
 
