@@ -24,7 +24,7 @@ from studio.ingress.public_port import PublicPort
 from studio.ingress.server import config_of
 from studio.ingress.speech_processes import SpeechProcesses, StudioServer
 from studio.api import install_api
-from studio.background import keep_heaps_small
+from studio.heaps import keep_heaps_small
 from studio.library import Backup, Library
 from studio.projects.service import ProjectService
 from studio.projects.worker import ProjectWorker

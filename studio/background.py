@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from engine import release_free_memory
 from studio.errors import StudioError
 
 log = logging.getLogger(__name__)
@@ -21,8 +20,6 @@ FIRST_PAUSE = 1.0
 """Seconds until work that broke off is begun again, twice as long each time …"""
 LONGEST_PAUSE = 60.0
 """… up to this; work that went on for longer before it broke off begins with the first one."""
-RELEASE_SECONDS = 60.0
-"""How often memory that is free again goes back to the system; a page a thread needs again costs it microseconds."""
 FORESEEN = (StudioError, sqlite3.Error, OSError)
 """What needs no stack in the log."""
 
@@ -82,13 +79,6 @@ class Watch:
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-
-
-async def keep_heaps_small() -> None:
-    """Give back from time to time what each of many threads has freed: it would add up to hundreds of MiB."""
-    while True:
-        await asyncio.sleep(RELEASE_SECONDS)
-        await asyncio.to_thread(release_free_memory)
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from engine import freeze_heap
 from studio.api.speech import SpeechApi
-from studio.background import first_of, is_set, keep_heaps_small
+from studio.background import first_of, is_set
 from studio.errors import NotFound, StudioError
+from studio.heaps import keep_heaps_small
 from studio.ingress.messages import Accept, Answer, Cancel, Channel, Failed, Leaving, Message, Ready, Stop
 from studio.ingress.public_port import Sockets
 from studio.ingress.relay import Relay

@@ -200,7 +200,9 @@ def test_what_another_tab_has_changed_is_told(studio: Stopping, open_page: Open)
     description.fill("high")
     voices.get_by_role("button", name="Save", exact=True).click()
     expect(voices).not_to_contain_text("Somebody else")
-    screen.page.request.delete(f"{studio.served.url}/v1/voices/bert")
     description.fill("low")
-    voices.get_by_role("button", name="Save", exact=True).click()
+    screen.page.request.delete(f"{studio.served.url}/v1/voices/bert")
+    voices.locator("[data-part=save]").dispatch_event(
+        "click"
+    )  # it may be hidden: the list is still read after the last one
     expect(description).to_be_hidden()

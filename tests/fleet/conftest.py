@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from app import _start_engine, _way_in
 from fleet import start
 from studio.settings import Settings
 from tests.studio.ingress.several import Several, several
+
+# Ray reads its environment when it is first imported, whichever test that is in.
+os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from engine import CheckpointError, EngineConfig
-from studio import background
+from studio import heaps
 from studio.settings import Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -141,7 +141,7 @@ def test_memory_that_is_free_again_is_given_back_from_time_to_time(
     monkeypatch: pytest.MonkeyPatch, steered: Steer
 ) -> None:
     given_back = threading.Semaphore(0)
-    monkeypatch.setattr(background, "RELEASE_SECONDS", 0.01)
-    monkeypatch.setattr(background, "release_free_memory", given_back.release)
+    monkeypatch.setattr(heaps, "RELEASE_SECONDS", 0.01)
+    monkeypatch.setattr(heaps, "release_free_memory", given_back.release)
     steered()
     assert given_back.acquire(timeout=30) and given_back.acquire(timeout=30)
