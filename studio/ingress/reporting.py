@@ -64,6 +64,7 @@ class ReportingRegister(Register):
             self._changed[take.id] = take
         else:
             self._told[take.id] = take.state
+            self._changed.pop(take.id, None)  # an older record, which would undo this one
             self._channel.send(TakesChanged((take,)))
 
     def left(self, take: Take) -> None:
