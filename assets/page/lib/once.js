@@ -1,7 +1,7 @@
-// A press that is made again while what it began is under way, as by a double click, is none.
+// Presses that are made again while what the first began is under way.
 
 /**
- * Gives work as a function that does nothing while an earlier call of it is under way.
+ * A second press, as by a double click, is none: gives work as a function that does nothing while an earlier call of it is under way.
  *
  * @template {any[]} T
  * @param {(...given: T) => unknown} work
@@ -17,5 +17,26 @@ export function once(work) {
     } finally {
       isUnderWay = false;
     }
+  };
+}
+
+/**
+ * A second press counts, as that of a Save button does after more was written: gives work as a function that, called while
+ * an earlier call is under way, has it done once more afterwards.
+ *
+ * @param {() => unknown} work
+ * @returns {() => Promise<void>}
+ */
+export function onceMore(work) {
+  let isWanted = false;
+  const untilDone = once(async () => {
+    while (isWanted) {
+      isWanted = false;
+      await work();
+    }
+  });
+  return () => {
+    isWanted = true;
+    return untilDone();
   };
 }

@@ -6,7 +6,7 @@ import { Refusal } from "../client/refusal.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice, revisionsOf } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { once } from "../lib/once.js";
+import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 
@@ -33,9 +33,10 @@ export class Inspector extends EventTarget {
     });
     this.part("close").addEventListener("click", () => this.close());
     this.part("add").addEventListener("click", () => this.#tell("add", { voice: this.#voice }));
+    const save = onceMore(() => this.#change((voice, isSame) => this.#save(voice, isSame)));
     this.part("facts").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#change((voice, isSame) => this.#save(voice, isSame));
+      save();
     });
     this.part("colour").addEventListener("input", ({ target }) => (this.#colour = target.value));
     this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
@@ -79,10 +80,11 @@ export class Inspector extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  /** Do work(voice, isSame) with the voice that is shown; isSame() tells later whether it still shall be. */
+  /** Do work(voice, isSame) with the voice that is shown, if one is; isSame() tells later whether it still shall be. */
   async #do(work) {
     this.#say("");
     const voice = this.#voice;
+    if (!voice) return;
     const isSame = () => this.#wanted === voice.id;
     try {
       await work(voice, isSame);
@@ -106,13 +108,19 @@ export class Inspector extends EventTarget {
     this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
-  /** Read a voice and show all of it at once; false if it was no longer wanted by then. Raises Refusal. */
-  async #load(id) {
+  /**
+   * Read a voice and show all of it at once; false if it was no longer wanted by then. saved: what its fields had when they
+   * were saved, so that what was written since stays. Raises Refusal.
+   *
+   * @param {string} id
+   * @param {Map<HTMLInputElement, string>} [saved]
+   */
+  async #load(id, saved) {
     const isLatest = this.#loads.begin();
     try {
       const voice = await getVoice(id);
       const revisions = await revisionsOf(voice.id);
-      if (isLatest()) this.#show(voice, revisions);
+      if (isLatest()) this.#show(voice, revisions, saved);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return false;
@@ -122,23 +130,30 @@ export class Inspector extends EventTarget {
     return isLatest();
   }
 
-  #show(voice, revisions) {
+  #show(voice, revisions, saved) {
+    const isWritten = (field) => saved && field.value !== saved.get(field);
     this.#voice = voice;
     this.#wanted = voice.id;
     this.samples.show(voice, revisions);
     if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
     this.part("dictionary").dataset.voice = voice.id;
     this.part("title").replaceChildren(initialOf(voice), voice.name);
-    this.#showColour(voice.colour);
+    if (!isWritten(this.part("colour"))) this.#showColour(voice.colour);
     this.part("address").textContent = voice.address;
     this.part("made").textContent = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
-    for (const field of this.root.querySelectorAll("[data-fact]")) {
-      const value = voice[field.dataset.fact];
+    for (const field of this.#fields) {
+      if (isWritten(field)) continue;
+      const { fact, preset } = field.dataset;
+      const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
       field.value = Array.isArray(value) ? value.join(", ") : value;
     }
-    for (const field of this.root.querySelectorAll("[data-preset]")) field.value = voice.defaults[field.dataset.preset] ?? "";
     this.#offer(voice);
     this.#tell("shown", { voice });
+  }
+
+  /** Those of what is said of the voice, then its presets. @returns {HTMLInputElement[]} */
+  get #fields() {
+    return [...this.root.querySelectorAll("[data-fact], [data-preset]")];
   }
 
   #showColour(colour) {
@@ -172,24 +187,25 @@ export class Inspector extends EventTarget {
     if (isSame()) this.#say("");
   }
 
-  async #saved({ id }, isSame, said) {
-    if (isSame()) await this.#load(id);
+  async #saved({ id }, isSame, said, saved) {
+    if (isSame()) await this.#load(id, saved);
     this.#tell("changed", { said });
   }
 
   async #save(voice, isSame) {
-    const told = Object.fromEntries([...this.root.querySelectorAll("[data-fact]")].map((field) => [field.dataset.fact, field.value]));
+    const saved = new Map([...this.#fields, this.part("colour")].map((field) => [field, field.value]));
+    const told = Object.fromEntries(this.#fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
     const changes = { ...told, tags: told.tags.split(","), colour: this.#colour };
     if (told.slug === voice.slug) delete changes.slug; // a new name brings its own
-    const presets = [...this.root.querySelectorAll("[data-preset]")];
+    const presets = this.#fields.filter(({ dataset }) => dataset.preset);
     const wrong = presets.find((field) => !field.validity.valid);
     if (wrong) {
       wrong.focus();
-      return this.#say(`${wrong.labels[0].textContent.trim()}: ${wrong.validationMessage}`);
+      return this.#say(`${wrong.labels?.[0].textContent.trim()}: ${wrong.validationMessage}`);
     }
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
     await changeVoice(voice.id, changes, voice.etag);
-    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }));
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }), saved);
   }
 
   async #duplicate({ id, name }, isSame) {

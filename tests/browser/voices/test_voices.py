@@ -253,6 +253,17 @@ def test_what_somebody_else_changed_is_not_written_over_and_what_a_voice_presets
     inspector.get_by_label("Seed").fill("77")
     inspector.get_by_role("button", name="Save", exact=True).click()
     expect(library(screen)).to_contain_text("Saved “Bert”.")
+    reading = Held(screen.page, "**/v1/voices/*/revisions")
+    for said in ("Once.", "Twice."):  # the second while the first is still being saved
+        inspector.get_by_label("Description").fill(said)
+        inspector.get_by_role("button", name="Save", exact=True).click()
+        reading.wait_for(1)
+    reading.answer(0)
+    expect(inspector.get_by_label("Description")).to_have_value("Twice.")
+    reading.answer(1)
+    with studio.client() as client:
+        assert client.get("/v1/voices/narrator").json()["description"] == "Twice."
+    screen.page.unroute_all()
     inspector.get_by_role("button", name="Use Bert in the Studio").click()
     expect(picked(screen)).to_have_value("Bert")
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.4")
