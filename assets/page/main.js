@@ -96,6 +96,7 @@ class Studio {
     await rendered("#refill");
     await this.fields.restore(this.preferences.values.voice);
     document.body.dataset.studio = "ready";
+    dispatchEvent(new Event("studio-ready"));
   }
 
   /** What the page adds to Gradio's fields. */

@@ -27,6 +27,19 @@ _LANGUAGE = re.compile(rb'(<html\b)(?:\s+lang="[^"]*")?')
 _ONE_LANGUAGE = "<script>Object.defineProperty(navigator,'language',{value:document.documentElement.lang})</script>"
 """Gradio's own words are chosen by this: they shall be in the language of the rest."""
 
+_END_OF_START = """<script>(() => {
+  const ask = window.requestAnimationFrame;
+  let isOver = false;
+  window.requestAnimationFrame = (step) => (isOver ? 0 : ask.call(window, step));
+  addEventListener("studio-ready", () => {
+    isOver = true;
+    window.requestAnimationFrame = ask;
+  });
+})()</script>"""
+"""Gradio's start screen (StatusTracker, 6.31) counts its seconds frame by frame and goes on after it is gone: the page
+would be drawn anew sixty times a second. It took the function with its script; once ready, only it still has this one.
+"""
+
 PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
 
@@ -46,7 +59,8 @@ class FrontPage:
 
     def __init__(self, app: ASGIApp, settings: Settings, files: PageFiles, phrases: Phrases) -> None:
         self._app, self._root_path, self._files, self._phrases = app, settings.root_path, files, phrases
-        self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_slash(settings.root_path)}{_card(settings)}"
+        scripts = f"{_ONE_LANGUAGE}{_END_OF_START}{_slash(settings.root_path)}"
+        self._head = f"<style>{UNTIL_DRAWN}</style>{scripts}{_card(settings)}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):

@@ -29,6 +29,25 @@ SHIFT = """() => new Promise((told) => {
     setTimeout(() => told(sum), 200); // for what is told of the time before
 })"""
 
+COUNT_FRAMES = """(() => {
+    const ask = window.requestAnimationFrame;
+    window.framesAsked = 0;
+    window.requestAnimationFrame = (step) => {
+        window.framesAsked += 1;
+        return ask.call(window, step);
+    };
+})()"""
+STANDS_STILL = """() => new Promise((told) => {
+    let [asked, looks] = [-1, 0];
+    const look = () => {
+        if (window.framesAsked === asked || looks === 20) return told(looks < 20);
+        [asked, looks] = [window.framesAsked, looks + 1];
+        setTimeout(look, 250);
+    };
+    look();
+})"""
+"""Whether the page asks for no frame any more, at last: while nothing happens there is nothing to draw."""
+
 
 class Counted:
     """The app, and the paths that it was asked for: a browser that takes a file from its cache asks for none."""
@@ -53,10 +72,12 @@ def opened(context: BrowserContext, url: str) -> list[Response]:
     page = context.new_page()
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer))
+    page.add_init_script(COUNT_FRAMES)
     page.goto(url)
     page.wait_for_selector("body[data-studio=ready]")
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFT) <= MOST_SHIFT
+    assert page.evaluate(STANDS_STILL)
     page.close()
     return answers
 
