@@ -14,8 +14,8 @@ from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
 from studio.ui import words
+from studio.ui.blocks import StudioBlocks
 from studio.ui.bundle import STYLES, PageFiles
-from studio.ui.checked import CheckedBlocks
 from studio.ui.endpoints.projects import add_project_endpoints
 from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
@@ -118,7 +118,7 @@ def page_of(app: FastAPI, studio: Studio) -> gr.Blocks:
 
 def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
-    with CheckedBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+    with StudioBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         _html(_part("shell/header"))
         if is_temporary:
             _html(words.TEMPORARY)

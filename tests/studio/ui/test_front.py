@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -72,3 +73,20 @@ def test_a_model_that_cannot_be_asked_yet_does_not_keep_the_page_from_being_serv
     settings = Settings(model=str(tmp_path), studio_home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as studio:
         assert json.loads(metas(studio).get("studio-card", "{}")).get("demo", False) is False
+
+
+def test_while_nothing_happens_the_server_sleeps(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradio's queue looked for work a thousand times a second."""
+    selector = studio.loop._selector  # type: ignore[union-attr]
+    select, naps, are_enough = selector.select, [], threading.Event()
+
+    def noted(timeout: float | None) -> object:
+        naps.append(timeout)
+        if len(naps) == 50:
+            are_enough.set()
+        return select(timeout)
+
+    monkeypatch.setattr(selector, "select", noted)
+    assert are_enough.wait(60)
+    known = [nap for nap in naps if nap is not None]
+    assert sum(known) / len(known) > 0.005
