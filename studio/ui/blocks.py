@@ -11,11 +11,11 @@ from studio.strings import check_strings
 
 QUEUE_LOOKS_EVERY = 0.02
 PROGRESS_LOOKS_EVERY = 0.1
-"""Seconds. Gradio's own (6.31: 0.001 and 0.01) take a twelfth of a slow core from the server's loop while nothing happens."""
+"""Seconds. Gradio's own (6.31: 0.001 and 0.01) take a twelfth of a slow core from the server's loop at rest."""
 
 
 class StudioBlocks(gr.Blocks):
-    """A call through Gradio waits ``QUEUE_LOOKS_EVERY`` at most until it is seen; the page calls the studio's own API."""
+    """A call through Gradio may wait ``QUEUE_LOOKS_EVERY`` until it is seen; the page calls the studio's own API."""
 
     def queue(self, *given: Any, **named: Any) -> StudioBlocks:
         super().queue(*given, **named)
