@@ -19,8 +19,6 @@ from benchmarks.common.chromium import NoChromium, find
 from engine import Engine, EngineConfig
 from studio.phrases import page_phrases
 from studio.settings import Settings
-from studio.ui.bundle import PageFiles
-from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 from tests.browser.screen import PATIENCE_MS, Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -43,6 +41,9 @@ FLAGS = (
 @pytest.fixture(scope="session", autouse=True)
 def _page_files() -> Iterator[None]:
     """The page's files are read, bundled and packed once a run, not once a studio."""
+    from studio.ui.bundle import PageFiles  # Gradio takes seconds to import, and who only hands out the tests needs none
+    from studio.ui.page import PAGE_FILES, STYLE_SHEETS
+
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().said)
     served = files.app()
     with pytest.MonkeyPatch.context() as patch:

@@ -23,12 +23,13 @@ FRAMES = 20
 def speak(served: Served, text: str, **fields: object) -> str:
     """Speak through the API and return the take's id."""
     body = {"input": text, "max_new_tokens": FRAMES, "response_format": "wav"} | fields
-    answer = httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).raise_for_status()
-    return answer.headers["x-request-id"]
+    with served.client() as client:
+        return client.post("/v1/audio/speech", json=body).raise_for_status().headers["x-request-id"]
 
 
 def known(served: Served, take_id: str) -> httpx.Response:
-    return httpx.get(f"{served.url}/v1/takes/{take_id}")
+    with served.client() as client:
+        return client.get(f"/v1/takes/{take_id}")
 
 
 def history(screen: Screen, words: str) -> Locator:
