@@ -41,7 +41,9 @@ FLAGS = (
 @pytest.fixture(scope="session", autouse=True)
 def _page_files() -> Iterator[None]:
     """The page's files are read, bundled and packed once a run, not once a studio."""
-    from studio.ui.bundle import PageFiles  # Gradio takes seconds to import, and who only hands out the tests needs none
+    from studio.ui.bundle import (
+        PageFiles,  # Gradio takes seconds to import, and who only hands out the tests needs none
+    )
     from studio.ui.page import PAGE_FILES, STYLE_SHEETS
 
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().said)
