@@ -62,6 +62,7 @@ class Studio {
 
   constructor() {
     markDemo(this.health);
+    this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace));
     stayForDrops();
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();

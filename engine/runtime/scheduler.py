@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from engine.runtime.row import Row, State
 
-CHUNK_FRAMES = (1, 2, 4, 8)
+CHUNK_FRAMES = (1, 1, 2, 2, 4, 4, 8)
 """Frames in a take's first, second … chunk, the last size repeating.
 
-Sound after one frame, then ever cheaper chunks, each short enough to be ready before the one before it has
-played, as long as the engine is faster than real time …"""
+Sound after one frame, then ever cheaper chunks, each ready before those before it have played as long as two seconds of
+work make three of sound. (1, 2, 4, 8 asked for half a second of work: an engine that is just that fast left gaps.) …"""
 LOW_LEAD = 0.1
 """… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
 is goes out at once. (Larger chunks for listeners with seconds in hand made bursts: 64 streams over HTTP fell from 210

@@ -19,9 +19,10 @@ Object.assign(globalThis, {
 await import("../../assets/page/player/player-worklet.js");
 
 class Playing {
-  constructor({ prebuffer = 0 } = {}) {
+  constructor({ prebuffer = 0, delay = 0 } = {}) {
+    Object.assign(globalThis, { currentTime: 3 });
     this.source = new Source();
-    this.order({ order: "open", take: 1, prebuffer });
+    this.order({ order: "open", take: 1, prebuffer, delay });
   }
 
   order(message) {
@@ -36,6 +37,7 @@ class Playing {
   block() {
     const out = new Float32Array(BLOCK);
     assert.equal(this.source.process([], [[out]]), true);
+    globalThis.currentTime += BLOCK / RATE;
     return [...out];
   }
 
@@ -53,7 +55,7 @@ test("it waits for as much as it was told, and less will do once the take is com
   assert.equal(playing.source.state, "waiting");
   playing.order({ order: "complete" });
   assert.deepEqual(playing.block(), [...Float32Array.from(ramp(BLOCK))]);
-  assert.equal(playing.source.port.sent[0].firstSampleAt, 3);
+  assert.equal(playing.source.port.sent[0].firstSampleAt, 3.128); // the block after the one of silence
 });
 
 test("every sample is heard once and in order, over a buffer that has to grow", () => {
@@ -68,17 +70,34 @@ test("every sample is heard once and in order, over a buffer that has to grow", 
   assert.deepEqual([playing.last.state, playing.last.rendered, playing.last.underruns], ["over", all.length, 0]);
 });
 
-test("a gap is counted, nothing is lost in it, and more is waited for each time", () => {
-  const playing = new Playing({ prebuffer: 100 });
+test("a gap is counted, nothing is lost in it, and as much is waited for as the take was late", () => {
+  const playing = new Playing();
   playing.append(...ramp(150));
   playing.block();
   const rest = playing.block();
   assert.deepEqual(rest.slice(0, 22), [...Float32Array.from(ramp(22, 129))]);
   assert.deepEqual([playing.last.state, playing.last.underruns], ["waiting", 1]);
-  playing.append(...ramp(199, 151));
-  assert.ok(playing.block().every((value) => value === 0)); // 200 are wanted now
-  playing.append(...ramp(1, 350));
+  for (let waited = 0; waited < 3; waited += 1) playing.block();
+  playing.append(...ramp(400, 151)); // after five blocks, of which it had sound for 150 samples: 490 late
+  assert.ok(playing.block().every((value) => value === 0));
+  playing.append(...ramp(100, 551));
   assert.equal(playing.block()[0], Float32Array.of(151 / 4096)[0]);
+});
+
+test("sound begins so long after the first samples came, and it tells how long was needed", () => {
+  const playing = new Playing({ delay: 0.2 });
+  playing.block(); // time before the first samples does not count
+  playing.append(...ramp(128));
+  assert.ok([...playing.block(), ...playing.block()].every((value) => value === 0));
+  playing.append(...ramp(256, 129)); // after 0.256 s, of which 0.128 would have been heard
+  assert.equal(playing.block()[0], Float32Array.of(1 / 4096)[0]);
+  playing.append(...ramp(128, 385)); // as it is due
+  for (let i = 0; i < 2; i += 1) playing.order({ order: "complete" });
+  const told = playing.source.port.sent.filter(({ needed }) => needed !== undefined);
+  assert.equal(told.length, 1);
+  assert.ok(Math.abs(told[0].needed - 0.128) < 1e-9);
+  for (let i = 0; i < 4; i += 1) playing.block();
+  assert.equal(playing.last.underruns, 0);
 });
 
 test("a seek stays within the take, and after its end leaves it paused", () => {
@@ -112,7 +131,7 @@ test("paused it is silent and stays where it is; play at the end begins anew", (
 
 test("orders for a take that is no longer open are not heard", () => {
   const playing = new Playing();
-  playing.order({ order: "open", take: 2, prebuffer: 0 });
+  playing.order({ order: "open", take: 2, prebuffer: 0, delay: 0 });
   playing.order({ order: "append", take: 1, samples: Float32Array.of(1) });
   assert.equal(playing.source.length, 0);
 });

@@ -180,7 +180,7 @@ export class NowPlaying extends EventTarget {
     if (this.current === take) this.bar.figures(take.figures);
   }
 
-  #hear({ firstSampleAt, position, rendered, underruns, state, loudest }) {
+  #hear({ firstSampleAt, needed, position, rendered, underruns, state, loudest }) {
     const take = this.current;
     if (!take || !this.#sound) return; // what is told is of the sound before
     this.heard = { rendered, underruns };
@@ -188,10 +188,7 @@ export class NowPlaying extends EventTarget {
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
-    if (state === "over" && !take.isLearned) {
-      take.isLearned = true;
-      this.player.learn(take.underruns, take.rtf);
-    }
+    if (needed !== undefined && take.pressedAt !== null) this.player.delay.learn(needed);
     if (firstSampleAt !== undefined && take.pressedAt !== null) take.heardMs ??= firstSampleAt - take.pressedAt;
     if (firstSampleAt !== undefined || more) this.showFigures(take);
     this.bar.show({ position: Math.min(this.position, take.seconds) });

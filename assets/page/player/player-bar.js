@@ -149,16 +149,19 @@ export class PlayerBar extends EventTarget {
     const step = 4;
     const count = Math.floor(width / step);
     const barsAt = (i) => (i * span * BARS_PER_SECOND) / count;
+    const drawn = { "--wave-empty": new Path2D(), "--wave-heard": new Path2D(), "--wave": new Path2D() };
     for (let i = 0; i < count; i += 1) {
       const [from, to] = [Math.floor(barsAt(i)), Math.max(Math.floor(barsAt(i)) + 1, Math.floor(barsAt(i + 1)))];
-      const loudest = from < bars.length ? Math.max(...bars.slice(from, to)) : 0;
+      let loudest = 0;
+      for (let bar = from; bar < Math.min(to, bars.length); bar += 1) loudest = Math.max(loudest, bars[bar]);
       const tall = Math.max(2, Math.sqrt(loudest) * (height - 4));
       const heard = (i / count) * span < position;
       const name = from >= bars.length ? "--wave-empty" : heard ? "--wave-heard" : "--wave";
+      drawn[name].roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
+    }
+    for (const [name, path] of Object.entries(drawn)) {
       pen.fillStyle = style.getPropertyValue(name);
-      pen.beginPath();
-      pen.roundRect(i * step, (height - tall) / 2, 2.5, tall, 1.25);
-      pen.fill();
+      pen.fill(path);
     }
   }
 }

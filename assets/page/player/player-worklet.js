@@ -2,6 +2,7 @@
 
 const SECONDS_AT_FIRST = 30;
 const REPORT_EVERY = 2048; // samples between two position reports
+const LONGEST_WAIT = 1; // second of sound, after a gap
 
 class TakeSource extends AudioWorkletProcessor {
   take = 0;
@@ -10,7 +11,10 @@ class TakeSource extends AudioWorkletProcessor {
   position = 0;
   rendered = 0; // samples given to the audio graph
   underruns = 0;
-  needed = 0; // samples to have before sound starts, or starts again
+  prebuffer = 0; // samples to have before sound starts, or starts again
+  delay = 0; // seconds between the first samples' coming and their sound
+  cameAt = 0; // when they came
+  needed = -Infinity; // seconds of delay with which no samples would have come too late
   isComplete = false;
   state = "waiting"; // waiting for samples | playing | paused | over
   reported = 0;
@@ -18,12 +22,12 @@ class TakeSource extends AudioWorkletProcessor {
 
   constructor() {
     super();
-    this.open({ take: 0, prebuffer: 0 });
+    this.open({ take: 0, prebuffer: 0, delay: 0 });
     /** @type {Record<string, (order: any) => void>} */
     const orders = {
       open: (order) => this.open(order),
       append: (order) => this.append(order),
-      complete: () => (this.isComplete = true),
+      complete: () => this.complete(),
       play: () => this.play(),
       pause: () => (this.state = "paused"),
       seek: (order) => this.seek(order),
@@ -33,15 +37,17 @@ class TakeSource extends AudioWorkletProcessor {
     };
   }
 
-  /** @param {{ take: number, prebuffer: number }} order */
-  open({ take, prebuffer }) {
+  /** @param {{ take: number, prebuffer: number, delay: number }} order */
+  open({ take, prebuffer, delay }) {
     this.take = take;
     this.buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST);
     this.length = 0;
     this.position = 0;
     this.rendered = 0;
     this.underruns = 0;
-    this.needed = prebuffer;
+    this.prebuffer = prebuffer;
+    this.delay = delay;
+    this.needed = -Infinity;
     this.isComplete = false;
     this.state = "waiting";
     this.reported = 0;
@@ -50,6 +56,8 @@ class TakeSource extends AudioWorkletProcessor {
 
   /** @param {{ samples: Float32Array }} order */
   append({ samples }) {
+    if (this.length) this.needed = Math.max(this.needed, currentTime - this.cameAt - this.length / sampleRate);
+    else this.cameAt = currentTime;
     if (this.length + samples.length > this.buffer.length) {
       const larger = new Float32Array(Math.max(this.buffer.length * 2, this.length + samples.length));
       larger.set(this.buffer.subarray(0, this.length));
@@ -57,6 +65,12 @@ class TakeSource extends AudioWorkletProcessor {
     }
     this.buffer.set(samples, this.length);
     this.length += samples.length;
+  }
+
+  complete() {
+    if (this.isComplete) return;
+    this.isComplete = true;
+    if (this.needed > -Infinity) this.report({ needed: this.needed });
   }
 
   play() {
@@ -79,12 +93,23 @@ class TakeSource extends AudioWorkletProcessor {
   }
 
   /**
+   * Whether what is here can be heard now. After a gap as much has to be here as the take has been late: it may be again.
+   *
+   * @param {number} ahead
+   */
+  isEnough(ahead) {
+    if (this.isComplete) return true;
+    const late = this.underruns ? Math.min(this.needed, LONGEST_WAIT) * sampleRate : 0;
+    return ahead > 0 && ahead >= Math.max(this.prebuffer, late) && currentTime >= this.cameAt + this.delay;
+  }
+
+  /**
    * @param {Float32Array[][]} _inputs
    * @param {Float32Array[][]} outputs
    */
   process(_inputs, outputs) {
     const ahead = this.length - this.position;
-    if (this.state === "waiting" && (this.isComplete || (ahead > 0 && ahead >= this.needed))) this.state = "playing";
+    if (this.state === "waiting" && this.isEnough(ahead)) this.state = "playing";
     if (this.state !== "playing") return true;
 
     const [out] = outputs[0];
@@ -101,7 +126,6 @@ class TakeSource extends AudioWorkletProcessor {
       this.report();
     } else if (count < out.length) {
       this.underruns += 1;
-      this.needed = Math.min(Math.max(this.needed, 1) * 2, sampleRate); // the maker is slow: wait for more next time
       this.state = "waiting";
       this.report();
     } else if (this.rendered - this.reported >= REPORT_EVERY) {

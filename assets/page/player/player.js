@@ -1,15 +1,14 @@
 // The sound: one AudioContext, one worklet, one take at a time. It knows no takes of the server and no page.
 
 import { notConnected } from "../client/refusal.js";
+import { PlayoutDelay } from "./playout-delay.js";
 
-// Seconds of sound to have before it starts. The first chunk has 46 ms: a fast maker needs no second one.
-const [SHORTEST_WAIT, USUAL_WAIT, LONGEST_WAIT] = [0.04, 0.06, 1];
-const FAST = 0.15; // seconds of work for one second of sound
 const USUAL_RATE = 44100;
 
 /**
- * Fires "heard" with {firstSampleAt?, position, rendered, underruns, state, loudest}: positions in samples, times in
- * milliseconds of performance.now(), loudest since the last report from 0 to 1.
+ * Fires "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
+ * milliseconds of performance.now(), loudest since the last report from 0 to 1. needed, once, when all has come: the seconds
+ * that its start would have had to be held back for it to have no gap.
  */
 export class Player extends EventTarget {
   /** @type {AudioContext | null} */
@@ -20,9 +19,9 @@ export class Player extends EventTarget {
   /** @type {Promise<AudioWorkletNode> | null} */
   #preparing = null; // the node of the present context
   #take = 0;
-  #wait = USUAL_WAIT;
+  delay = new PlayoutDelay();
   /** @type {number | null} */
-  fixedWait = null; // seconds, in the place of what was learnt
+  fixedWait = null; // seconds of sound to have before it starts, in the place of what was learnt
 
   /** Build the audio graph for a sample rate, once; a second caller waits for the first. Raises Refusal. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
@@ -70,14 +69,9 @@ export class Player extends EventTarget {
     const take = this.#take;
     const { port } = await this.prepare(sampleRate);
     this.wake();
-    port.postMessage({ order: "open", take, prebuffer: Math.round((this.fixedWait ?? this.#wait) * sampleRate) });
+    const delay = this.fixedWait === null ? this.delay.seconds : 0;
+    port.postMessage({ order: "open", take, delay, prebuffer: Math.round((this.fixedWait ?? 0) * sampleRate) });
     return new Sound(port, take, sampleRate);
-  }
-
-  /** A take had so many gaps and this real-time factor (null: unknown): the next one waits longer, or less. */
-  learn(gaps, rtf) {
-    const least = rtf !== null && rtf < FAST ? SHORTEST_WAIT : USUAL_WAIT;
-    this.#wait = gaps ? Math.min(Math.max(this.#wait, USUAL_WAIT) * 2, LONGEST_WAIT) : Math.max(this.#wait * 0.6, least);
   }
 
   set volume(value) {

@@ -16,7 +16,6 @@ export class Track {
   sampleRate = 0;
   samples = 0;
   underruns = 0;
-  isLearned = false;
   /** When it was asked for, in milliseconds of performance.now(), null if it is not heard while it is made. @type {number | null} */
   pressedAt = null;
   /** @type {Int16Array<ArrayBuffer>[]} */
@@ -155,7 +154,6 @@ export class Recorded extends Track {
     super();
     this.#told = told;
     this.url = told.source ?? null;
-    this.isLearned = true; // nothing is known from it about the engine
   }
 
   get name() {

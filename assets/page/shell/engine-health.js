@@ -91,6 +91,12 @@ export class EngineHealth extends EventTarget {
     return engine ? engine.sample_rate / engine.frame_samples : S2_FRAME_RATE;
   }
 
+  /** Seconds of work for one second of sound, all takes so far together; null while there were none. */
+  get pace() {
+    const { load } = this.#last;
+    return load?.frames ? (load.busy_seconds / load.frames) * this.frameRate : null;
+  }
+
   /** Ask now, and from then on again and again. */
   async look() {
     clearTimeout(this.#timer);

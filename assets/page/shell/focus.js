@@ -5,6 +5,8 @@ const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-are
 
 const isSeen = (control) => control.isConnected && control.checkVisibility({ visibilityProperty: true });
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
+const isOfWords = ({ type, addedNodes, removedNodes }) =>
+  type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides nothing: a clock that runs
 const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
 
 /** With a pointer focus goes to the like alone: another control might bring up a phone's keyboard. */
@@ -35,8 +37,8 @@ export function keepFocus() {
     else if (last.control.matches(":disabled")) last.isWaiting = true;
     else if (last.isWaiting) last.control.focus();
   };
-  new MutationObserver(() => {
-    if (isLooking) return;
+  new MutationObserver((changes) => {
+    if (isLooking || changes.every(isOfWords)) return;
     isLooking = true;
     requestAnimationFrame(look);
   }).observe(document.body, { subtree: true, childList: true, attributeFilter: SHOWS });
@@ -44,10 +46,10 @@ export function keepFocus() {
 
 /** The control of the same name, else the nearest before or after it, in the smallest part of the page that has one. */
 function heir({ control, holders, order }, orNearest) {
-  const at = order.indexOf(control);
+  const [at, name] = [order.indexOf(control), nameOf(control)];
   const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];
   for (const holder of holders.filter(isSeen)) {
-    const alike = [...holder.querySelectorAll(CONTROLS)].find((each) => nameOf(each) === nameOf(control) && isUsable(each));
+    const alike = [...holder.querySelectorAll(CONTROLS)].find((each) => nameOf(each) === name && isUsable(each));
     const found = alike ?? near.find((each) => holder.contains(each) && isUsable(each));
     if (found) return found;
   }

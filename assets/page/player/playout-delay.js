@@ -1,0 +1,59 @@
+// How long to hold a take's first sound back, so that none of it comes too late: learnt from the takes before. It plays nothing.
+
+/*
+ * As players of calls do it (Ramjee, Kurose, Towsley and Schulzrinne, INFOCOM 1994): the mean of what was needed, and four
+ * times its deviation. What was needed may be below zero: sound that is early by that much. So a fast engine is not waited
+ * for at all, and a slow one no longer than it varies.
+ */
+const DEVIATIONS = 4;
+const TAKES = 10; // that count: a bad one is heeded at once and forgotten after so many
+const LONGEST = 1.5; // seconds; whoever is slower than that plays with gaps
+const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds before the first take: while nothing is known, and at most
+
+const FRAME = 2048 / 44100; // seconds
+/** Frames that are there when the largest chunk is begun, and of that chunk. */
+const [HEARD, LARGEST] = [14, 8];
+/** Seconds that few takes are thought to vary by at most, and many at least. */
+const [FEW, MANY] = [0.03, 0.005];
+
+export class PlayoutDelay {
+  /** What takes needed, the latest last. @type {number[]} */
+  #needed = [];
+  #expected = UNKNOWN;
+
+  /** Seconds to wait after the first sound has come. */
+  get seconds() {
+    return Math.min(Math.max(this.#needed.length ? this.#learnt : this.#expected, 0), LONGEST);
+  }
+
+  get #learnt() {
+    const count = this.#needed.length;
+    const mean = this.#needed.reduce((sum, each) => sum + each, 0) / count;
+    const deviation = Math.sqrt(this.#needed.reduce((sum, each) => sum + (each - mean) ** 2, 0) / count);
+    return mean + DEVIATIONS * Math.max(deviation, count < 3 ? unknown(mean) : MANY);
+  }
+
+  /**
+   * The engine works so many seconds for one of sound: what is known before the first take has been heard. Its first work of all
+   * is slower than what follows: hence the bound.
+   *
+   * @param {number} realTimeFactor
+   */
+  expect(realTimeFactor) {
+    const late = realTimeFactor * (HEARD + LARGEST - 1) - HEARD; // frames: when the largest chunk comes, less what is heard till then
+    const needed = Math.max(late, realTimeFactor - 1) * FRAME; // the second chunk is one frame, as the first is
+    this.#expected = Math.min(needed + DEVIATIONS * unknown(needed), EXPECTED);
+  }
+
+  /**
+   * A take has come whole.
+   *
+   * @param {number} needed seconds that its sound would have had to be held back to have no gap; below zero: it was so much early
+   */
+  learn(needed) {
+    this.#needed = [...this.#needed, Math.min(needed, LONGEST)].slice(-TAKES);
+  }
+}
+
+/** How much takes may vary of which hardly any was heard: those that are made at once can only vary a little. */
+const unknown = (/** @type {number} */ needed) => Math.min((needed + FRAME) / 2, FEW);

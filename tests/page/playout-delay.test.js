@@ -1,0 +1,80 @@
+// How long a take's start is held back: enough for those before it, nothing where the engine is fast.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { PlayoutDelay } from "../../assets/page/player/playout-delay.js";
+
+const FRAME = 2048 / 44100;
+const CHUNKS = [1, 1, 2, 2, 4, 4, 8, 8, 8];
+
+/** What a take needs whose engine works so long for a second of sound, each chunk late by up to `jitter` seconds. */
+function needed(pace, jitter = () => 0) {
+  let [heard, late] = [0, -Infinity];
+  for (const [i, frames] of CHUNKS.entries()) {
+    const came = pace * (heard + frames - 1) * FRAME + jitter(); // after the first chunk
+    if (i) late = Math.max(late, came - heard * FRAME);
+    heard += frames;
+  }
+  return late;
+}
+
+/** Park and Miller's numbers from 0 to 1: the same in every run. */
+function numbers(seed) {
+  return () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+}
+
+test("played with its delay, takes that vary have no gap once three were heard", () => {
+  for (const pace of [0.1, 0.5, 0.75, 0.95]) {
+    const next = numbers(7);
+    const delay = new PlayoutDelay();
+    delay.expect(pace);
+    for (let take = 1; take <= 50; take += 1) {
+      const took = needed(pace, () => next() * 0.06);
+      if (take > 3) assert.ok(took <= delay.seconds, `pace ${pace}, take ${take}: ${took} needed, ${delay.seconds} waited`);
+      delay.learn(took);
+    }
+    assert.ok(delay.seconds < needed(pace) + 0.15, `pace ${pace}: ${delay.seconds}`);
+  }
+});
+
+test("a fast engine is not waited for, from the first take on", () => {
+  const delay = new PlayoutDelay();
+  delay.expect(0.05);
+  assert.equal(delay.seconds, 0);
+  for (let take = 0; take < 10; take += 1) {
+    delay.learn(needed(0.05));
+    assert.ok(delay.seconds <= 0.04);
+  }
+});
+
+test("the first take of a slow engine waits for what its pace makes it need", () => {
+  for (const pace of [0.5, 0.75, 0.95]) {
+    const delay = new PlayoutDelay();
+    delay.expect(pace);
+    assert.ok(delay.seconds >= needed(pace), `pace ${pace}`);
+  }
+  const delay = new PlayoutDelay();
+  delay.expect(8); // the very first work, caches cold
+  assert.ok(delay.seconds <= 0.3);
+});
+
+test("what was heard counts more than what was expected", () => {
+  const delay = new PlayoutDelay();
+  delay.learn(0.1);
+  const learnt = delay.seconds;
+  delay.expect(0.9);
+  assert.equal(delay.seconds, learnt);
+});
+
+test("a bad take is heeded at once and forgotten in time, however bad it was", () => {
+  const delay = new PlayoutDelay();
+  for (let take = 0; take < 20; take += 1) delay.learn(0.02);
+  const before = delay.seconds;
+  delay.learn(0.4);
+  assert.ok(delay.seconds >= 0.4);
+  delay.learn(60);
+  assert.ok(delay.seconds <= 1.5);
+  for (let take = 0; take < 10; take += 1) delay.learn(0.02);
+  assert.equal(delay.seconds, before);
+});
