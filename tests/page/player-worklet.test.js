@@ -139,6 +139,7 @@ test("orders for a take that is no longer open are not heard", () => {
 test("it tells where it is, and how loud it was since it last did", () => {
   const playing = new Playing();
   playing.append(...new Array(4096).fill(0.25), ...new Array(4096).fill(-0.5));
+  playing.order({ order: "complete" });
   while (playing.source.port.sent.length < 2) playing.block();
   assert.equal(playing.last.loudest, 0.25);
   while (playing.source.rendered < 8192) playing.block();

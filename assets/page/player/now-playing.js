@@ -10,7 +10,7 @@ const NO_ROW = { tracks: [], isPlayedOn: false };
 
 /**
  * Fires "show" with {take} when it is about another track, "moved" with {take, position, state} some twenty times a second
- * while one sounds (position in seconds; state as the bar has it), and "state" with {take, state} when that changes.
+ * while one sounds, ten while it is made (position in seconds; state as the bar has it), and "state" with {take, state} when that changes.
  */
 export class NowPlaying extends EventTarget {
   /** @type {any} */

@@ -1,7 +1,8 @@
 // Plays one take, sample by sample, while it is still growing, and says what was heard. It knows no network and no page.
 
 const SECONDS_AT_FIRST = 30;
-const REPORT_EVERY = 2048; // samples between two position reports
+// Samples between two position reports. What the page draws upon them may take the time of who makes the sound: rarely till then.
+const [REPORT_EVERY, REPORT_EVERY_MAKING] = [2048, 4096];
 const LONGEST_WAIT = 1; // second of sound, after a gap
 
 class TakeSource extends AudioWorkletProcessor {
@@ -128,7 +129,7 @@ class TakeSource extends AudioWorkletProcessor {
       this.underruns += 1;
       this.state = "waiting";
       this.report();
-    } else if (this.rendered - this.reported >= REPORT_EVERY) {
+    } else if (this.rendered - this.reported >= (this.isComplete ? REPORT_EVERY : REPORT_EVERY_MAKING)) {
       this.report();
     }
     return true;

@@ -7,6 +7,7 @@
  */
 const DEVIATIONS = 4;
 const TAKES = 10; // that count: a bad one is heeded at once and forgotten after so many
+const BEYOND = 0.1; // seconds more than the worst of them, at most
 const LONGEST = 1.5; // seconds; whoever is slower than that plays with gaps
 const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds before the first take: while nothing is known, and at most
 
@@ -30,7 +31,8 @@ export class PlayoutDelay {
     const count = this.#needed.length;
     const mean = this.#needed.reduce((sum, each) => sum + each, 0) / count;
     const deviation = Math.sqrt(this.#needed.reduce((sum, each) => sum + (each - mean) ** 2, 0) / count);
-    return mean + DEVIATIONS * Math.max(deviation, count < 3 ? unknown(mean) : MANY);
+    const likely = mean + DEVIATIONS * Math.max(deviation, count < 3 ? unknown(mean) : MANY);
+    return Math.min(likely, Math.max(...this.#needed) + BEYOND);
   }
 
   /**
