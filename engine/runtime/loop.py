@@ -17,7 +17,7 @@ from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
-from engine.runtime.scheduler import Plan, Scheduler, chunk_size, is_chunk_due
+from engine.runtime.scheduler import Plan, Scheduler, chunk_size, is_chunk_due, ramp_of
 from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,7 @@ class Loop:
         self._runner = runner
         self._codec = CodecThread(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
+        self._ramp = ramp_of(codec_device.type)
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -180,7 +181,7 @@ class Loop:
         if reason:  # before the last chunk is sent: a caller who has heard it finds the row free
             self._finished += 1
             self._scheduler.remove(row)
-        if reason or is_chunk_due(row, self._frame_seconds, time.perf_counter()):
+        if reason or is_chunk_due(row, self._ramp, self._frame_seconds, time.perf_counter()):
             self._send(row, reason)
 
     def _hear_again(self, row: Row) -> None:
@@ -189,7 +190,7 @@ class Loop:
         What is left of the last one is decoded with the first new frames, so that all is rounded as it was.
         """
         row.frames.extend(row.prompt.codes[:, row.prompt.asked :].astype(np.int16).T)
-        while len(row.frames) >= (size := chunk_size(row.chunks)):
+        while len(row.frames) >= (size := chunk_size(row.chunks, self._ramp)):
             self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.sent, None))
             del row.frames[:size]
             row.sent, row.chunks = row.sent + size, row.chunks + 1

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from engine.runtime.row import Row, State
 
-CHUNK_FRAMES = (1, 1, 2, 2, 4, 4, 8)
-"""Frames in a take's first, second … chunk, the last size repeating.
+FAST_RAMP = (1, 2, 4, 8)
+GENTLE_RAMP = (1, 1, 2, 2, 4, 4, 8)
+"""Frames in a take's first, second … chunk, the last size repeating: on a GPU, and on a CPU.
 
-Sound after one frame, then ever cheaper chunks, each ready before those before it have played as long as two seconds of
-work make three of sound. (1, 2, 4, 8 asked for half a second of work: an engine that is just that fast left gaps.) …"""
+Sound after one frame, then ever cheaper chunks, each ready before those before it have played: as long as an engine
+works half a second for one of sound, and with the gentle ramp as long as it works two thirds …"""
 LOW_LEAD = 0.1
 """… and when it is not, or a listener has played nearly all of it: with less than this many seconds in hand, what there
 is goes out at once. (Larger chunks for listeners with seconds in hand made bursts: 64 streams over HTTP fell from 210
@@ -82,12 +83,17 @@ class Scheduler:
         return [*self._running, *self._waiting]
 
 
-def chunk_size(chunks: int) -> int:
+def ramp_of(device: str) -> tuple[int, ...]:
+    """Of an engine on a device of this type, ``"cpu"`` or ``"cuda"``."""
+    return GENTLE_RAMP if device == "cpu" else FAST_RAMP
+
+
+def chunk_size(chunks: int, ramp: tuple[int, ...]) -> int:
     """Frames of the chunk after so many."""
-    return CHUNK_FRAMES[min(chunks, len(CHUNK_FRAMES) - 1)]
+    return ramp[min(chunks, len(ramp) - 1)]
 
 
-def is_chunk_due(row: Row, frame_seconds: float | None, now: float) -> bool:
+def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, now: float) -> bool:
     """Whether the row's frames should go to the codec now, by what its listener has in hand.
 
     Without ``frame_seconds`` by the ramp alone: what the clock cuts is rounded otherwise each time, in its last bit.
@@ -96,4 +102,4 @@ def is_chunk_due(row: Row, frame_seconds: float | None, now: float) -> bool:
         return False
     if frame_seconds is not None and row.in_hand(frame_seconds, now) < LOW_LEAD:
         return True
-    return len(row.frames) >= chunk_size(row.chunks)
+    return len(row.frames) >= chunk_size(row.chunks, ramp)

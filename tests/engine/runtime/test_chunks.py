@@ -7,7 +7,7 @@ import pytest
 
 from engine.model.prompt import Prompt
 from engine.runtime.row import Row
-from engine.runtime.scheduler import chunk_size, is_chunk_due
+from engine.runtime.scheduler import FAST_RAMP, GENTLE_RAMP, chunk_size, is_chunk_due
 from engine.types import Sampling
 
 FRAME = 0.05
@@ -24,27 +24,28 @@ def a_row(frames: int, chunks: int, sent: int) -> Row:
     ("chunks", "sent", "usual"), [(0, 0, 1), (1, 1000, 1), (2, 1000, 2), (5, 1000, 4), (6, 1000, 8), (99, 1000, 8)]
 )
 def test_chunks_grow(chunks: int, sent: int, usual: int) -> None:
-    assert not is_chunk_due(a_row(usual - 1, chunks, sent), FRAME, 100.0)
-    assert is_chunk_due(a_row(usual, chunks, sent), FRAME, 100.0)
+    assert not is_chunk_due(a_row(usual - 1, chunks, sent), GENTLE_RAMP, FRAME, 100.0)
+    assert is_chunk_due(a_row(usual, chunks, sent), GENTLE_RAMP, FRAME, 100.0)
 
 
-def test_each_chunk_is_made_while_those_before_it_play() -> None:
-    """At a real-time factor of two thirds: the first is heard as soon as it is there, and no other comes too late."""
-    pace, sent = 2 / 3, 0
+@pytest.mark.parametrize(("ramp", "pace"), [(GENTLE_RAMP, 2 / 3), (FAST_RAMP, 1 / 2)])
+def test_each_chunk_is_made_while_those_before_it_play(ramp: tuple[int, ...], pace: float) -> None:
+    """The first is heard as soon as it is there, and no other comes too late."""
+    sent = 0
     for chunks in range(20):
-        size = chunk_size(chunks)
+        size = chunk_size(chunks, ramp)
         made = pace * (sent + size - 1)  # frames' time after the first one's end
         assert chunks == 0 or made <= sent + 1e-9
         sent += size
 
 
 def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
-    assert is_chunk_due(a_row(1, 6, sent=23), FRAME, 100.0 + 23 * FRAME - 0.05)
-    assert not is_chunk_due(a_row(0, 6, sent=23), FRAME, 100.0 + 23 * FRAME)
-    assert not is_chunk_due(a_row(7, 6, sent=23), FRAME, 100.0 + 23 * FRAME - 0.5)
+    assert is_chunk_due(a_row(1, 6, sent=23), GENTLE_RAMP, FRAME, 100.0 + 23 * FRAME - 0.05)
+    assert not is_chunk_due(a_row(0, 6, sent=23), GENTLE_RAMP, FRAME, 100.0 + 23 * FRAME)
+    assert not is_chunk_due(a_row(7, 6, sent=23), GENTLE_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)
 
 
 def test_without_the_clock_the_ramp_alone_decides() -> None:
     late = 100.0 + 60
-    assert not is_chunk_due(a_row(7, 6, sent=23), None, late)
-    assert is_chunk_due(a_row(8, 6, sent=23), None, late)
+    assert not is_chunk_due(a_row(7, 6, sent=23), GENTLE_RAMP, None, late)
+    assert is_chunk_due(a_row(8, 6, sent=23), GENTLE_RAMP, None, late)
