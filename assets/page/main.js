@@ -84,7 +84,7 @@ class Studio {
       this.errorCard.reconnected();
       this.readAlong?.tools.reconnected();
     });
-    this.fields.addEventListener("change", () => this.errorCard.changed());
+    this.fields.addEventListener("change", ({ detail }) => this.errorCard.changed(detail));
     this.code = new CodeDialog(await rendered("#code"));
     this.list = new TakeList(await rendered("#takes"), () => (isZeroGpu ? null : this.preferences.values.format));
     this.tabs = new Tabs(await rendered("#areas"));
@@ -136,9 +136,7 @@ class Studio {
     newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
-    for (const [button, count] of Object.entries({ "#speak": 1, "#speak-four": 4 })) {
-      (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event, count), true);
-    }
+    for (const button of ["#speak", "#speak-four"]) (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event), true);
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) this.takeActions.mendFrom(this.readAlong);
@@ -146,7 +144,7 @@ class Studio {
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
-    const shown = { "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
+    const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));

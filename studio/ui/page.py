@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from studio.voices.resolver import ListedVoice, VoiceResolver
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
 LARGEST_UPLOAD = "25mb"
 
+_PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
+
 AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
 """Of the tabs; the Studio's own, which is made of Gradio's fields, comes before them."""
 
@@ -40,22 +43,13 @@ STYLE_SHEETS = (
     "player/player-bar",
     "player/read-along",
     "api/code-dialog",
+    "capture/capture-card",
     "pronunciation/pronunciation",
     *(f"{area}/{area}" for area in AREAS),
 )
 """In the order in which they apply."""
 
-RAW_MICROPHONE = """<script>(() => {
-  // The browser's noise and echo filters bend a voice: record without them.
-  const devices = navigator.mediaDevices;
-  if (!devices) return;
-  const ask = devices.getUserMedia.bind(devices);
-  const raw = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
-  devices.getUserMedia = (wish) => ask(wish?.audio === true ? { ...wish, audio: raw } : wish);
-})()</script>"""
-
-
-Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Audio | gr.Slider | gr.Number
+Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Slider | gr.Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,6 @@ class Fields:
     text: gr.Textbox
     source: gr.Radio
     voice: gr.Dropdown
-    clip: gr.Audio
     clip_text: gr.Textbox
     temperature: gr.Slider
     top_p: gr.Slider
@@ -145,7 +138,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
                         _html(words.HINTS)
                     _html(_part("speak/error-card"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip, clip_text, compare = _voice_fields(studio.voices)
+                    source, voice, clip_text, compare = _voice_fields(studio.voices)
                     sampling = _sampling_fields()
             _html(_part("takes/take-list"))
         for area in AREAS:
@@ -154,7 +147,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
         _html(_part("api/code-dialog"))
         _html(_part("shell/get-s2-pro"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
-        fields = Fields(text, source, voice, clip, clip_text, *sampling)
+        fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
         add_speech_endpoints(studio.speech, handout)
         add_voice_endpoints(studio, handout)
@@ -163,7 +156,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
     return page
 
 
-def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audio, gr.Textbox, gr.Button]:
+def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Textbox, gr.Button]:
     source = gr.Radio(
         [(words.BUNDLED, "bundled"), (words.OWN_CLIP, "clip")],
         value="bundled",
@@ -175,24 +168,14 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Audi
     voice = gr.Dropdown(choices, value=first, label=words.VOICE, elem_id="voice", filterable=True)
     _html(words.HEAR_VOICE)
     with gr.Column(elem_id="own-clip"):
-        clip = gr.Audio(
-            label=words.CLIP,
-            sources=["microphone", "upload"],
-            type="filepath",
-            format=None,
-            elem_id="clip",
-            buttons=["download"],
-            waveform_options=gr.WaveformOptions(
-                waveform_color="#a8a29e", waveform_progress_color="#0f766e", sample_rate=44100
-            ),
-        )
         _html(words.CLIP_ADVICE)
+        _html(_part("capture/capture-card"))
         clip_text = gr.Textbox(
             label=words.CLIP_TEXT, placeholder=words.CLIP_TEXT_PLACEHOLDER, lines=2, elem_id="clip-text"
         )
         _html(_part("speak/own-clip"))
     compare = gr.Button(words.COMPARE_VOICES, elem_id="compare-voices")
-    return source, voice, clip, clip_text, compare
+    return source, voice, clip_text, compare
 
 
 def _sampling_fields() -> tuple[gr.Slider, gr.Slider, gr.Slider, gr.Slider, gr.Number, gr.Number]:
@@ -261,7 +244,9 @@ def _html(markup: str) -> gr.HTML:
 
 
 def _part(name: str) -> str:
-    return (PAGE_FILES / f"{name}.html").read_text("utf-8")
+    """A file of the page's markup; where it says {{> folder/name}}, that file stands."""
+    markup = (PAGE_FILES / f"{name}.html").read_text("utf-8")
+    return _PARTIAL.sub(lambda found: _part(found[1]), markup)
 
 
 def _head(settings: Settings, files: PageFiles) -> str:
@@ -271,8 +256,8 @@ def _head(settings: Settings, files: PageFiles) -> str:
     keys = "needed" if settings.api_keys else "none"
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{settings.profile}">'
-        f'<link rel="stylesheet" href="{address(STYLES)}">{RAW_MICROPHONE}'
+        f'<link rel="stylesheet" href="{address(STYLES)}">'
         f'<script type="module" src="{marked("script")}"></script>'
         # Fetched later and only by some: at hand also when the studio was upgraded meanwhile.
-        f'<link rel="prefetch" href="{address("new-voice/recorder-worklet.js")}">'
+        f'<link rel="prefetch" href="{address("capture/recorder-worklet.js")}">'
     )

@@ -41,7 +41,6 @@ HEAR_VOICE = (
     f'<button type="button" id="hear-voice">{marked("speak.voice.hear")}</button>'
 )
 
-CLIP = marked("speak.clip")
 CLIP_ADVICE = f'<p class="quiet">{marked("speak.clip.advice")}</p>'
 CLIP_TEXT = marked("speak.clip.words")
 CLIP_TEXT_PLACEHOLDER = marked("speak.clip.words.placeholder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page, Request, Route, expect
@@ -110,6 +111,17 @@ class Screen:
     @property
     def card(self) -> Locator:
         return self.page.locator("#card")
+
+    @property
+    def own_clip(self) -> Locator:
+        """Of the Studio: the card that captures it, its words, what is said of it."""
+        return self.page.locator("#own-clip")
+
+    def bring_clip(self, file: Path) -> None:
+        """Have the Studio speak in a clip of one's own: this file, which is not judged yet."""
+        self.page.get_by_role("radio", name="Your own clip").check()
+        self.own_clip.get_by_label("A recording of the voice").set_input_files(file)
+        expect(self.own_clip.locator("[data-part=clip-words]")).to_have_text(file.name)
 
     def asked_for_speech(self) -> list[dict[str, Any]]:
         """What the page posts from now on to be spoken, in a list that grows."""

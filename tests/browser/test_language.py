@@ -34,7 +34,7 @@ def test_a_german_reads_german_and_may_choose_another_language(steered: Callable
     page.get_by_role("tab", name="Neue Stimme").click()
     expect(page).to_have_title("Neue Stimme · Voice Studio")
     expect(page.get_by_role("heading", name="Stimme aufnehmen")).to_be_visible()
-    expect(page.get_by_label("Vorlesen auf")).to_have_value("de")
+    expect(page.get_by_role("tabpanel", name="Neue Stimme").get_by_label("Vorlesen auf")).to_have_value("de")
     expect(page.get_by_text("Zuerst etwas aufnehmen oder hochladen.")).to_be_visible()
     expect(page.get_by_role("button", name="Aufnehmen", exact=True)).to_be_visible()
     assert "{{" not in page.locator("body").inner_text()

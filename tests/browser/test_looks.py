@@ -67,10 +67,8 @@ def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_fin
     screen.script.fill("")
     screen.speak.click()
     expect(screen.card).to_be_visible()
-    screen.page.get_by_role("radio", name="Your own clip").check()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.bring_clip(tmp_path / "me.wav")
     expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
     screen.page.get_by_role("button", name="All tags").click()
     assert in_both_schemes(screen) == []

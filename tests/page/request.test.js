@@ -41,7 +41,7 @@ test("speed, length and seed are sent where they say something", async () => {
 for (const [what, changes] of Object.entries({
   "nothing to say": { text: "  \n" },
   "no clip": { source: "clip" },
-  "clip's words": { source: "clip", clip: { path: "a.wav" }, clipText: " " },
+  "clip's words": { source: "clip", clip: new Blob(["a"]), clipText: " " },
 })) {
   test(`it is refused in words for people: ${what}`, async () => {
     await assert.rejects(buildRequest({ ...FIELDS, ...changes }, 21.5), (problem) => {

@@ -8,7 +8,7 @@ import { tally } from "../../assets/page/compare/votes.js";
 import { clock, duration } from "../../assets/page/lib/time.js";
 import { loudnessWords } from "../../assets/page/longform/finished-files.js";
 import { inARow } from "../../assets/page/longform/timeline.js";
-import { verdict } from "../../assets/page/new-voice/recorder.js";
+import { verdict } from "../../assets/page/capture/recorder.js";
 import { gradeOf } from "../../assets/page/voices/advice.js";
 import { READINGS, sampleSentence } from "../../assets/page/voices/reading-texts.js";
 

@@ -1,7 +1,7 @@
 // Step 2 of a new voice: the advisor's word, and which part of the clip is used, how loud, of which channel, without noise?
 
-import { showAdvice, showNoAdvice } from "../voices/advice.js";
-import { decodeClip } from "./decoded-clip.js";
+import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
+import { decodeClip } from "../capture/decoded-clip.js";
 import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
@@ -13,7 +13,7 @@ const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 export class CheckStep {
   #judgements = new Latest();
   #judged = ""; // the words that the advice is about
-  /** Without its noise, of one cut; null while there is none. @type {{ cut: any, sound: import("./decoded-clip.js").Clip } | null} */
+  /** Without its noise, of one cut; null while there is none. @type {{ cut: any, sound: import("../capture/decoded-clip.js").Clip } | null} */
   #clean = null;
   #cleanings = new Latest();
 
@@ -32,7 +32,10 @@ export class CheckStep {
       draft.set({ denoise: false });
       this.#judge(null);
     });
-    draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#begin());
+    draft.addEventListener("change", ({ detail }) => {
+      if (detail.names.includes("clip")) this.#begin();
+      if (detail.names.includes("sound")) this.#follow();
+    });
   }
 
   open() {
@@ -99,20 +102,19 @@ export class CheckStep {
     }
   }
 
-  /** A new clip: judged and decoded at once, so that the step is ready when it is shown. */
-  async #begin() {
-    const { clip } = this.draft;
+  /** A new clip: judged at once, so that the step is ready when it is shown. */
+  #begin() {
     this.close();
     this.#clean?.sound.close();
     this.#clean = null;
-    if (!clip) return;
-    const advice = this.#judge(null);
-    const sound = await decodeClip(clip);
-    if (this.draft.clip !== clip) return sound?.close();
-    this.draft.set({ sound });
+    if (this.draft.clip) this.#judge(null);
+  }
+
+  /** The clip is decoded. */
+  #follow() {
+    const { sound, isJudging } = this.draft;
     sound?.addEventListener("position", ({ detail }) => this.marks.show({ position: detail.seconds }));
-    await advice;
-    this.#show();
+    if (!isJudging) this.#show();
   }
 
   /** Ask the advisor about a cut; null lets it choose, which it does for a clip that is too long. */
@@ -123,7 +125,7 @@ export class CheckStep {
     this.draft.set({ cut, advice: null, isJudging: true });
     this.#cleanings.end();
     if (cut) this.#show();
-    else this.part("advice").replaceChildren(phrase("newVoice.check.reading"));
+    else awaitAdvice(this.part("advice"));
     try {
       const advice = await advise({ clip, words, cut, denoise: this.draft.denoise }, this.draft.heard);
       if (!isLatest() || clip !== this.draft.clip) return;

@@ -1,7 +1,7 @@
 // A clip's drawn outline with two marks, where the used part begins and ends; dragged, moved by keys, or typed.
 
 import { element } from "../lib/elements.js";
-import { drawOutline } from "./outline.js";
+import { drawOutline } from "../capture/outline.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 const [SHORTEST, LONGEST] = [1, 30]; // seconds that may be used

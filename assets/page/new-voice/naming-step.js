@@ -3,9 +3,9 @@
 import { Refusal } from "../client/refusal.js";
 import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
 import { element } from "../lib/elements.js";
-import { decodeClip } from "./decoded-clip.js";
+import { decodeClip } from "../capture/decoded-clip.js";
 import { READINGS } from "../voices/reading-texts.js";
-import { Recording } from "./recorder.js";
+import { Recording } from "../capture/recorder.js";
 import { phrase } from "../lib/phrases.js";
 
 const CONSENT = "The person who made this voice said: it is mine, or its owner has agreed that I use it.";

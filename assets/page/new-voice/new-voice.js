@@ -2,15 +2,16 @@
 
 import { partsOf } from "../lib/elements.js";
 import { introduction } from "../voices/introduction.js";
-import { CaptureStep } from "./record-step.js";
+import { CaptureCard } from "../capture/capture-card.js";
 import { CheckStep } from "./check-step.js";
 import { Refusal } from "../client/refusal.js";
-import { Draft } from "./draft.js";
+import { Draft } from "../capture/draft.js";
 import { NamingStep } from "./naming-step.js";
 import { WordsStep } from "./transcript-step.js";
 import { phrase } from "../lib/phrases.js";
 
 const ORDER = ["capture", "check", "words", "naming"];
+const LIMITS = { recorded: 60, whole: 60, stretch: 45 }; // seconds: more than are used, for the second step to choose from
 
 /** Fires "saved" with {voice} (its slug) once it is in the library, and "studio" when the Studio shall be shown. */
 export class NewVoice extends EventTarget {
@@ -30,7 +31,7 @@ export class NewVoice extends EventTarget {
     const draft = (this.draft = new Draft());
     const check = new CheckStep(part, draft);
     this.steps = {
-      capture: new CaptureStep(part, draft, playButtons),
+      capture: new CaptureCard(element.querySelector(".capture"), draft, playButtons, LIMITS),
       check,
       words: new WordsStep(part, draft, check),
       naming: new NamingStep(part, draft, playButtons),

@@ -1,7 +1,7 @@
 // Focus stays where the keys are: a control that is hidden, or drawn anew, hands it to its like, else to the nearest one.
 
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
-const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown"]; // what may hide a control, or show it again
+const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // what may hide a control, or show it again
 
 const isSeen = (control) => control.isConnected && control.checkVisibility({ visibilityProperty: true });
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;

@@ -37,8 +37,8 @@ export class ErrorCard extends EventTarget {
   }
 
   /** Something else would be asked for now. Gradio tells of keys that were pressed before Speak a moment later: not of those. */
-  changed() {
-    if (this.#refusal?.isOfRequest && performance.now() - this.#since > LATE) this.hide();
+  changed({ isLate }) {
+    if (this.#refusal?.isOfRequest && (!isLate || performance.now() - this.#since > LATE)) this.hide();
   }
 
   /** An error that is not a Refusal is one of the page's own: it is told, and raised again. */

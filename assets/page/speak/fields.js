@@ -5,17 +5,18 @@ import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 
 /** In the order in which studio/ui/page.py gives the values. */
-const NAMES = ["text", "source", "voice", "clip", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
-const NOT_KEPT = ["clip"]; // a recording stays on the server only for a while, and is nobody's draft
+const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
 const STORE = "voice-studio-1";
 const SHOWN = 500; // ms after which Gradio shows for sure what it was given
 const SETTLED = 300; // ms without a change before the draft is written
 
-/** Fires "change" with {values, isFilled} whenever a field changes; isFilled: by the page itself. */
+/** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: as Gradio tells. */
 export class Fields extends EventTarget {
   /** @type {any} */
   values = {};
   voices = []; // that the picker offers, as the API lists them
+  /** The Studio's own clip, of which Gradio knows nothing. @type {Blob | null} */
+  #clip = null;
   #looks = new Latest(); // for voices
   /** @type {any} */
   #changes = {};
@@ -27,11 +28,24 @@ export class Fields extends EventTarget {
   #showing = 0;
 
   named(values) {
-    return Object.fromEntries(NAMES.map((name, i) => [name, values[i]]));
+    return { ...Object.fromEntries(NAMES.map((name, i) => [name, values[i]])), clip: this.#clip };
   }
 
-  /** Change some fields: presses #refill, upon which Gradio asks `refill` for the new values. */
-  fill(changes) {
+  /** @param {Blob | null} clip */
+  set clip(clip) {
+    if (clip === this.#clip) return;
+    this.#clip = clip;
+    this.#tell({ ...this.values, clip }, { isLate: false });
+  }
+
+  /**
+   * Change some fields: presses #refill, upon which Gradio asks `refill` for the new values. A clip that is there stays where
+   * they have none.
+   *
+   * @param {Record<string, any>} changes
+   */
+  fill({ clip, ...changes }) {
+    if (clip) this.#clip = clip;
     this.#changes = { ...this.#changes, ...changes };
     document.getElementById("refill")?.click();
   }
@@ -45,7 +59,7 @@ export class Fields extends EventTarget {
     this.#filled = Object.fromEntries(Object.entries(changes).map(([name, now]) => [name, { before: before[name], now }]));
     clearTimeout(this.#showing);
     this.#showing = setTimeout(() => (this.#filled = {}), SHOWN);
-    this.#tell({ ...before, ...changes }, true);
+    this.#tell({ ...before, ...changes }, { isFilled: true });
     const wanted = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
     const voice = NAMES.indexOf("voice");
     if (choices) wanted[voice] = { __type__: "update", choices, value: wanted[voice] };
@@ -54,7 +68,7 @@ export class Fields extends EventTarget {
 
   /** Called by Gradio with the present values after any change. */
   changed(...values) {
-    this.#tell(this.#current(this.named(values)), false);
+    this.#tell(this.#current(this.named(values)));
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.#keep(), SETTLED);
   }
@@ -68,14 +82,13 @@ export class Fields extends EventTarget {
     return values;
   }
 
-  #tell(values, isFilled) {
+  #tell(values, { isFilled = false, isLate = true } = {}) {
     this.values = values;
-    this.dispatchEvent(new CustomEvent("change", { detail: { values, isFilled } }));
+    this.dispatchEvent(new CustomEvent("change", { detail: { values, isFilled, isLate } }));
   }
 
   #keep() {
-    const kept = Object.entries(this.values).filter(([name]) => !NOT_KEPT.includes(name));
-    keepByTab(STORE, Object.fromEntries(kept));
+    keepByTab(STORE, Object.fromEntries(NAMES.map((name) => [name, this.values[name]])));
   }
 
   /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
@@ -106,5 +119,5 @@ export class Fields extends EventTarget {
 function readStore() {
   const kept = keptByTab(STORE, {});
   if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant
-  return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name) && !NOT_KEPT.includes(name)));
+  return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name)));
 }

@@ -1,124 +1,117 @@
-// The Studio's own clip: waited for while it is on its way, judged as soon as it is there, and kept as a voice if wished.
+// The Studio's own clip: captured, judged as soon as it is there and with its words, and kept as a voice if wished.
 
+import { CaptureCard } from "../capture/capture-card.js";
+import { Draft } from "../capture/draft.js";
 import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { showAdvice, showNoAdvice } from "../voices/advice.js";
+import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
+import { READINGS } from "../voices/reading-texts.js";
 import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
-import { clipBlob } from "./request.js";
 import { phrase } from "../lib/phrases.js";
 
 const SETTLED = 600; // ms without typing before the words are judged again
-const PATIENCE = 10_000; // ms for Gradio to begin an upload, or to tell of its end
-const UPLOAD = /\/gradio_api\/upload(\?|$)/;
+// In seconds: a clip is spoken with as it is, and may last 30. A recording ends with the piece that reaches its limit.
+const LIMITS = { recorded: 29.9, whole: 30, stretch: 30 };
 
-function lost(why) {
-  return new Refusal({ what: phrase("speak.clip.lost"), why, advice: phrase("speak.clip.again") });
+/** Whether words are none of somebody's own: nothing, or what was offered to be read aloud. */
+function areOffered(words) {
+  return !words.trim() || Object.values(READINGS).some(({ texts }) => texts.includes(words));
 }
 
 /** Fires "keep" with {clip: Blob, words}. */
 export class OwnClip extends EventTarget {
-  /** @type {any} */
-  #clip = null; // Gradio's file
+  #draft = new Draft();
   #words = "";
+  #isJudged = true; // or the studio did not answer
   #judgements = new Latest();
   #timer = 0;
-  #patience = 0;
-  /** @type {PromiseWithResolvers<any> | null} */
-  #awaited = null; // {promise, resolve, reject} of the clip that is on its way
 
-  /** recorder: Gradio's field for the clip. */
-  constructor(element, recorder) {
+  constructor(element, fields, playButtons) {
     super();
     this.element = element;
-    this.part = partsOf(element);
-    this.part("keep").addEventListener("click", () => this.#keep());
-    element.hidden = true;
-    recorder.addEventListener("change", ({ target }) => target.type === "file" && this.#await(), true);
-    recorder.addEventListener("drop", () => this.#await(), true);
-    recorder.addEventListener("click", ({ target }) => target.closest(".stop-button") && this.#await(), true);
-    this.#watchUploads();
+    this.fields = fields;
+    const part = (this.part = partsOf(element));
+    this.card = new CaptureCard(element.querySelector(".capture"), this.#draft, playButtons, LIMITS);
+    part("keep").addEventListener("click", () => {
+      this.dispatchEvent(new CustomEvent("keep", { detail: { clip: this.#draft.clip, words: this.#words } }));
+    });
+    this.#draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#changed());
+    fields.addEventListener("change", ({ detail }) => this.#consider(detail.values));
+    this.#show();
+  }
+
+  /** The Studio is shown, or answers again. */
+  open() {
+    if (!this.#isJudged) this.#judge();
+  }
+
+  close() {
+    this.card.close();
+  }
+
+  /** Whether a file is still being opened. */
+  get isOpening() {
+    return this.card.isOpening;
+  }
+
+  /** Once no file is being opened any more. Raises Refusal while a clip is recorded or chosen, AbortError after signal.abort(). */
+  async settled(signal) {
+    while (this.isOpening) {
+      await new Promise((resolve, reject) => {
+        this.card.addEventListener("change", resolve, { once: true });
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    }
+    const advice = this.card.unfinished;
+    if (advice) throw new Refusal({ what: phrase("speak.clip.none"), why: phrase("speak.clip.none.why"), advice });
+  }
+
+  /** Another clip was captured, or none is there any more. */
+  #changed() {
+    const { clip, words } = this.#draft;
+    this.fields.clip = clip;
+    const { clipText = "" } = this.fields.values;
+    if (words !== clipText && areOffered(clipText)) this.fields.fill({ clipText: words });
+    awaitAdvice(this.part("advice"));
+    this.#show();
+    this.#judge();
   }
 
   /** The page's fields have changed. */
-  consider({ clip, clipText }) {
-    const isOther = clip?.path !== this.#clip?.path;
-    if (isOther && clip) this.#settle("resolve", clip);
-    if (!isOther && clipText === this.#words) return;
-    this.#clip = clip;
+  #consider({ source, clip, clipText }) {
+    if (source !== "clip") this.close();
+    const isOther = clipText !== this.#words;
     this.#words = clipText;
-    this.element.hidden = !clip;
-    clearTimeout(this.#timer);
-    if (isOther) this.#judgements.end();
-    if (clip) this.#timer = setTimeout(() => this.#judge(), isOther ? 0 : SETTLED);
-  }
-
-  get isOnItsWay() {
-    return this.#awaited !== null;
-  }
-
-  /** The clip that is on its way, once it is there. Raises Refusal when it got lost, AbortError after signal.abort(). */
-  arrived(signal) {
-    const aborted = new Promise((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason));
-    });
-    return Promise.race([this.#awaited?.promise, aborted]);
-  }
-
-  /** A clip was recorded or chosen; Gradio reads it and then sends it. */
-  #await() {
-    if (this.#awaited) return;
-    this.#awaited = Promise.withResolvers();
-    this.#awaited.promise.catch(() => {}); // nobody may be waiting
-    this.#expect(() => this.#settle("reject", lost(phrase("speak.clip.unplayable"))));
-  }
-
-  /** What to do when nothing more is heard of it: of a file that it has already, or does not want, Gradio says nothing. */
-  #expect(otherwise) {
-    clearTimeout(this.#patience);
-    this.#patience = setTimeout(otherwise, PATIENCE);
-  }
-
-  #settle(how, what) {
-    const awaited = this.#awaited;
-    this.#awaited = null;
-    clearTimeout(this.#patience);
-    awaited?.[how](what);
-  }
-
-  /** Gradio tells nobody of its uploads, and this page has no others than the clip's. */
-  #watchUploads() {
-    const ask = window.fetch.bind(window);
-    window.fetch = async (target, options) => {
-      if (!UPLOAD.test(target instanceof Request ? target.url : String(target))) return ask(target, options);
-      this.#await();
-      clearTimeout(this.#patience);
-      try {
-        const response = await ask(target, options);
-        if (response.ok) this.#expect(() => (this.#clip ? this.#settle("resolve", this.#clip) : this.#settle("reject", lost(phrase("speak.clip.unreadable")))));
-        else this.#settle("reject", lost(response.status === 413 ? phrase("speak.clip.tooLarge") : phrase("speak.clip.answered", { status: String(response.status) })));
-        return response;
-      } catch (problem) {
-        this.#settle("reject", lost(phrase("refusal.lost")));
-        throw problem;
-      }
-    };
-  }
-
-  async #judge() {
-    const isLatest = this.#judgements.begin();
-    try {
-      const advice = await advise({ clip: await clipBlob(this.#clip), words: this.#words, cut: null });
-      if (isLatest()) showAdvice(this.part("advice"), advice);
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
-      if (isLatest()) showNoAdvice(this.part("advice"), problem.why);
+    if (clip && clip !== this.#draft.clip) this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText }); // of an old take
+    else if (isOther && clip) {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#judge(), SETTLED);
     }
   }
 
-  async #keep() {
-    const words = this.#words;
-    const detail = { clip: await clipBlob(this.#clip), words };
-    this.dispatchEvent(new CustomEvent("keep", { detail }));
+  #show() {
+    this.part("kept").hidden = !this.#draft.clip || Boolean(this.#draft.refused);
+  }
+
+  async #judge() {
+    clearTimeout(this.#timer);
+    const isLatest = this.#judgements.begin();
+    const { clip } = this.#draft;
+    if (!clip) return;
+    this.#isJudged = true;
+    try {
+      const advice = await advise({ clip, words: this.#words, cut: null });
+      if (!isLatest()) return;
+      this.#draft.set({ isRead: true, refused: "" });
+      showAdvice(this.part("advice"), advice);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (!isLatest()) return;
+      this.#isJudged = !problem.isLost;
+      if (problem.isLost) showNoAdvice(this.part("advice"), problem.why);
+      else this.#draft.set({ isRead: true, refused: problem.why });
+    }
+    this.#show();
   }
 }

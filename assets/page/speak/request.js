@@ -1,11 +1,8 @@
 // From the page's fields to the body of POST /v1/audio/speech. It sends nothing.
 
-import { address } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
-import { connected } from "../client/requests.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { phrase } from "../lib/phrases.js";
 
-const LARGEST_CLIP = 10 * 1024 * 1024; // bytes; base64 makes a third more of it
 const LETTERS_A_SECOND = 15; // of speech, in Latin script
 const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/gu;
 
@@ -29,51 +26,26 @@ function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
 
-/** The last clip, so that using it again does not fetch it again. @type {{ path: string, blob: Blob, url: string | null } | null} */
-let last = null;
+/** Of each clip, so that using it again does not read it again. @type {WeakMap<Blob, Promise<string>>} */
+const urls = new WeakMap();
 
 /**
- * The bytes of a file that Gradio holds. Raises Refusal.
+ * A clip as a data: URL. Raises Refusal.
  *
- * @param {{ path: string, url?: string }} file
+ * @param {Blob} clip
  */
-export async function clipBlob(file) {
-  return (await clipOf(file)).blob;
-}
-
-/**
- * @param {{ path: string, url?: string }} file
- */
-async function clipOf(file) {
-  if (last?.path === file.path) return last;
-  const blob = await connected(async () => {
-    const response = await fetch(file.url ?? address(`/gradio_api/file=${file.path}`));
-    if (!response.ok) throw missing(phrase("speak.clip.notRead"), phrase("speak.clip.gone"), phrase("speak.clip.again"));
-    return response.blob();
-  });
-  if (blob.size > LARGEST_CLIP) {
-    throw missing(
-      phrase("speak.clip.large"),
-      phrase("speak.clip.large.why", { size: numeral(blob.size / 2 ** 20, 1), most: LARGEST_CLIP / 2 ** 20 }),
-      phrase("speak.clip.shorter"),
-    );
-  }
-  last = { path: file.path, blob, url: null };
-  return last;
-}
-
-/**
- * @param {{ path: string, url?: string }} file
- */
-async function clipUrl(file) {
-  const clip = await clipOf(file); // another one may be the last by the time that this one is read
-  clip.url ??= await new Promise((resolve, reject) => {
+function clipUrl(clip) {
+  const known = urls.get(clip);
+  if (known) return known;
+  /** @type {Promise<string>} */
+  const url = new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
     reader.onerror = () => reject(missing(phrase("speak.clip.notRead"), String(reader.error), phrase("speak.clip.again")));
-    reader.readAsDataURL(clip.blob);
+    reader.readAsDataURL(clip);
   });
-  return clip.url;
+  urls.set(clip, url);
+  return url;
 }
 
 /**

@@ -29,12 +29,9 @@ export class Speaking {
     return this.#making !== null;
   }
 
-  /** Before Gradio hears of it: it would hold a press back, without a word, until the clip is uploaded. */
-  press(event, count) {
+  /** Before Gradio hears of it. */
+  press(event) {
     this.#pressedAt = event.timeStamp;
-    if (this.fields.values.source !== "clip" || !this.ownClip.isOnItsWay) return;
-    event.stopImmediatePropagation();
-    this.speak({ ...this.fields.values }, count);
   }
 
   /** Speak what the fields say: one take, or several at once with a seed each. */
@@ -57,7 +54,7 @@ export class Speaking {
   /** Whether nothing was spoken yet, since the page was opened, in this voice, and it is a clone. */
   #isNewClone({ source, voice, clip }) {
     if (source !== "clip" && this.fields.voices.find(({ id }) => id === voice)?.bundled !== false) return false;
-    const clone = source === "clip" ? clip?.path : voice;
+    const clone = source === "clip" ? clip : voice;
     const isNew = !this.#clones.has(clone);
     this.#clones.add(clone);
     return isNew;
@@ -119,12 +116,13 @@ export class Speaking {
     this.health.look();
   }
 
-  /** A clip of one's own that is on its way is waited for, and the fields are read again: what Gradio tells of them lags behind the keys. */
+  /** A clip of one's own that is being opened is waited for, and the fields are read again: words may have been written. */
   async #clipOf(fields, signal) {
-    if (fields.source !== "clip" || !this.ownClip.isOnItsWay) return;
-    this.nowPlaying.say("waiting", phrase("speak.clip.uploading"));
-    const clip = await this.ownClip.arrived(signal);
-    Object.assign(fields, this.fields.values, { source: "clip", clip });
+    if (fields.source !== "clip") return;
+    const isAwaited = this.ownClip.isOpening;
+    if (isAwaited) this.nowPlaying.say("waiting", phrase("newVoice.lacks.opening"));
+    await this.ownClip.settled(signal);
+    if (isAwaited) Object.assign(fields, this.fields.values, { source: "clip" });
   }
 
   async #make(take, signal) {

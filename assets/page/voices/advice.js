@@ -38,6 +38,12 @@ export function showAdvice(root, { score, seconds, findings, fixed }, mend = nul
   if (fixes.length > 1 && mend) root.append(fix(phrase("advice.fixAll"), fixed, mend));
 }
 
+/** Say that advice is asked for. */
+export function awaitAdvice(root) {
+  root.classList.remove("advice");
+  root.replaceChildren(phrase("newVoice.check.reading"));
+}
+
 /** Say why there is no advice. */
 export function showNoAdvice(root, why) {
   root.dataset.grade = "bad";

@@ -10,7 +10,7 @@ import { Voices } from "./voices.js";
 export async function openVoiceTabs({ fields, health, tabs, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
-  const ownClip = new OwnClip(await rendered("#own-clip-advice"), await rendered("#clip"));
+  const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons);
   const defaults = new VoiceDefaults(fields);
   const choices = new Latest();
 
@@ -28,7 +28,6 @@ export async function openVoiceTabs({ fields, health, tabs, playButtons }, rende
     if (isLatest()) fields.fill({ voice: detail.id, source: "bundled", ...defaults.choose(detail.id) });
   });
   voices.addEventListener("changed", () => fields.offerVoices());
-  fields.addEventListener("change", ({ detail }) => ownClip.consider(detail.values));
   ownClip.addEventListener("keep", ({ detail }) => {
     newVoice.keep(detail.clip, detail.words);
     tabs.show("new-voice");

@@ -97,10 +97,7 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
     expect(area.locator("[data-cell=B]")).to_contain_text("Bert")
     screen.page.get_by_role("tab", name="Studio").click()
     (tmp_path / "me.wav").write_bytes(wav(tone(1.5)))
-    screen.page.get_by_role("radio", name="Your own clip").check()
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
-    expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
+    screen.bring_clip(tmp_path / "me.wav")
     screen.page.get_by_label("What is said in the clip").fill("A tone.")
     screen.speak.click()
     screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 import wave
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Held, Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, posted
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
 Open = Callable[..., Screen]
-UPLOAD = re.compile(r"/gradio_api/upload\?")
+Steer = Callable[..., Served]
+WORDS = "What is said in the clip"
+DROP = """(card, [name, bytes]) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([Uint8Array.from(bytes)], name));
+    card.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+}"""
+OPENED_LATER = """() => {
+    const { Audio } = window, opened = new Promise((resolve) => (window.goOn = resolve));
+    window.Audio = function () {
+        const audio = new Audio(), listen = audio.addEventListener.bind(audio);
+        audio.addEventListener = (type, does) => listen(type, async (event) => (await opened, does(event)));
+        return audio;
+    };
+}"""
+"""How long a file lasts is known only after window.goOn()."""
 
 
-def own_clip(screen: Screen) -> None:
+def own_clip(screen: Screen) -> Locator:
     screen.page.get_by_role("radio", name="Your own clip").check()
-    expect(screen.page.locator("#own-clip")).to_be_visible()
+    expect(screen.own_clip).to_be_visible()
     expect(screen.page.locator("#voice")).to_be_hidden()
+    return screen.own_clip
+
+
+def press(screen: Screen, name: str) -> None:
+    screen.own_clip.get_by_role("button", name=name, exact=True).click()
 
 
 def samples_of(data_url: str) -> tuple[int, np.ndarray]:
@@ -36,11 +55,20 @@ def samples_of(data_url: str) -> tuple[int, np.ndarray]:
 def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
     screen.cut_after(2)
-    own_clip(screen)
-    screen.page.get_by_role("button", name="Record", exact=True).click()
-    screen.page.wait_for_timeout(2500)  # the recording's length, not a wait for something to happen
-    screen.page.locator("#clip button.stop-button:visible").click()
-    screen.page.get_by_label("What is said in the clip").fill("A long tone.")
+    card = own_clip(screen)
+    reading = card.locator("[data-part=reading]").inner_text()
+    card.get_by_role("button", name="Record", exact=True).press("Enter")
+    expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
+    screen.speak.click()
+    expect(screen.card).to_contain_text("Stop the recording first.")
+    stop = card.get_by_role("button", name="Stop recording")
+    stop.focus()
+    stop.press("Enter")
+    expect(card).to_contain_text("of 100")
+    expect(screen.card).to_be_hidden()
+    expect(card.get_by_role("button", name="Listen to the clip")).to_be_focused()  # its button is gone
+    expect(card.get_by_label(WORDS)).to_have_value(reading)
+    card.get_by_label(WORDS).fill("A long tone.")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     sent = posted(request.value)
@@ -57,74 +85,112 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     expect(screen.takes).to_contain_text("Your clip")
 
 
-def test_an_uploaded_clip_is_sent_byte_for_byte(served: Served, open_page: Open, tmp_path: Path) -> None:
-    clip = tmp_path / "me.wav"
-    clip.write_bytes(wav(tone(2.0, hertz=220)))
-    screen = open_page(served).ready()
-    screen.cut_after(2)
-    own_clip(screen)
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(clip)
-    expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
-    screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
-    with screen.page.expect_request("**/v1/audio/speech") as request:
-        screen.speak.click()
-    assert base64.b64decode(posted(request.value)["ref_audio"].partition(",")[2]) == clip.read_bytes()
-    screen.until_over()
-
-
-def test_speak_waits_for_a_clip_that_is_still_on_its_way(served: Served, open_page: Open, tmp_path: Path) -> None:
-    (tmp_path / "me.wav").write_bytes(wav(tone(2.0, hertz=220)))
-    screen = open_page(served).ready()
-    asked = Held(screen.page, UPLOAD)
-    screen.cut_after(2)
-    own_clip(screen)
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
-    screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is being uploaded")
-    screen.stop.click()
-    expect(screen.status).to_have_text("Stopped")
-    screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is being uploaded")
-    screen.page.get_by_label("What is said in the clip").fill("A lower tone.")
-    with screen.page.expect_request("**/v1/audio/speech") as request:
-        asked[0].continue_()
-    sent = posted(request.value)
-    assert base64.b64decode(sent["ref_audio"].partition(",")[2]) == (tmp_path / "me.wav").read_bytes()
-    assert sent["ref_text"] == "A lower tone."  # written while the clip was on its way
-    screen.until_over()
-
-
-def test_a_clip_that_gets_lost_on_its_way_is_said(served: Served, open_page: Open, tmp_path: Path) -> None:
-    (tmp_path / "me.wav").write_bytes(wav(tone(2.0)))
-    screen = open_page(served).ready()
-    asked = Held(screen.page, UPLOAD)
-    own_clip(screen)
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
-    screen.speak.click()
-    expect(screen.status).to_contain_text("Your clip is being uploaded")
-    asked[0].fulfill(status=413, json={"detail": "too large"})
-    expect(screen.card).to_contain_text("Your clip did not arrive.")
-
-
-def test_a_missing_clip_is_asked_for_and_one_that_is_no_sound_refused_in_words(
+def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_from_its_take(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(served).ready()
-    own_clip(screen)
+    screen.cut_after(2)
+    first, second = (wav(tone(2.0, hertz=hertz)) for hertz in (220, 330))
+    (tmp_path / "me.wav").write_bytes(first)
+    screen.bring_clip(tmp_path / "me.wav")
+    card, asked = screen.own_clip, screen.asked_for_speech()
+    card.get_by_label(WORDS).fill("A lower tone.")
+
+    def speak(count: int) -> bytes:
+        screen.speak.click()
+        screen.until_over()
+        expect(screen.takes).to_have_count(count)
+        return base64.b64decode(asked[-1]["ref_audio"].partition(",")[2])
+
+    (tmp_path / "me.wav").unlink()  # it is in the browser
+    assert speak(1) == first
+    card.locator(".capture").evaluate(DROP, ["other.wav", list(second)])
+    expect(card.locator("[data-part=clip-words]")).to_have_text("other.wav")
+    expect(card.get_by_role("button", name="Record", exact=True)).to_be_hidden()
+    assert speak(2) == second
+    press(screen, "Remove")
+    expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
+    expect(card.get_by_role("button", name="Keep this voice …")).to_be_hidden()
+    expect(card.get_by_label(WORDS)).to_have_value("A lower tone.")  # somebody has typed it
+    screen.speak.click()
+    expect(screen.card).to_contain_text("There is no clip yet.")
+    screen.takes.last.get_by_role("button", name="Use").click()
+    expect(card.locator("[data-part=clip-words]")).to_have_text("me.wav")
+    assert speak(3) == first
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(card.get_by_label(WORDS)).to_have_value("A lower tone.")
+    expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
+
+
+def test_speak_waits_for_a_clip_that_is_being_opened(steered: Steer, open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "me.wav").write_bytes(wav(tone(2.0, hertz=220)))
+    screen = open_page(steered()).ready()
+    screen.page.evaluate(OPENED_LATER)
+    own_clip(screen).locator("input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("Opening the file")
+    screen.stop.click()
+    expect(screen.status).to_have_text("Stopped")
+    screen.speak.click()
+    expect(screen.status).to_contain_text("Opening the file")
+    screen.page.get_by_label(WORDS).fill("A lower tone.")
+    with screen.page.expect_request("**/v1/audio/speech") as request:
+        screen.page.evaluate("goOn()")
+    sent = posted(request.value)
+    assert base64.b64decode(sent["ref_audio"].partition(",")[2]) == (tmp_path / "me.wav").read_bytes()
+    assert sent["ref_text"] == "A lower tone."  # written while the clip was being opened
+    screen.until_over()
+
+
+def test_of_a_long_recording_a_part_as_long_as_a_clip_may_be_is_spoken_in(
+    steered: Steer, open_page: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "long.wav").write_bytes(wav(tone(41, rate=16_000), 16_000))
+    screen = open_page(steered()).ready()
+    card = own_clip(screen)
+    card.locator("input[type=file]").set_input_files(tmp_path / "long.wav")
+    expect(card).to_contain_text("long.wav lasts 41 s. Choose 30 seconds")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("Choose a part of the recording.")
+    card.get_by_label("Starts at").fill("0:00.7")
+    card.get_by_label("Starts at").press("Tab")
+    press(screen, "Use this part")
+    expect(card.locator("[data-part=clip-words]")).to_have_text("long.wav, 0:00.7 to 0:30.7")
+    expect(screen.card).to_be_hidden()
+    card.get_by_label(WORDS).fill("A long tone.")
+    with screen.page.expect_response("**/v1/audio/speech") as answer:
+        screen.speak.click()
+    assert answer.value.ok
+    rate, pcm = samples_of(posted(answer.value.request)["ref_audio"])
+    assert (len(pcm), rate) == (30 * 44_100, 44_100)
+    screen.until_over()
+
+
+def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_words(
+    served: Served, open_page: Open, tmp_path: Path
+) -> None:
+    screen = open_page(served).ready()
+    card = own_clip(screen)
     screen.speak.click()
     expect(screen.card).to_contain_text("There is no clip yet.")
     expect(screen.card).to_contain_text("Record or upload 10 to 30 seconds")
 
-    clip = tmp_path / "noise.wav"
-    clip.write_bytes(b"RIFF" + bytes(400))
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    with screen.page.expect_response("**/upload*"):
-        screen.page.locator("#clip input[type=file]").set_input_files(clip)
-    screen.page.get_by_label("What is said in the clip").fill("Nothing.")
+    said = card.locator("[data-part=capture-said]")
+    sounds = {"noise": (b"RIFF" + bytes(400), "not readable audio"), "silence": (wav(tone(6) * 0), "is silent")}
+    for name, (sound, why) in sounds.items():
+        (tmp_path / f"{name}.wav").write_bytes(sound)
+        screen.bring_clip(tmp_path / f"{name}.wav")
+        expect(said).to_contain_text(why)
+        expect(card.get_by_role("button", name="Keep this voice …")).to_be_hidden()
+        expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
+    card.get_by_label(WORDS).fill("Nothing.")
     with screen.page.expect_response("**/v1/audio/speech") as answer:
         screen.speak.click()
     assert answer.value.status == 400
     expect(screen.card).to_contain_text("Record or upload 10 to 30 seconds of one person speaking")
+    (tmp_path / "good.wav").write_bytes(wav(tone(6)))
+    screen.bring_clip(tmp_path / "good.wav")
+    expect(card).to_contain_text("of 100")
+    expect(said).to_be_empty()
+    expect(screen.card).to_be_hidden()

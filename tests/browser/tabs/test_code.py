@@ -60,10 +60,7 @@ def test_a_takes_programs_make_the_same_take(served: Served, open_page: Open, tm
     screen.script.fill(HARD_TO_QUOTE)
     if own_clip:
         (tmp_path / "clip.wav").write_bytes(wav(tone(1.5)))
-        screen.page.get_by_role("radio", name="Your own clip").check()
-        screen.page.locator("#clip").get_by_label("Upload file").click()
-        screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "clip.wav")
-        expect(screen.page.locator("#clip").get_by_label("Trim audio to selection")).to_be_visible()
+        screen.bring_clip(tmp_path / "clip.wav")
         screen.page.get_by_label("What is said in the clip").fill("It's a tone.")
     spoken = a_take(screen, tmp_path)
     screen.takes.get_by_role("button", name="Code").click()

@@ -313,9 +313,7 @@ def test_what_a_recogniser_hears_is_marked_against_what_is_written(
 def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
-    screen.page.get_by_role("radio", name="Your own clip").check()
-    screen.page.locator("#clip").get_by_label("Upload file").click()
-    screen.page.locator("#clip input[type=file]").set_input_files(tmp_path / "me.wav")
+    screen.bring_clip(tmp_path / "me.wav")
     expect(screen.page.locator("#own-clip-advice")).to_contain_text("of 100")
     new_voice(screen)
     bring(screen, tmp_path, tone(5))

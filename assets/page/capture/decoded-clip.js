@@ -6,6 +6,7 @@ import { Recorded } from "../player/track.js";
 const OUTLINE = 600; // bars of a whole clip
 const PATIENCE = 10_000; // ms for a browser to find out how long a file is
 const FAR = 1e7; // seconds, beyond any end
+const UNREADABLE = ["EncodingError", "NotReadableError", "RangeError"]; // the last two: it was moved, memory is short
 
 /** How many seconds a file lasts, without decoding it; null for what this browser cannot read or does not know. */
 export function secondsOf(blob) {
@@ -35,8 +36,8 @@ export async function decodeClip(blob) {
   try {
     return new Clip(await context.decodeAudioData(await blob.arrayBuffer()));
   } catch (problem) {
-    if (problem.name === "EncodingError") return null;
-    throw problem;
+    if (!UNREADABLE.includes(problem.name)) throw problem;
+    return null;
   }
 }
 
@@ -121,7 +122,7 @@ export class Clip extends EventTarget {
 
 /** A part of one channel alone, or of the mean of all, as the server takes them; from, to in seconds. */
 function oneChannel(buffer, channel, from, to) {
-  const [first, last] = [Math.floor(from * buffer.sampleRate), Math.ceil(to * buffer.sampleRate)];
+  const [first, last] = [from, to].map((seconds) => Math.round(seconds * buffer.sampleRate)); // 30 seconds are no sample more
   const mono = new AudioBuffer({ length: Math.max(1, last - first), sampleRate: buffer.sampleRate });
   const out = mono.getChannelData(0);
   const all = Number.isInteger(channel) ? [Math.min(channel, buffer.numberOfChannels - 1)] : [...Array(buffer.numberOfChannels).keys()];

@@ -8,8 +8,6 @@ import { drawOutline } from "./outline.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
 export const LARGEST = 10 * 2 ** 20; // bytes that the server takes
-const LONG = 60; // seconds up to which a file is sent as it is, and cut in the next step
-const STRETCH = 45; // seconds that are sent: in stereo they stay below LARGEST, and the next step has some to choose from
 // A browser holds what it decodes in memory, an hour of stereo two or three times over: some 3 GB.
 const [LONGEST, HEAVIEST] = [65 * 60, 700 * 2 ** 20]; // seconds and bytes that are opened
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 }; // seconds
@@ -29,10 +27,15 @@ export class StretchChooser extends EventTarget {
   /** @type {number | null} */
   #position = null;
 
-  /** root: the panel that is shown while there is something to choose from. */
-  constructor(root) {
+  /**
+   * root: the panel that is shown while there is something to choose from. whole, stretch: seconds up to which a file is sent
+   * as it is, and those that are sent of a longer one; in stereo, 45 of them stay below LARGEST.
+   */
+  constructor(root, { whole, stretch }) {
     super();
     this.root = root;
+    this.whole = whole;
+    this.stretch = stretch;
     const part = (this.part = partsOf(root));
     part("stretch-wave").addEventListener("pointerdown", (event) => this.#drag(event));
     part("stretch-wave").addEventListener("pointermove", (event) => this.#drag(event));
@@ -57,14 +60,11 @@ export class StretchChooser extends EventTarget {
     this.close();
     const isLatest = this.#openings.begin();
     const seconds = await secondsOf(file);
-    if (file.size <= LARGEST && (seconds ?? 0) <= LONG) return false;
+    if (file.size <= LARGEST && (seconds ?? 0) <= this.whole) return false;
     if (seconds === null) throw new NotOpened(unreadable(file));
     if (seconds > LONGEST) throw new NotOpened(phrase("stretch.tooLong", { name: file.name, duration: duration(seconds), most: duration(LONGEST) }));
     if (file.size > HEAVIEST) throw new NotOpened(phrase("stretch.tooLarge", { name: file.name, size: megabytes(file.size), most: megabytes(HEAVIEST) }));
-    const sound = await decodeClip(file).catch((problem) => {
-      if (!["NotReadableError", "RangeError"].includes(problem.name)) throw problem; // it was moved, or memory is short
-      return null;
-    });
+    const sound = await decodeClip(file);
     if (!isLatest()) return true;
     if (!sound) {
       if (file.size <= LARGEST) return false; // the server reads more kinds of files, and suggests a part itself
@@ -99,7 +99,7 @@ export class StretchChooser extends EventTarget {
   }
 
   get #length() {
-    return Math.min(STRETCH, this.#sound?.seconds ?? 0);
+    return Math.min(this.stretch, this.#sound?.seconds ?? 0);
   }
 
   get #end() {

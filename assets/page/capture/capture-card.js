@@ -1,0 +1,209 @@
+// The card that captures a clip: read a text into the microphone, or bring a file; then it is heard, replaced, removed.
+
+import { clock } from "../lib/time.js";
+import { decodeClip } from "./decoded-clip.js";
+import { whyNoMicrophone } from "./microphone.js";
+import { element, partsOf } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { READINGS } from "../voices/reading-texts.js";
+import { Recording } from "./recorder.js";
+import { NotOpened, StretchChooser } from "./stretch-chooser.js";
+import { phrase } from "../lib/phrases.js";
+
+const NOTHING = { clip: null, source: "", words: "", language: "" };
+
+function hint(seconds) {
+  if (seconds < 10) return phrase("newVoice.hint.short");
+  if (seconds < 30) return phrase("newVoice.hint.enough");
+  return phrase("newVoice.hint.long");
+}
+
+/** In memory: the file may be changed or gone before it is sent. Raises NotOpened. */
+async function copyOf(file) {
+  try {
+    return new File([await file.arrayBuffer()], file.name, { type: file.type });
+  } catch (problem) {
+    if (problem.name !== "NotReadableError") throw problem;
+    throw new NotOpened(phrase("speak.clip.notRead"));
+  }
+}
+
+/** Fires "change" when it may lack something else; the clip, decoded, is the draft's. */
+export class CaptureCard extends EventTarget {
+  #text = 0;
+  #isOpening = false;
+  #brought = new Latest();
+
+  /** limits: {recorded, whole, stretch} in seconds: of a recording, of a file that is taken whole, of a part of a longer one. */
+  constructor(root, draft, playButtons, { recorded, whole, stretch }) {
+    super();
+    this.root = root;
+    const part = (this.part = partsOf(root));
+    this.draft = draft;
+    part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track(phrase("speak.clip.yours"))));
+    part("remove-clip").addEventListener("click", () => {
+      this.#forget();
+      draft.set(NOTHING);
+    });
+    this.recording = new Recording(part("recording"), { hint, longest: recorded });
+    this.recording.addEventListener("begun", () => {
+      this.#show();
+      this.#say("");
+      this.#tell();
+    });
+    this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
+    this.stretches = new StretchChooser(part("stretches"), { whole, stretch });
+    this.stretches.addEventListener("chosen", ({ detail }) => draft.set({ ...NOTHING, clip: detail.blob, source: detail.words }));
+    this.#offerTexts();
+    part("file").addEventListener("change", ({ target }) => {
+      if (target.files[0]) this.#bring(target.files[0]);
+      target.value = "";
+    });
+    this.#takeDrops();
+    const refusal = whyNoMicrophone();
+    if (refusal) {
+      this.recording.record.disabled = true;
+      this.recording.words.textContent = `${refusal.why} ${refusal.advice}`;
+    }
+    draft.addEventListener("change", ({ detail }) => {
+      if (detail.names.includes("clip")) this.#decode();
+      this.#show();
+    });
+  }
+
+  /** It is not seen any more: hold the recording, and be silent. */
+  close() {
+    this.recording.hold();
+    this.stretches.stop();
+  }
+
+  /** Let go of what was recorded or opened here. */
+  clear() {
+    this.recording.finish();
+    this.#forget();
+  }
+
+  /** Whether a file that was brought is still being opened. */
+  get isOpening() {
+    return this.#isOpening;
+  }
+
+  /** Whether there is a long recording that nothing was chosen from yet. */
+  get hasSomething() {
+    return this.#isOpening || this.stretches.isOpen;
+  }
+
+  /** What was begun and is still to be brought to an end, "" for nothing. */
+  get unfinished() {
+    if (this.recording.isRecording) return phrase("newVoice.lacks.stop");
+    if (this.#isOpening) return phrase("newVoice.lacks.opening");
+    return !this.draft.clip && this.stretches.isOpen ? phrase("newVoice.lacks.stretch") : "";
+  }
+
+  /** What is still to be done here, "" for nothing. */
+  get lacks() {
+    const { clip, isRead, refused } = this.draft;
+    if (this.unfinished) return this.unfinished;
+    if (!clip) return phrase("newVoice.lacks.clip");
+    if (!isRead) return phrase("newVoice.check.reading");
+    return refused && phrase("newVoice.lacks.other");
+  }
+
+  #offerTexts() {
+    const language = this.part("reading-language");
+    language.append(...Object.entries(READINGS).map(([code, { name }]) => element("option", { value: code, textContent: name, lang: code })));
+    const own = navigator.languages[0].split("-")[0];
+    language.value = own in READINGS ? own : "en";
+    language.addEventListener("change", () => this.#read(0));
+    this.part("other-text").addEventListener("click", () => this.#read(this.#text + 1));
+    this.#read(0);
+  }
+
+  #read(number) {
+    const language = this.part("reading-language").value;
+    const { texts } = READINGS[language];
+    this.#text = number % texts.length;
+    this.part("reading").textContent = texts[this.#text];
+    this.part("reading").lang = language;
+  }
+
+  #recorded({ blob, seconds }) {
+    this.#forget();
+    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
+  }
+
+  async #bring(file) {
+    this.#forget();
+    const isLatest = this.#brought.begin();
+    this.#isOpening = true;
+    this.draft.set(NOTHING);
+    this.#say(phrase("newVoice.opening", { name: file.name }), false);
+    this.#tell();
+    try {
+      const isLong = await this.stretches.open(file);
+      const clip = isLong ? null : await copyOf(file);
+      if (!isLatest()) return;
+      this.#isOpening = false;
+      this.#say("");
+      if (clip) this.draft.set({ clip, source: clip.name });
+    } catch (problem) {
+      if (!(problem instanceof NotOpened)) throw problem;
+      if (isLatest()) this.#say(problem.message);
+    } finally {
+      if (isLatest()) this.#isOpening = false;
+      this.#tell();
+    }
+  }
+
+  #forget() {
+    this.#brought.end();
+    this.#isOpening = false;
+    this.stretches.close();
+  }
+
+  /** Wherever on the card a file is dropped. */
+  #takeDrops() {
+    const { root } = this;
+    const isFile = ({ dataTransfer }) => dataTransfer.types.includes("Files");
+    for (const type of ["dragenter", "dragover"]) {
+      root.addEventListener(type, (event) => {
+        if (!isFile(event)) return;
+        event.preventDefault();
+        root.dataset.over = "yes";
+      });
+    }
+    root.addEventListener("dragleave", ({ relatedTarget }) => !root.contains(relatedTarget) && delete root.dataset.over);
+    root.addEventListener("drop", (event) => {
+      delete root.dataset.over;
+      if (!isFile(event)) return;
+      event.preventDefault();
+      if (event.dataTransfer.files[0]) this.#bring(event.dataTransfer.files[0]);
+    });
+  }
+
+  async #decode() {
+    const { clip } = this.draft;
+    if (!clip) return;
+    const sound = await decodeClip(clip);
+    if (this.draft.clip !== clip) return sound?.close();
+    this.draft.set({ sound });
+  }
+
+  #show() {
+    const { clip, source, sound, isRead, refused } = this.draft;
+    this.root.toggleAttribute("data-captured", isRead && !refused && !this.recording.isRecording);
+    this.part("captured").hidden = !clip;
+    this.part("clip-words").textContent = source;
+    this.part("playback").disabled = !sound;
+    this.#say(refused && `${refused[0].toUpperCase()}${refused.slice(1)}.`);
+  }
+
+  #tell() {
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  #say(words, isBad = true) {
+    this.part("capture-said").textContent = words;
+    this.part("capture-said").toggleAttribute("data-bad", isBad);
+  }
+}
