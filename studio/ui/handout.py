@@ -54,7 +54,10 @@ def _remove(folder: Path) -> None:
 
 
 def sent_file(label: str) -> gr.File:
-    """A file that a client sends, by its path. Gradio itself would leave an empty file beside each."""
+    """A file that a client sends, by its path. Gradio itself would leave an empty file beside each.
+
+    Also for sound: for gr.Audio, hidden or not, every visitor's browser would fetch a player and a recorder, 200 kB.
+    """
     file = gr.File(label=label)
     file.preprocess = _path_of  # type: ignore[method-assign]
     return file

@@ -17,7 +17,7 @@ from studio.errors import InvalidRequest, StudioError
 from studio.speech.dialogue import TURN_GAP
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
-from studio.ui.handout import Handout
+from studio.ui.handout import Handout, sent_file
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -164,7 +164,7 @@ def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
         inputs = [
             gr.Textbox("", label="text"),
             gr.Textbox("default", label="voice"),
-            gr.Audio(label="ref_audio", type="filepath"),
+            sent_file("ref_audio"),
             gr.Textbox("", label="ref_text"),
             gr.Number(RANDOM_SEED, label="seed", precision=0),
             gr.Number(USUAL.temperature, label="temperature"),
@@ -174,7 +174,7 @@ def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
             gr.Number(1.0, label="speed"),
             gr.Checkbox(True, label="store"),
         ]
-        file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
+        file, facts = gr.File(label="file"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
         endpoints.synthesize,

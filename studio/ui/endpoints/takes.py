@@ -70,7 +70,7 @@ def add_take_endpoints(history: History, handout: Handout) -> None:
             gr.Textbox("", label="after"),
         ]
         take_id = gr.Textbox("", label="take_id")
-        file, facts = gr.Audio(label="file", type="filepath"), gr.JSON(label="take")
+        file, facts = gr.File(label="file"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
         endpoints.history_list,

@@ -164,7 +164,7 @@ def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
     endpoints = VoiceEndpoints(studio, handout)
     with gr.Column(visible=False):
-        told, sound, pack = gr.JSON(), gr.Audio(type="filepath"), gr.File(type="filepath")
+        told, file = gr.JSON(), gr.File()
         trigger = gr.Button()
 
         def text(label: str, value: str = "") -> gr.Textbox:
@@ -173,8 +173,8 @@ def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
         def number(label: str, value: float = 0) -> gr.Number:
             return gr.Number(value, label=label)
 
-        def audio() -> gr.Audio:
-            return gr.Audio(label="audio", type="filepath")
+        def audio() -> gr.File:
+            return sent_file("audio")
 
         cut: list[Component] = [number("start"), number("end"), number("gain_db"), number("channel", MIXED)]
         said: list[Component] = [text(name) for name in ("description", "tags", "language", "licence")]
@@ -187,9 +187,9 @@ def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
             endpoints.voice_create: ([text("name"), audio(), text("text"), *cut, *said, text("consent")], told),
             endpoints.voice_update: ([text("voice"), *changes], told),
             endpoints.voice_delete: ([text("voice")], told),
-            endpoints.voice_export: ([text("voice")], pack),
+            endpoints.voice_export: ([text("voice")], file),
             endpoints.voice_import: ([sent_file("pack"), text("name")], told),
-            endpoints.voice_preview: ([text("voice", "default"), number("sample")], sound),
+            endpoints.voice_preview: ([text("voice", "default"), number("sample")], file),
             endpoints.analyze_reference: ([audio(), text("text"), *cut], told),
             endpoints.transcribe: ([audio(), text("language"), text("text")], told),
         }

@@ -19,7 +19,8 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
 Open = Callable[..., Screen]
-MOST = 12
+MOST, MOST_IN_ALL = 12, 90
+"""Files of the page, and requests with Gradio's: it fetches the scripts of each kind of component that there is."""
 MOST_SHIFT = 0.03
 """Layout shift of a load, as browsers count it; a tenth is called good."""
 SHIFT = """() => new Promise((told) => {
@@ -102,6 +103,7 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         first, everything = made[0].ours, len(made[0].asked)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))
+        assert everything <= MOST_IN_ALL
 
         made[0].asked.clear()
         answers = opened(context, studio.url)
