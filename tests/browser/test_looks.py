@@ -137,6 +137,9 @@ def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, ope
     screen.speak.tap()
     screen.until_over()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    expect(screen.own_clip.get_by_role("button", name="Record", exact=True)).to_be_visible()
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390 and serious_violations(screen) == []
     save = screen.takes.get_by_text("Save", exact=True)
     save.scroll_into_view_if_needed()
     box, dock = save.bounding_box(), screen.page.locator("#dock").bounding_box()

@@ -120,6 +120,14 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     expect(said).to_be_empty()
 
 
+def bring_unjudged(screen: Screen, bring: Bring) -> None:
+    """A clip of one's own in the Studio, while nobody answers."""
+    screen.page.get_by_role("radio", name="Your own clip").check()
+    bring(screen.own_clip.locator("input[type=file]"), "good.wav", spoken())
+    expect(screen.own_clip).to_contain_text(SILENT)
+    screen.page.get_by_role("radio", name="Library voices").check()
+
+
 def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     studio: Stopping, open_page: Open, bring: Bring
 ) -> None:
@@ -165,9 +173,11 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     expect(screen.card).to_contain_text("The connection was lost.")
     expect(screen.status).to_contain_text("The connection was lost.")
     expect(lost).to_be_visible()
+    bring_unjudged(screen, bring)
 
     studio.start()
     expect(lost).to_be_hidden()
+    expect(screen.own_clip).to_contain_text("of 100")
     expect(screen.card).to_be_hidden()
     expect(screen.status).not_to_contain_text("lost")
     expect(dock.locator(".read-along-said")).to_be_empty()
