@@ -115,6 +115,7 @@ def speak(page: Page, number: int) -> tuple[float, float, int]:
         "(number) => window.studio.current?.number === number && window.studio.current.rtf !== null"
         " && document.querySelector('#dock').dataset.state === 'over'",
         arg=number,
+        polling=100,  # not upon every frame, for which the page would be drawn
     )
     take = page.evaluate(
         "(({ serverMs, heardMs, underruns }) => [serverMs, heardMs, underruns])(window.studio.current)"

@@ -82,11 +82,16 @@ export class PlayerBar extends EventTarget {
   show(view) {
     Object.assign(this.#view, view);
     const { seconds, position } = this.#view;
-    this.parts.time.textContent = `${clock(position)} / ${clock(seconds)}`;
-    this.parts.seek.max = seconds;
-    this.parts.seek.disabled = seconds === 0;
+    const [now, whole] = [clock(position), clock(seconds)];
+    if (this.parts.seek.max !== String(seconds)) {
+      this.parts.seek.max = seconds; // whatever is set, the same too, has styles worked out anew
+      this.parts.seek.disabled = seconds === 0;
+    }
     this.parts.seek.value = position;
-    this.parts.seek.setAttribute("aria-valuetext", phrase("player.position.of", { position: clock(position), whole: clock(seconds) }));
+    if (this.parts.time.textContent !== `${now} / ${whole}`) {
+      this.parts.time.textContent = `${now} / ${whole}`;
+      this.parts.seek.setAttribute("aria-valuetext", phrase("player.position.of", { position: now, whole }));
+    }
     if (!this.#drawing) {
       this.#drawing = true;
       requestAnimationFrame(() => {
