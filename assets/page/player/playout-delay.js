@@ -11,6 +11,8 @@ const BEYOND = 0.1; // seconds more than the worst of them, at most
 const LONGEST = 1.5; // seconds; whoever is slower than that plays with gaps
 const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds before the first take: while nothing is known, and at most
 
+const SLOWER = 1.5; // times its pace that an engine is now and then, since the machine does other things too
+
 const FRAME = 2048 / 44100; // seconds
 /** Frames that are there when the largest chunk is begun, and of that chunk. */
 const [HEARD, LARGEST] = [14, 8];
@@ -21,10 +23,11 @@ export class PlayoutDelay {
   /** What takes needed, the latest last. @type {number[]} */
   #needed = [];
   #expected = UNKNOWN;
+  #least = 0; // whatever takes needed: what one would that the engine makes more slowly than it mostly does
 
   /** Seconds to wait after the first sound has come. */
   get seconds() {
-    return Math.min(Math.max(this.#needed.length ? this.#learnt : this.#expected, 0), LONGEST);
+    return Math.min(Math.max(this.#needed.length ? this.#learnt : this.#expected, this.#least), LONGEST);
   }
 
   get #learnt() {
@@ -36,15 +39,15 @@ export class PlayoutDelay {
   }
 
   /**
-   * The engine works so many seconds for one of sound: what is known before the first take has been heard. Its first work of all
-   * is slower than what follows: hence the bound.
+   * The engine works so many seconds for one of sound: what is known before the first take has been heard, and what tells how
+   * far it may be from real time when it is slower than usual. Its first work of all is slower than what follows: hence the bound.
    *
    * @param {number} realTimeFactor
    */
   expect(realTimeFactor) {
-    const late = realTimeFactor * (HEARD + LARGEST - 1) - HEARD; // frames: when the largest chunk comes, less what is heard till then
-    const needed = Math.max(late, realTimeFactor - 1) * FRAME; // the second chunk is one frame, as the first is
+    const needed = neededAt(realTimeFactor);
     this.#expected = Math.min(needed + DEVIATIONS * unknown(needed), EXPECTED);
+    this.#least = Math.min(Math.max(neededAt(SLOWER * realTimeFactor), 0), EXPECTED);
   }
 
   /**
@@ -59,3 +62,9 @@ export class PlayoutDelay {
 
 /** How much takes may vary of which hardly any was heard: those that are made at once can only vary a little. */
 const unknown = (/** @type {number} */ needed) => Math.min((needed + FRAME) / 2, FEW);
+
+/** Seconds that a take needs whose engine works so many for one of sound. */
+function neededAt(/** @type {number} */ realTimeFactor) {
+  const late = realTimeFactor * (HEARD + LARGEST - 1) - HEARD; // frames: when the largest chunk comes, less what is heard till then
+  return Math.max(late, realTimeFactor - 1) * FRAME; // the second chunk is one frame, as the first is
+}
