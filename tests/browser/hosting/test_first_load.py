@@ -41,7 +41,7 @@ COUNT_FRAMES = """(() => {
 STANDS_STILL = """() => new Promise((told) => {
     let [asked, looks] = [-1, 0];
     const look = () => {
-        if (window.framesAsked === asked || looks === 20) return told(looks < 20);
+        if (window.framesAsked === asked || looks === 80) return told(looks < 80);
         [asked, looks] = [window.framesAsked, looks + 1];
         setTimeout(look, 250);
     };
