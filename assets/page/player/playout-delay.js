@@ -3,7 +3,7 @@
 /*
  * As players of calls do it (Ramjee, Kurose, Towsley and Schulzrinne, INFOCOM 1994): the mean of what was needed, and four
  * times its deviation. What was needed may be below zero: sound that is early by that much. So a fast engine is not waited
- * for at all, and a slow one no longer than it varies.
+ * for at all. One near real time is waited for as if it were slower: now and then it is, and takes before do not tell when.
  */
 const DEVIATIONS = 4;
 const TAKES = 10; // that count: a bad one is heeded at once and forgotten after so many

@@ -193,11 +193,12 @@ export class Inspector extends EventTarget {
   }
 
   async #save(voice, isSame) {
-    const saved = new Map([...this.#fields, this.part("colour")].map((field) => [field, field.value]));
-    const told = Object.fromEntries(this.#fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
+    const fields = this.#fields;
+    const saved = new Map([...fields, this.part("colour")].map((field) => [field, field.value]));
+    const told = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
     const changes = { ...told, tags: told.tags.split(","), colour: this.#colour };
     if (told.slug === voice.slug) delete changes.slug; // a new name brings its own
-    const presets = this.#fields.filter(({ dataset }) => dataset.preset);
+    const presets = fields.filter(({ dataset }) => dataset.preset);
     const wrong = presets.find((field) => !field.validity.valid);
     if (wrong) {
       wrong.focus();
