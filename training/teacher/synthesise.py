@@ -197,13 +197,14 @@ class Reader:
     """One process's share of the prompts, each spoken once, by speakers drawn for a few sentences at a time."""
 
     def __init__(
-        self, synthesiser: Synthesiser | Student, prompts: Prompts, worker: int, processes: int, seed: int
+        self, synthesiser: Synthesiser | Student, prompts: Prompts, rows: range, number: int, seed: int
     ) -> None:
+        """``rows``: of the prompts, to be said in this order. ``number``: of the process, among all parts' processes."""
         self.synthesiser, self.prompts = synthesiser, prompts
-        self.rng = random.Random(1000 * seed + worker)
+        self.rng = random.Random(1000 * seed + number)
         self._only_default = isinstance(synthesiser, Student)
-        self._left = iter(range(worker, len(prompts), processes))
-        self._mixture = f"mixture {seed}.{worker}"
+        self._left = iter(rows)
+        self._mixture = f"mixture {seed}.{number}"
         self._mixtures = 0
 
     def _speaker(self) -> Speaker:
@@ -272,7 +273,11 @@ def write_share(worker: int, arguments: argparse.Namespace) -> None:
 
 
 def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
-    """The first processes of a part have the teacher, the others the student; each kind shares out all prompts."""
+    """The first processes of a part have the teacher, the others the student, who begin where the prompts end.
+
+    Each kind shares out all prompts, and the time is over before both have said them all: most are said by one of them.
+    """
+    prompts = Prompts(arguments.prompts)
     is_student = worker >= arguments.processes
     each = arguments.students if is_student else arguments.processes
     place = worker - arguments.processes if is_student else worker
@@ -282,9 +287,9 @@ def _reader(worker: int, number: int, arguments: argparse.Namespace) -> Reader:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         speaking = Synthesiser(arguments.teacher, arguments.voices, device)
-    return Reader(
-        speaking, Prompts(arguments.prompts), place + arguments.part * each, arguments.parts * each, arguments.seed
-    )
+    place += arguments.part * each
+    rows = range(place, len(prompts), arguments.parts * each)
+    return Reader(speaking, prompts, rows[::-1] if is_student else rows, number, arguments.seed)
 
 
 def write_shard(out: Path, name: str, items: list[tuple[str, Utterance]]) -> None:
