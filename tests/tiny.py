@@ -57,7 +57,7 @@ class TinyCodec:
     """Sizes of the codec; the rates are S2 Pro's unless said otherwise: 2048 samples a frame at 44.1 kHz."""
 
     encoder_dim: int = 4
-    decoder_dim: int = 64
+    decoder_dim: int = 32
     latent_dim: int = 64
     encoder_rates: tuple[int, ...] = (2, 4, 8, 8)
     decoder_rates: tuple[int, ...] = (8, 8, 4, 2)
