@@ -26,6 +26,7 @@ from engine.checkpoint import published_key
 from engine.codec import Codec, CodecConfig
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
+from engine.model.shapes import only_shapes
 
 SHARED = {
     "vocab_size": 155776,
@@ -71,7 +72,7 @@ def write_checkpoint(
     tokenizer(tree).save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
     _write_shards(folder, _weights(ModelConfig.read(folder), device))
-    with torch.device("meta"):
+    with only_shapes():
         state = Codec(codec or CodecConfig()).state_dict()
     tensors = {name: _codec_tensor(name, like, device).cpu() for name, like in state.items()}
     torch.save(tensors, folder / "codec.pth")
@@ -99,7 +100,7 @@ def tokenizer(tree: dict[str, Any]) -> Tokenizer:
 
 def _weights(config: ModelConfig, device: torch.device) -> Iterator[tuple[str, Tensor]]:
     """Every tensor of the two autoregressive models by its published name, in bfloat16, one after the other."""
-    with torch.device("meta"):
+    with only_shapes():
         model = DualAR(config)
     for name, like in model.named_parameters():
         tensor = torch.ones(like.shape, device=device)

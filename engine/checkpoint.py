@@ -20,6 +20,7 @@ from engine.codec.load import check_tensors
 from engine.config import ModelConfig
 from engine.errors import CheckpointError
 from engine.model.dual_ar import DualAR
+from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
 
 # File prefix → our module; the first that fits wins, so the special cases come first.
@@ -97,7 +98,7 @@ def published_key(name: str) -> str:
 def _load_model(
     folder: Path, config: ModelConfig, device: torch.device, dtype: torch.dtype, progress: Callable[[str, float], None]
 ) -> DualAR:
-    with torch.device("meta"):
+    with only_shapes():
         model = DualAR(config)
     shards = _shards(folder)
     tensors: dict[str, Tensor] = {}

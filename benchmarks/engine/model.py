@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.config import ModelConfig, TransformerSizes
 from engine.model.dual_ar import DualAR
 from engine.model.prompt import Prompt
+from engine.model.shapes import only_shapes
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling
@@ -53,7 +54,7 @@ def error(a: Tensor, b: Tensor) -> float:
 
 
 def random_model() -> DualAR:
-    with torch.device("meta"):
+    with only_shapes():
         model = DualAR(S2_PRO)
     model = model.to_empty(device=DEVICE).bfloat16()
     torch.manual_seed(0)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from engine.codec.config import CodecConfig
 from engine.codec.model import Codec
 from engine.errors import CheckpointError
+from engine.model.shapes import only_shapes
 
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
@@ -30,7 +31,7 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
     """
     path = folder / "codec.pth"
     config = CodecConfig.of(folder)
-    with torch.device("meta"):
+    with only_shapes():
         codec = Codec(config)
     tensors = fold_weight_norm(_read(path))
     check_tensors(path, codec, tensors)

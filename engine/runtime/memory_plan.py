@@ -15,6 +15,7 @@ from engine.errors import ConfigError
 from engine.fused.float8 import in_float8
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
+from engine.model.shapes import only_shapes
 
 GIB = 2**30
 
@@ -62,7 +63,7 @@ def plan_memory(
     codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
     EngineConfig says. packed12: whether what is not in float8 is held in twelve bits besides.
     """
-    with torch.device("meta"):
+    with only_shapes():
         model, plain = DualAR(config), Codec(codec)
     held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
     held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)

@@ -13,7 +13,6 @@ import os
 from pathlib import Path
 
 import torch
-import torch._dynamo
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -188,7 +187,10 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = True
-    torch._dynamo.config.recompile_limit = 64
+    if arguments.compile:
+        from torch import _dynamo  # seconds, which who wants only the models need not wait
+
+        _dynamo.config.recompile_limit = 64
     torch.manual_seed(0)
     speech = Speech(arguments.speech)
     training, held = speech.split()
