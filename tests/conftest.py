@@ -9,11 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import torch
 
-from tests.tiny import write_checkpoint
-
-torch.set_num_threads(1)
+# torch is imported where it is used: a process that only hands out the tests needs none of it.
 
 BEGIN_FIRST = (
     {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
@@ -24,6 +21,8 @@ BEGIN_FIRST = (
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what drives a browser by its folder, and leave out what needs a GPU, Ray, a teacher where there is none."""
+    import torch
+
     for item in items:
         if Path(__file__).parent / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
@@ -60,6 +59,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 @pytest.fixture(scope="session", autouse=True)
 def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Studios that live for a whole run keep their library here, never in the home of who runs the tests."""
+    import torch
+
+    torch.set_num_threads(1)
     os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"  # no test fetches anything from the real one
     os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
 
@@ -73,4 +75,6 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random checkpoint of the default tiny sizes."""
+    from tests.tiny import write_checkpoint
+
     return write_checkpoint(tmp_path_factory.mktemp("tiny"))
