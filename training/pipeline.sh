@@ -81,7 +81,7 @@ if [ ${#speaking[@]} -gt 0 ]; then
   each_part stop_serving
 fi
 stage "speech"
-on "$SPEECH_GPU" speech.train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) --rate "${RATE:-1}" \
+on "$SPEECH_GPU" speech.train_speech "$WORK/codes" "$WORK" --seconds $((END - SECONDS - 20)) --rate "${RATE:-1}" --seed "${SEED:-1}" \
   >>"$WORK/speech.log" 2>&1 || stage "speech failed"
 stage "speech ends"
 [ -z "$codec" ] || wait "$codec" || stage "codec failed"

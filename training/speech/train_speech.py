@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=32768, help="a batch")
     parser.add_argument("--fast-frames", type=int, default=6144, help="a batch")
     parser.add_argument("--workers", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn: another one where a run is gone on with")
     parser.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
     parser.add_argument("--dropout", type=float, default=0.1, help="of what each block adds, while training")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=torch.cuda.is_available())
@@ -194,7 +195,7 @@ def main() -> None:
     torch.manual_seed(0)
     speech = Speech(arguments.speech)
     training, held = speech.split()
-    dataset = Batches(speech, training, arguments.positions, arguments.fast_frames)
+    dataset = Batches(speech, training, arguments.positions, arguments.fast_frames, arguments.seed)
     loader = DataLoader(
         dataset, batch_size=None, num_workers=arguments.workers, pin_memory=device.type == "cuda",
         prefetch_factor=4 if arguments.workers else None,
