@@ -27,7 +27,7 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        loop="asyncio",  # the same everywhere: uvloop, where it is installed, has other classes and takes no less of a core
+        loop="asyncio",  # also where uvloop is installed, which has other classes and takes as much of a core
         log_level=settings.log_level,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,

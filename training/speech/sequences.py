@@ -34,8 +34,8 @@ REFERENCE_WEIGHT = 0.3
 WITHOUT_REFERENCE, NAMED_SHARE = 0.5, 0.5
 """Of the sequences, the default voice without a reference; of the others, those in a named voice.
 
-The default voice has two thirds of the hours where its quick teacher speaks beside the other; a share far below that has
-the rest learnt by heart first.
+The default voice has two thirds of the hours where its quick teacher speaks beside the other; with a share far below
+that the rest is learnt by heart first.
 """
 
 

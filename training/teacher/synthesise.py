@@ -199,7 +199,7 @@ class Reader:
     def __init__(
         self, synthesiser: Synthesiser | Student, prompts: Prompts, rows: range, number: int, seed: int
     ) -> None:
-        """``rows``: of the prompts, to be said in this order. ``number``: of the process, among all parts' processes."""
+        """``rows``: of the prompts, to be said in this order. ``number``: of the process, of all parts' processes."""
         self.synthesiser, self.prompts = synthesiser, prompts
         self.rng = random.Random(1000 * seed + number)
         self._only_default = isinstance(synthesiser, Student)
