@@ -27,7 +27,10 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        loop="asyncio",  # also where uvloop is installed, which has other classes and takes as much of a core
+        # Named, so that it is the same whatever is installed: uvloop has other classes and takes as much of a core, and
+        # httptools answers an unusual method in its own words.
+        loop="asyncio",
+        http="h11",
         log_level=settings.log_level,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -134,11 +134,12 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
     assert "Traceback" not in said
 
 
-def test_without_its_page_it_needs_no_gradio_and_speaks_by_the_same_event_loop_whatever_is_installed(
+def test_without_its_page_it_needs_no_gradio_and_serves_the_same_way_whatever_is_installed(
     tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "gradio.py").write_text("raise ImportError('Gradio is not installed')")
-    (tmp_path / "uvloop.py").write_text("raise SystemExit('uvloop was asked for')")
+    for other in ("uvloop", "httptools"):
+        (tmp_path / f"{other}.py").write_text(f"raise SystemExit('{other} was asked for')")
     port = free_port()
     hidden = {"PYTHONPATH": str(tmp_path), "PAGE": "0"}
     with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port, **hidden) as process:
