@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 
 from studio.library.records import RANDOM
 from studio.phrases import marked, page_phrases
@@ -49,6 +51,10 @@ STYLE_SHEETS = (
 )
 """In the order in which they apply."""
 
+ENDPOINTS = "endpoints"
+"""The path of a second page of Gradio's, which is never drawn. Its fields and endpoints are gradio_client's alone:
+on the page itself a browser would be told of them with it, fetch their scripts and make them at every visit."""
+
 Field = gr.Textbox | gr.Radio | gr.Dropdown | gr.Slider | gr.Number
 
 
@@ -75,12 +81,15 @@ class Fields:
 def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     files = serve_files(app, studio.settings)
-    gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page")  # nor asked for
+        gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
-    """The page's own scripts and styles, at "/page"."""
+    """The page's own scripts and styles, at "/page"; whoever opens the page of the endpoints comes to the page."""
     phrases = page_phrases()
+    app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.said)
     app.mount("/page", files.app(), name="page")
     app.add_middleware(FrontPage, settings=settings, files=files, phrases=phrases)
@@ -149,6 +158,7 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
+    with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
         add_speech_endpoints(studio.speech, handout)
         add_voice_endpoints(studio, handout)
         add_take_endpoints(studio.history, handout)

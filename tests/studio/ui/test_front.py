@@ -46,6 +46,18 @@ def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
     assert "Accept-Encoding" in small.headers["vary"] and "Accept-Encoding" in plain.headers["vary"]
 
 
+def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) -> None:
+    with studio.client() as client:
+        page, config = client.get("/").text, client.get("/config").json()
+        elsewhere = client.get("/endpoints")
+    names = {each["api_name"] for each in config["dependencies"] if each["api_visibility"] == "public"}
+    assert {"synthesize", "voices_list", "take_get", "batch_submit"} <= names
+    told = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
+    assert not names & {each["api_name"] for each in told["dependencies"]}
+    assert len(told["components"]) < len(config["components"]) / 2
+    assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
+
+
 def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
     told = metas(studio)
     assert told["og:title"] == "Voice Studio" and told["og:description"] == told["description"]
