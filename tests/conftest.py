@@ -78,3 +78,11 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.tiny import write_checkpoint
 
     return write_checkpoint(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def quick_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of few layers and codebooks, for tests of what is around a model."""
+    from tests.tiny import FEW_CODEBOOKS, FEW_LAYERS, write_checkpoint
+
+    return write_checkpoint(tmp_path_factory.mktemp("quick"), FEW_LAYERS, FEW_CODEBOOKS)

@@ -137,9 +137,9 @@ def test_the_space_front_matter_fits_the_requirements() -> None:
     assert len(front["short_description"]) <= 60
 
 
-def test_the_curl_line_is_the_one_that_the_studio_prints_and_it_speaks(tiny_checkpoint: Path, tmp_path: Path) -> None:
+def test_the_curl_line_is_the_one_that_the_studio_prints_and_it_speaks(quick_checkpoint: Path, tmp_path: Path) -> None:
     # A short take, in the random voice: a reference would not fit.
-    settings = Settings(model=str(tiny_checkpoint), device="cpu", max_context=256, voices=str(tmp_path))
+    settings = Settings(model=str(quick_checkpoint), device="cpu", max_context=256, voices=str(tmp_path))
     line = curl_line(settings.address)
     assert line in README
     with serve(settings, Engine.start) as served:

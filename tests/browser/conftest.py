@@ -75,11 +75,11 @@ def ports() -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def served(
-    tiny_checkpoint: Path, voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory
+    quick_checkpoint: Path, voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     """The studio with its page and the real engine on a small random checkpoint."""
     home = str(tmp_path_factory.mktemp("home"))
-    settings = Settings(model=str(tiny_checkpoint), voices=str(voices_folder), studio_home=home, max_rows=2, threads=1)
+    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), studio_home=home, max_rows=2, threads=1)
     with serve(settings, Engine.start, page=True, port=ports[0]) as studio:
         yield studio
 

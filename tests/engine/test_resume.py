@@ -18,16 +18,17 @@ from engine.model.tokenizer import Tokenizer
 from engine.runtime import runner
 from engine.runtime.plain_frame import PlainFrame
 from tests.engine.speaking import Take, greedy, hear, running_engine, seeded, until
-from tests.tiny import TinyModel, write_checkpoint
+from tests.tiny import FEW_CODEBOOKS, TinyModel, write_checkpoint
 
 BUNDLED = Path(__file__).parents[2] / "assets" / "fry"
 KINDS = ("CPU frame", "plain frame", "bfloat16", "inline", "reproducible", "drawn ahead")
 CUTS = (1, 5, 7, 16, 23, 33)
 FRAMES = 34
+BOOKS = FEW_CODEBOOKS.num_codebooks
 
 
 def voice(frames: int, seed: int) -> Reference:
-    codes = np.random.default_rng(seed).integers(0, 64, (10, frames), dtype=np.int16)
+    codes = np.random.default_rng(seed).integers(0, 64, (BOOKS, frames), dtype=np.int16)
     return Reference(codes, f"Words number {seed}.")
 
 
@@ -54,16 +55,16 @@ def of_kind(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def engine(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[Engine]:
+def engine(request: pytest.FixtureRequest, quick_checkpoint: Path) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patch:
-        started = of_kind(request.param, tiny_checkpoint, patch)
+        started = of_kind(request.param, quick_checkpoint, patch)
         yield started
         started.stop()
 
 
 @pytest.fixture(scope="module")
-def plain_engine(tiny_checkpoint: Path) -> Iterator[Engine]:
-    with running_engine(tiny_checkpoint, threads=1) as started:
+def plain_engine(quick_checkpoint: Path) -> Iterator[Engine]:
+    with running_engine(quick_checkpoint, threads=1) as started:
         yield started
 
 
@@ -110,7 +111,7 @@ async def test_takes_are_taken_up_beside_each_other_and_beside_new_ones(plain_en
 
 async def test_a_take_may_be_broken_off_again_and_again(plain_engine: Engine) -> None:
     whole = await hear(plain_engine, TAKES[1])
-    heard = np.zeros((10, 0), np.int16)
+    heard = np.zeros((BOOKS, 0), np.int16)
     while heard.shape[1] < FRAMES:
         async for chunk in plain_engine.speak(replace(TAKES[1], so_far=heard)):
             assert chunk.first_frame == heard.shape[1]
@@ -127,23 +128,23 @@ async def test_no_frames_so_far_are_a_take_from_the_beginning(plain_engine: Engi
 
 
 async def test_frames_that_others_drew_are_honoured_by_drawing_anew_too(
-    plain_engine: Engine, tiny_checkpoint: Path
+    plain_engine: Engine, quick_checkpoint: Path
 ) -> None:
     """As when the machine that began the take rounds otherwise than the one that goes on with it."""
     others = await hear(plain_engine, seeded("Something else.", 99, 20))
     wanted = after(TAKES[1], others, 20)
     read = await hear(plain_engine, wanted)
     for ahead in (False, True):
-        with running_engine(tiny_checkpoint, threads=1, reproducible=True) as engine:
+        with running_engine(quick_checkpoint, threads=1, reproducible=True) as engine:
             engine._loop._runner.ahead = ahead
             drawn = await hear(engine, wanted)
         assert np.array_equal(drawn.codes, read.codes)
         np.testing.assert_allclose(drawn.pcm, read.pcm, rtol=0, atol=1e-6)
 
 
-async def test_frames_read_together_as_a_gpu_reads_them_come_close(tiny_checkpoint: Path) -> None:
+async def test_frames_read_together_as_a_gpu_reads_them_come_close(quick_checkpoint: Path) -> None:
     """Rounding differs from frame by frame; in float32 hardly ever enough to change a token."""
-    with running_engine(tiny_checkpoint, threads=1) as engine:
+    with running_engine(quick_checkpoint, threads=1) as engine:
         whole = [await hear(engine, take) for take in TAKES]
         engine._loop._runner._reads_frames_one_by_one = False
         equal = 0
@@ -154,8 +155,8 @@ async def test_frames_read_together_as_a_gpu_reads_them_come_close(tiny_checkpoi
     assert equal >= len(TAKES) - 1
 
 
-async def test_a_known_voice_stays_known_and_frames_so_far_are_no_part_of_it(tiny_checkpoint: Path) -> None:
-    with running_engine(tiny_checkpoint, threads=1) as engine:
+async def test_a_known_voice_stays_known_and_frames_so_far_are_no_part_of_it(quick_checkpoint: Path) -> None:
+    with running_engine(quick_checkpoint, threads=1) as engine:
         utterance = TAKES[3]
         whole = await hear(engine, utterance)
         before = engine.stats()
@@ -182,11 +183,11 @@ async def test_the_models_own_end_comes_where_it_would_have_come(tmp_path: Path)
             assert_goes_on(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
 
 
-async def test_the_context_ends_a_take_where_it_would_have_ended_it(tiny_checkpoint: Path) -> None:
-    config = ModelConfig.read(tiny_checkpoint)
+async def test_the_context_ends_a_take_where_it_would_have_ended_it(quick_checkpoint: Path) -> None:
+    config = ModelConfig.read(quick_checkpoint)
     utterance = greedy("word " * 60, frames=100_000)
-    prompt = len(build_prompt(utterance, Tokenizer.read(tiny_checkpoint, config), config))
-    with running_engine(tiny_checkpoint, max_context=prompt + 20, threads=1) as engine:
+    prompt = len(build_prompt(utterance, Tokenizer.read(quick_checkpoint, config), config))
+    with running_engine(quick_checkpoint, max_context=prompt + 20, threads=1) as engine:
         whole = await hear(engine, utterance)
         assert_goes_on(await hear(engine, after(utterance, whole, 20)), whole, 20)
         with pytest.raises(PromptTooLong, match=r"has 21 frames so far; .* room for 21 .* so it cannot go on"):
@@ -222,9 +223,9 @@ def test_frames_so_far_of_another_kind_are_refused(so_far: object, told: str) ->
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: np.zeros((9, 3), np.int16), "so_far has 9 codebooks, this model 10"),
-        (lambda: np.full((10, 3), -1, np.int16), "so_far's codes lie outside this model's codebooks"),
-        (lambda: np.full((10, 3), 128, np.int16), "so_far's codes lie outside this model's codebooks"),
+        (lambda: np.zeros((BOOKS - 1, 3), np.int16), f"so_far has {BOOKS - 1} codebooks, this model {BOOKS}"),
+        (lambda: np.full((BOOKS, 3), -1, np.int16), "so_far's codes lie outside this model's codebooks"),
+        (lambda: np.full((BOOKS, 3), 128, np.int16), "so_far's codes lie outside this model's codebooks"),
     ],
 )
 async def test_frames_of_another_codec_are_refused_before_anything_runs(

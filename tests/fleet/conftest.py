@@ -19,9 +19,9 @@ os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN
 
 
 @pytest.fixture(scope="session")
-def fleet_settings(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def fleet_settings(quick_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(
-        model=str(tiny_checkpoint),
+        model=str(quick_checkpoint),
         studio_home=str(tmp_path_factory.mktemp("home")),
         voices=str(tmp_path_factory.mktemp("voices")),
         device="cpu",

@@ -32,9 +32,9 @@ def config_of(folder: Path) -> EngineConfig:
 
 
 @pytest.fixture(scope="module")
-def alone(tiny_checkpoint: Path) -> Iterator[Engine]:
+def alone(quick_checkpoint: Path) -> Iterator[Engine]:
     """One engine, which says what a take is when nothing befalls it."""
-    with running_engine(tiny_checkpoint, max_rows=2, threads=1) as engine:
+    with running_engine(quick_checkpoint, max_rows=2, threads=1) as engine:
         yield engine
 
 
@@ -136,13 +136,13 @@ async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
 
 
 async def test_an_update_under_takes_fails_none_of_them(
-    fleet: FleetEngine, alone: Engine, tiny_checkpoint: Path
+    fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
 ) -> None:
     before = await both(fleet)
     short, long = await asyncio.gather(hear(alone, take(3, 40)), hear(alone, take(7, 600)))
     lasting = asyncio.create_task(hear(fleet, take(7, 600)))
     await until(lambda: fleet.stats().running > 0)
-    update = asyncio.to_thread(start.deploy, config_of(tiny_checkpoint), "another plan", Size(2, 2), False, silent)
+    update = asyncio.to_thread(start.deploy, config_of(quick_checkpoint), "another plan", Size(2, 2), False, silent)
     updating = asyncio.create_task(update)
     rounds = 0
     while not (updating.done() and lasting.done()):

@@ -115,11 +115,11 @@ def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None
 
 
 def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
-    tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
+    quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     port = free_port()
     short = "512"  # positions: a random model speaks until there are no more
-    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port, MAX_CONTEXT=short) as process:
+    with command(MODEL=str(quick_checkpoint), VOICES=str(voices_folder), PORT=port, MAX_CONTEXT=short) as process:
         said = said_until(process, "curl ")
         assert f"http://127.0.0.1:{port}" in said and "Ready" in said
         line = said.strip().splitlines()[-1]
@@ -135,14 +135,14 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
 
 
 def test_without_its_page_it_needs_no_gradio_and_serves_the_same_way_whatever_is_installed(
-    tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path
+    quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "gradio.py").write_text("raise ImportError('Gradio is not installed')")
     for other in ("uvloop", "httptools"):
         (tmp_path / f"{other}.py").write_text(f"raise SystemExit('{other} was asked for')")
     port = free_port()
     hidden = {"PYTHONPATH": str(tmp_path), "PAGE": "0"}
-    with command(MODEL=str(tiny_checkpoint), VOICES=str(voices_folder), PORT=port, **hidden) as process:
+    with command(MODEL=str(quick_checkpoint), VOICES=str(voices_folder), PORT=port, **hidden) as process:
         assert "Open" not in said_until(process, "curl ")
         answer = httpx.post(f"http://127.0.0.1:{port}/v1/audio/speech", json={"input": "a", "max_new_tokens": 4})
         assert answer.status_code == 200

@@ -27,8 +27,8 @@ TWO_SECONDS_24K = round(43 * 2048 * 24_000 / 44_100)
 
 
 @pytest.fixture(scope="module")
-def zerogpu(tiny_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    model = shutil.copytree(tiny_checkpoint, tmp_path_factory.mktemp("model") / "demo")
+def zerogpu(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    model = shutil.copytree(quick_checkpoint, tmp_path_factory.mktemp("model") / "demo")
     (model / "card.json").write_text(json.dumps({"demo": True}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -17,6 +17,7 @@ from studio.voices.intake import take_in
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
+from tests.tiny import FEW_CODEBOOKS
 
 SPEECH = "/v1/audio/speech"
 Steered = tuple[Served, FakeEngine]
@@ -154,9 +155,9 @@ def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., S
 
 
 @pytest.fixture
-def real(tiny_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
+def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
     settings = Settings(
-        model=str(tiny_checkpoint), voices=str(voices_folder), studio_home=str(tmp_path / "home"), threads=1
+        model=str(quick_checkpoint), voices=str(voices_folder), studio_home=str(tmp_path / "home"), threads=1
     )
     return lambda: serve(settings, Engine.start)
 
@@ -170,7 +171,7 @@ def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
         codec = served.app.state.studio.speech.host.engine().info.codec_fingerprint
     library = Library(tmp_path / "home")
     codes = library.codes.get(voice.samples[0].cut_key, codec)
-    assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == 10
+    assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == FEW_CODEBOOKS.num_codebooks
     library.files.remove(voice.samples[0].clip)  # nothing is left to encode from
     with real() as served:
         assert speak(served, "eve", seed=5, max_new_tokens=8) == first
