@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from engine.model.prompt import build_prompt
 from engine.model.tokenizer import Tokenizer
 from tests import upstream
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded
-from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+from tests.tiny import FEW_CODEBOOKS, FEW_LAYERS, TinyCodec, TinyModel, write_checkpoint
 
 TOLERANCE = 1e-5
 
@@ -32,8 +33,8 @@ CHECKPOINTS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tiny_checkpoint: Path) -> Iterator[Engine]:
-    with running_engine(tiny_checkpoint, max_rows=4) as started:
+def engine(quick_checkpoint: Path) -> Iterator[Engine]:
+    with running_engine(quick_checkpoint, max_rows=4) as started:
         yield started
 
 
@@ -44,7 +45,7 @@ def clip(seconds: float, rate: int, seed: int = 0) -> np.ndarray:
     return (0.3 * rng.standard_normal(samples) * np.sin(np.arange(samples) / rate * 9)).astype(np.float32)
 
 
-def voice(frames: int, seed: int, codebooks: int = 10) -> Reference:
+def voice(frames: int, seed: int, codebooks: int = FEW_CODEBOOKS.num_codebooks) -> Reference:
     codes = np.random.default_rng(seed).integers(0, 64, (codebooks, frames), dtype=np.int16)
     return Reference(codes, f"Words number {seed}.")
 
@@ -101,11 +102,11 @@ async def test_a_take_at_its_limit_says_length_and_keeps_every_frame(engine: Eng
     assert len(take.pcm) == frames * engine.info.frame_samples
 
 
-async def test_the_context_limits_a_take_and_every_position_is_used(tiny_checkpoint: Path) -> None:
-    config = ModelConfig.read(tiny_checkpoint)
+async def test_the_context_limits_a_take_and_every_position_is_used(quick_checkpoint: Path) -> None:
+    config = ModelConfig.read(quick_checkpoint)
     utterance = greedy("word " * 60, frames=100_000)
-    prompt = len(build_prompt(utterance, Tokenizer.read(tiny_checkpoint, config), config))
-    with running_engine(tiny_checkpoint, max_context=prompt + 20) as engine:
+    prompt = len(build_prompt(utterance, Tokenizer.read(quick_checkpoint, config), config))
+    with running_engine(quick_checkpoint, max_context=prompt + 20) as engine:
         take = await hear(engine, utterance)
         reference = await hear(engine, greedy("word " * 60, frames=21))
     assert take.reason == "length"
@@ -113,8 +114,8 @@ async def test_the_context_limits_a_take_and_every_position_is_used(tiny_checkpo
     assert np.array_equal(take.codes, reference.codes)
 
 
-async def test_a_prompt_that_leaves_no_room_is_refused_with_both_numbers(tiny_checkpoint: Path) -> None:
-    with running_engine(tiny_checkpoint, max_context=256) as engine:
+async def test_a_prompt_that_leaves_no_room_is_refused_with_both_numbers(quick_checkpoint: Path) -> None:
+    with running_engine(quick_checkpoint, max_context=256) as engine:
         with pytest.raises(PromptTooLong) as caught:
             await hear(engine, greedy("word " * 100))
         assert "256" in str(caught.value)
@@ -122,7 +123,7 @@ async def test_a_prompt_that_leaves_no_room_is_refused_with_both_numbers(tiny_ch
 
 
 async def test_the_models_own_end_says_stop(tmp_path: Path) -> None:
-    folder = write_checkpoint(tmp_path, TinyModel(stop_bias=1.0), seed=4)
+    folder = write_checkpoint(tmp_path, replace(FEW_LAYERS, stop_bias=1.0), FEW_CODEBOOKS, seed=4)
     with running_engine(folder) as engine:
         takes = [await hear(engine, seeded("Until it ends.", seed, 1500, temperature=1.0)) for seed in range(4)]
     assert "stop" in [take.reason for take in takes]
@@ -209,8 +210,8 @@ async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Pa
     assert np.array_equal(take.codes, expected.numpy())
 
 
-async def test_a_reference_is_encoded_to_the_references_codes(engine: Engine, tiny_checkpoint: Path) -> None:
-    dac = upstream.load_codec(tiny_checkpoint)
+async def test_a_reference_is_encoded_to_the_references_codes(engine: Engine, quick_checkpoint: Path) -> None:
+    dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(1.3, 44_100)
     found = await engine.encode_reference(pcm, 44_100, "The words.")
     expected = upstream.encode(dac, torch.from_numpy(pcm))[:, : found.frames]
@@ -222,9 +223,9 @@ async def test_a_reference_is_encoded_to_the_references_codes(engine: Engine, ti
 
 @pytest.mark.parametrize("rate", [16_000, 24_000, 48_000, 22_050])
 async def test_a_clip_at_another_rate_is_resampled_by_torchaudio_first(
-    engine: Engine, tiny_checkpoint: Path, rate: int
+    engine: Engine, quick_checkpoint: Path, rate: int
 ) -> None:
-    dac = upstream.load_codec(tiny_checkpoint)
+    dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(0.7, rate)
     found = await engine.encode_reference(pcm, rate, "The words.")
     _torchaudio_transforms()  # makes torchaudio importable beside a CPU-only torch
@@ -271,8 +272,8 @@ async def test_a_clip_without_words_is_refused(engine: Engine) -> None:
         await engine.encode_reference(clip(0.5, 44_100), 44_100, "  ")
 
 
-async def test_bfloat16_speaks_too(tiny_checkpoint: Path) -> None:
-    with running_engine(tiny_checkpoint, dtype="bfloat16") as engine:
+async def test_bfloat16_speaks_too(quick_checkpoint: Path) -> None:
+    with running_engine(quick_checkpoint, dtype="bfloat16") as engine:
         take = await hear(engine, seeded("Half.", seed=1, frames=10))
     assert engine.info.dtype == "bfloat16"
     assert take.codes.shape[1] == 10
