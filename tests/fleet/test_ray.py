@@ -19,6 +19,7 @@ from fleet.engine import FleetEngine
 from fleet.size import Size
 from tests.engine.speaking import hear, running_engine, until
 from tests.studio.ingress.several import Several
+from tests.tiny import FEW_CODEBOOKS
 
 pytestmark = pytest.mark.ray
 
@@ -88,7 +89,7 @@ async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -
 
 
 async def test_what_engines_refuse_comes_as_it_is_and_long_clips_pass(fleet: FleetEngine) -> None:
-    wrong = Reference(np.zeros((3, 5), np.int16), "words")
+    wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
     sound = np.zeros((2, 30 * 48_000), np.float32)  # more than gRPC takes unless told
