@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from gradio.data_classes import BlocksConfigDict
 
 from studio.errors import InvalidRequest
 from studio.strings import check_strings
@@ -22,6 +23,12 @@ class StudioBlocks(gr.Blocks):
         self._queue.sleep_when_free = QUEUE_LOOKS_EVERY
         self._queue.progress_update_sleep_when_free = PROGRESS_LOOKS_EVERY
         return self
+
+    def get_config_file(self) -> BlocksConfigDict:
+        """Of the pages of ours only the first is to be seen: told of others, Gradio puts a bar with links above it."""
+        config = super().get_config_file()
+        config["pages"] = config["pages"][:1]
+        return config
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *more: Any, **named: Any) -> Any:
         """Gradio parses the bodies of its endpoints itself, and lets every string through."""

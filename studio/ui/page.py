@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,9 +80,7 @@ class Fields:
 def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     files = serve_files(app, studio.settings)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "SSR mode is not supported with multi-page")  # nor asked for
-        gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
+    gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:

@@ -100,6 +100,7 @@ def test_it_is_few_requests_and_none_for_what_the_browser_has(
         first_page.wait_for_load_state("networkidle")
         assert first_page.evaluate(SHIFT) <= MOST_SHIFT
         assert first_page.evaluate("document.activeElement.matches('#script textarea')")
+        assert first_page.get_by_text("Home", exact=True).count() == 0  # in a bar of Gradio's with all its pages
         first, everything = made[0].ours, len(made[0].asked)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))
