@@ -97,7 +97,7 @@ def measure_warm(chromium: BrowserType, program: str, address: str) -> float:
         times = []
         for _ in range(VISITS_UNTIL_KNOWN + WARM_VISITS):
             page = context.new_page()
-            page.wait_for_timeout(AT_REST_MS)
+            page.wait_for_timeout(AT_REST_MS)  # the tab's own start is not the page's
             times.append(opened(page, address))
             page.wait_for_timeout(AT_REST_MS)  # compiled scripts are written once the page is at rest
             page.close()
