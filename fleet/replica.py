@@ -10,7 +10,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from engine import AudioChunk, Engine, EngineConfig, EngineInfo, EngineStats, Reference, SpeechEngine, Timing, Utterance
+from engine import (
+    AudioChunk,
+    Engine,
+    EngineConfig,
+    EngineFull,
+    EngineInfo,
+    EngineStats,
+    Reference,
+    SpeechEngine,
+    Timing,
+    Utterance,
+)
 
 HEARTBEAT_SECONDS = 0.25
 """After so long without a chunk a replica says that it lives: silence then means that it does not."""
@@ -46,6 +57,7 @@ class Replica:
     def __init__(self, name: str, engine: SpeechEngine) -> None:
         self._name, self._engine = name, engine
         self._moved = -1, time.monotonic()
+        self._open = 0
 
     @classmethod
     async def start(cls, name: str, config: EngineConfig) -> Replica:
@@ -59,23 +71,34 @@ class Replica:
     def stats(self) -> EngineStats:
         return self._engine.stats()
 
-    async def speak(self, utterance: Utterance) -> AsyncGenerator[Item, None]:
-        """As Engine.speak, with the name first and heartbeats in between."""
-        yield self._name
-        async with aclosing(self._engine.speak(utterance)) as chunks:
-            while True:
-                following = asyncio.ensure_future(_next(chunks))
-                try:
-                    while not (await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS))[0]:
-                        yield None
-                finally:
-                    if not following.done():
-                        following.cancel()
-                        await asyncio.wait({following})
-                chunk = following.result()
-                if chunk is None:
-                    return
-                yield packed(chunk)
+    async def speak(self, utterance: Utterance, may_wait: bool = True) -> AsyncGenerator[Item, None]:
+        """As Engine.speak, with the name first and heartbeats in between.
+
+        Unless it may wait for a row, a take that finds none free raises EngineFull: what other processes have sent
+        just now is known here alone, and another replica may have one.
+        """
+        rows = self._engine.info.max_rows
+        if self._open >= rows and not may_wait:
+            raise EngineFull(f"all {rows} rows are taken")
+        self._open += 1
+        try:
+            yield self._name
+            async with aclosing(self._engine.speak(utterance)) as chunks:
+                while True:
+                    following = asyncio.ensure_future(_next(chunks))
+                    try:
+                        while not (await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS))[0]:
+                            yield None
+                    finally:
+                        if not following.done():
+                            following.cancel()
+                            await asyncio.wait({following})
+                    chunk = following.result()
+                    if chunk is None:
+                        return
+                    yield packed(chunk)
+        finally:
+            self._open -= 1
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         return await self._engine.encode_reference(pcm, sample_rate, text)

@@ -52,7 +52,8 @@ class Line(Protocol):
     def names(self) -> Collection[str]:
         """Of the replicas that are up."""
 
-    def open(self, replica: str, utterance: Utterance) -> Stream: ...
+    def open(self, replica: str, utterance: Utterance, may_wait: bool) -> Stream:
+        """Unless it may wait for a row, the take of a replica that has none free raises EngineFull."""
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
         """What a method of the replica returns. Raises what it raises, ReplicaLost."""
@@ -99,10 +100,24 @@ class Replicas:
         return dict(self._members)
 
     def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
-        """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none."""
+        """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none.
+
+        While one of them has a free row, to such a one.
+        """
         up = self.line.names()
         loads = {name: member.load for name, member in self._members.items() if name in up and not member.is_silent}
-        return choose(voice, loads, avoid, self._random)
+        full = {name for name in loads if not self.has_room(name)}
+        return choose(voice, loads, full.union(avoid), self._random) or choose(voice, loads, avoid, self._random)
+
+    def has_room(self, name: str) -> bool:
+        """Whether a row of it seems to be free."""
+        member = self._members.get(name)
+        return member is not None and member.load < member.info.max_rows
+
+    def took_its_rows(self, name: str) -> None:
+        """It said that all are taken: takes of other processes have what this one has not."""
+        if member := self._members.get(name):
+            member.others = max(member.others, member.info.max_rows - member.open)
 
     @contextmanager
     def working(self, name: str) -> Iterator[None]:

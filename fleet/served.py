@@ -42,8 +42,8 @@ class Served:
     async def stats(self, replica: str) -> EngineStats:
         return self._meant(replica).stats()
 
-    async def speak(self, utterance: Utterance, replica: str) -> AsyncGenerator[Item, None]:
-        items = self._meant(replica).speak(utterance)
+    async def speak(self, utterance: Utterance, may_wait: bool, replica: str) -> AsyncGenerator[Item, None]:
+        items = self._meant(replica).speak(utterance, may_wait)
         try:
             async for item in items:
                 yield item

@@ -53,8 +53,9 @@ class FleetTake:
         failed = full = 0
         while True:
             name = await self._replicas.wait_for_one(self._voice, self._avoid, self._patient_until)
+            may_wait = not (self._replicas.has_room(name) and self._has_another(name))
             try:
-                async with aclosing(self._from(name)) as chunks:
+                async with aclosing(self._from(name, may_wait)) as chunks:
                     async for chunk in chunks:
                         failed = 0  # replicas that go one after another, as in an update, may be many
                         yield chunk
@@ -62,6 +63,9 @@ class FleetTake:
                             return
                 raise ReplicaLost("its stream ended before the take did")
             except EngineFull:
+                if not may_wait:
+                    self._replicas.took_its_rows(name)
+                    continue
                 full += 1
                 if self._first is None and (full > 1 or not self._has_another(name)):
                     raise
@@ -91,11 +95,11 @@ class FleetTake:
                 raise EngineStopped(f"its replica failed, and the others had no place for {PATIENCE_SECONDS:g} s")
             await asyncio.sleep(PLACE_SECONDS)
 
-    async def _from(self, name: str) -> AsyncGenerator[AudioChunk, None]:
+    async def _from(self, name: str, may_wait: bool) -> AsyncGenerator[AudioChunk, None]:
         """What one replica gives. Raises ReplicaLost, and what the engine raises."""
         before = time.perf_counter() - self._start
         with self._replicas.working(name):
-            stream = self._replicas.line.open(name, self._rest())
+            stream = self._replicas.line.open(name, self._rest(), may_wait)
             try:
                 limit = FIRST_SECONDS * self._patience
                 while True:

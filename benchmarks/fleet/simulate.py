@@ -39,6 +39,8 @@ OFFERED = 0.75
 """Of what the replicas can do at most, in the look at first audio."""
 IN_HAND = 1.0
 """Seconds of sound that a listener lets come in before playing, in the look at killed replicas."""
+BURST_SECONDS = 8.0
+"""Each take of a burst."""
 BACK = 30.0
 """Seconds until a killed replica is there again, loaded."""
 SETTLE = 15.0
@@ -84,16 +86,16 @@ class Crowd:
         self._voices = [(Reference(np.full((10, 2), i, np.int16), "voice"),) for i in range(VOICES)]
         self._weights = [1 / (i + 1) for i in range(VOICES)]
 
-    async def listen(self) -> None:
-        """One take, from its press to its end."""
+    async def listen(self, seconds: float | None = None, voice: int | None = None) -> None:
+        """One take, from its press to its end, of any length and in any voice unless these are given."""
         loop, heard = asyncio.get_running_loop(), self.heard
-        frames = round(self._random.uniform(*SECONDS) / FRAME_SECONDS)
-        voice = self._random.choices(self._voices, self._weights)[0]
+        frames = round((seconds or self._random.uniform(*SECONDS)) / FRAME_SECONDS)
+        number = self._random.choices(range(VOICES), self._weights)[0] if voice is None else voice
         begun = loop.time()
         got, plays_from, silence = 0.0, None, 0.0
         try:
             async with aclosing(
-                FleetTake(self.replicas, Utterance("text", voice, max_frames=frames)).chunks()
+                FleetTake(self.replicas, Utterance("text", self._voices[number], max_frames=frames)).chunks()
             ) as chunks:
                 async for chunk in chunks:
                     now = loop.time()
@@ -184,6 +186,25 @@ async def offered(replicas: int, pace: Pace, xrt: float, seconds: float) -> dict
     }
 
 
+async def burst(replicas: int, pace: Pace) -> dict[str, float]:
+    """As many takes of one voice at once as there are rows, spread over as many processes as replicas, each of which
+    knows of its own takes alone: × real time until the last has ended, and how long each waits for sound.
+    """
+    line = TimedLine(replicas, pace, INFO)
+    crowds = []
+    for number in range(replicas):
+        known = Replicas(line, INFO)
+        await known.ask()
+        crowds.append(Crowd(known, seed=number))
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    await asyncio.gather(*(crowd.listen(BURST_SECONDS, 0) for crowd in crowds for _ in range(pace.rows)))
+    first = np.array([first for crowd in crowds for first in crowd.heard.first]) * 1000
+    xrt = sum(crowd.heard.seconds for crowd in crowds) / (loop.time() - begun)
+    await line.close()
+    return {"burst_xrt": xrt, "burst_first_ms_p95": float(np.percentile(first, 95))}
+
+
 async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str, float]:
     """The same with a replica killed each minute, back after BACK seconds: takes lost, and silence that was heard."""
     async with _fleet(replicas, pace) as (line, crowd):
@@ -234,7 +255,7 @@ def simulate(pace: Pace, sizes: tuple[int, ...] = SIZES, seconds: float = 20.0, 
     rows = []
     for replicas in sizes:
         row: dict[str, Any] = {"replicas": replicas} | run(saturated(replicas, pace, seconds))
-        row |= run(offered(replicas, pace, row["xrt"], seconds))
+        row |= run(offered(replicas, pace, row["xrt"], seconds)) | run(burst(replicas, pace))
         if replicas > 1:
             row |= run(killed(replicas, pace, row["xrt"], kills))
         rows.append(row)

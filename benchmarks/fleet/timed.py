@@ -94,11 +94,11 @@ class TimedEngine:
         self._work = asyncio.Event()
         self._turns = asyncio.create_task(self._run())
 
-    def begin(self, utterance: Utterance) -> TimedTake:
+    def begin(self, utterance: Utterance, may_wait: bool) -> TimedTake:
         """A take, or one that says EngineFull."""
         take = TimedTake(voice_of(utterance), utterance.max_frames, utterance.frames_so_far)
         take.sent = take.done
-        if len(self.rows) + len(self.line) >= self.pace.rows + self.pace.waiting:
+        if len(self.rows) + len(self.line) >= self.pace.rows + may_wait * self.pace.waiting:
             take.items.put_nowait(EngineFull("the line is full"))
             return take
         take.items.put_nowait(self.name)
@@ -189,8 +189,8 @@ class TimedLine:
     def names(self) -> Collection[str]:
         return self.engines.keys()
 
-    def open(self, replica: str, utterance: Utterance) -> TimedStream:
-        return TimedStream(self._engine(replica).begin(utterance))
+    def open(self, replica: str, utterance: Utterance, may_wait: bool) -> TimedStream:
+        return TimedStream(self._engine(replica).begin(utterance, may_wait))
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
         engine = self._engine(replica)

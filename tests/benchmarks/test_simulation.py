@@ -13,11 +13,12 @@ from benchmarks.fleet.timed import FRAME_SECONDS, Pace
 
 
 def test_two_replicas_do_twice_as_much_and_a_killed_one_loses_nothing() -> None:
-    pace = Pace(((1, 0.01), (4, 0.02)), codec=0.0, hit=0.0, miss=0.0, voices=8, rows=4, waiting=4)
+    pace = Pace(((1, 0.01), (8, 0.02)), codec=0.0, hit=0.0, miss=0.0, voices=8, rows=8, waiting=8)
     one, two = simulate(pace, (1, 2), seconds=20, kills=1)
-    assert one["xrt"] == pytest.approx(4 * FRAME_SECONDS / 0.02, rel=0.05)
+    assert one["xrt"] == pytest.approx(8 * FRAME_SECONDS / 0.02, rel=0.05)
     assert two["share"] == pytest.approx(1, abs=0.05)
     assert two["prefix_hit_share"] > one["prefix_hit_share"]
+    assert two["burst_xrt"] == pytest.approx(2 * one["burst_xrt"], rel=0.05), "no row is free while takes wait"
     assert two["kill_lost"] == 0 and two["refused"] == 0
 
 

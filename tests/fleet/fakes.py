@@ -122,8 +122,8 @@ class FakeLine:
     def names(self) -> set[str]:
         return set(self.up)
 
-    def open(self, replica: str, utterance: Utterance) -> FakeStream:
-        self.opened.append(FakeStream(self, replica, utterance))
+    def open(self, replica: str, utterance: Utterance, may_wait: bool) -> FakeStream:
+        self.opened.append(FakeStream(self, replica, utterance, may_wait))
         return self.opened[-1]
 
     async def call(self, replica: str, method: str, *arguments: Any) -> Any:
@@ -147,11 +147,11 @@ class FakeLine:
 class FakeStream:
     """A take from one replica, with its fault."""
 
-    def __init__(self, line: FakeLine, replica: str, utterance: Utterance) -> None:
+    def __init__(self, line: FakeLine, replica: str, utterance: Utterance, may_wait: bool) -> None:
         self.replica = replica
         self.cancels = 0
         self._line = line
-        self._items = line.replicas[replica].speak(utterance)
+        self._items = line.replicas[replica].speak(utterance, may_wait)
         self._fault, self._left = line.faults.get(replica, ("", 0))
 
     def __aiter__(self) -> AsyncIterator[Any]:

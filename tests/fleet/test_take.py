@@ -174,12 +174,33 @@ async def test_a_full_line_is_tried_elsewhere_once() -> None:
     replicas = await fleet(line)
     assert len(codes(await heard(replicas, utterance(voice=1)))) == 2
     for engine in line.engines.values():
-        engine.full_times = 1
+        engine.full_times = 9
     line.opened.clear()
     with pytest.raises(EngineFull):
-        await heard(replicas, utterance(voice=1))
-    assert len(line.opened) == 2 and line.opened[0].replica != line.opened[1].replica
-    assert [stream.cancels for stream in line.opened] == [1, 1]
+        await heard(await fleet(line), utterance(voice=1))
+    asked = [stream.replica for stream in line.opened]
+    assert sorted(asked[:3]) == ["a", "b", "c"], "each for a free row"
+    assert len(asked) == 5 and asked[3] != asked[4], "two for a place in line"
+    assert [stream.cancels for stream in line.opened] == [1] * 5
+
+
+async def test_takes_of_other_processes_are_reckoned_with_before_a_round_of_questions_tells_of_them() -> None:
+    line = FakeLine()
+    for engine in line.engines.values():
+        engine.gate.clear()
+    processes = [await fleet(line), await fleet(line)]  # each knows of its own takes only
+    hearing = [
+        asyncio.create_task(heard(process, utterance(voice=1)))
+        for process, takes in zip(processes, (5, 3), strict=True)
+        for _ in range(takes)
+    ]
+    await until(lambda: sum(engine.running for engine in line.engines.values()) == 8)
+    assert {name: engine.running for name, engine in line.engines.items()} == {"a": INFO.max_rows, "b": INFO.max_rows}
+    waiting = asyncio.create_task(heard(processes[0], utterance(voice=1)))  # no row is free anywhere
+    await until(lambda: sum(engine.running for engine in line.engines.values()) == 9)
+    for engine in line.engines.values():
+        engine.gate.set()
+    assert {codes(chunks).shape for chunks in await asyncio.gather(*hearing, waiting)} == {(2, 10)}
 
 
 async def test_what_was_begun_waits_for_a_place() -> None:
