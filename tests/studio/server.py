@@ -55,7 +55,7 @@ def serve(
     On ``port`` if nobody has taken it meanwhile, else on a free one.
     """
     app = create_app(replace(settings, page=page), start_engine)
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))

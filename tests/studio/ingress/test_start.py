@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,9 +13,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine import EngineConfig, EngineStats
 from studio.ingress.public_port import PublicPort
+from studio.ingress.server import ListeningServer
 from studio.ingress.speech_process import Order, SpeechProcess
 from studio.ingress.speech_processes import how_many
 from studio.library import Library
@@ -68,6 +73,34 @@ def test_several_listen_at_one_port_and_nobody_else_can() -> None:
     finally:
         public.close()
     PublicPort(replace(HERE, port=port)).close()
+
+
+async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
+    """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
+    made: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
+
+    class Noted(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            made.put_nowait(transport)
+            super().connection_made(transport)
+
+    async def nothing(scope: object, receive: object, send: object) -> None:
+        """No request comes."""
+
+    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=Noted, lifespan="off"))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    listening = [await server.listen(sockets) for sockets in public.several(2)]
+    try:
+        for sockets in public.several(2):
+            _, caller = await asyncio.open_connection(*sockets[0].getsockname())
+            transport = await made.get()
+            caller.close()
+            assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        for each in listening:
+            each.close()
+        public.close()
 
 
 async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
