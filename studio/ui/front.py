@@ -6,6 +6,9 @@ import gzip
 import html
 import json
 import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from http.client import OK
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,8 @@ _END_OF_START = """<script>(() => {
 would be drawn anew sixty times a second. It took the function with its script; once ready, only it still has this one.
 """
 
+MOST_KEPT = 16
+"""Pages for other languages and addresses; an address is what a request says it is."""
 PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
 
@@ -54,13 +59,38 @@ UNTIL_DRAWN = (
 and after ten seconds in any case."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Whole and compressed."""
+
+    start: Message
+    whole: bytes
+    compressed: bytes
+
+    async def send_to(self, request: Request, send: Send) -> None:
+        headers = MutableHeaders(raw=list(self.start["headers"]))
+        headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
+        body = self.whole
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            body = self.compressed
+            headers["content-encoding"] = "gzip"
+        headers["content-length"] = str(len(body))
+        await send({**self.start, "headers": headers.raw})
+        await send({"type": "http.response.body", "body": body})
+
+
 class FrontPage:
-    """Pure ASGI. ``files``: the page's own, ``phrases``: what it says, put in as it is sent."""
+    """Pure ASGI, inside of all that decides who may come in: what it has made once it gives to everybody.
+
+    ``files``: the page's own, ``phrases``: what it says, put in as it is sent. Gradio takes a twentieth of a second of
+    a slow core for its HTML, each time anew, though nothing in it but the language and the address differs.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings, files: PageFiles, phrases: Phrases) -> None:
         self._app, self._root_path, self._files, self._phrases = app, settings.root_path, files, phrases
         scripts = f"{_ONE_LANGUAGE}{_END_OF_START}{_slash(settings.root_path)}"
         self._head = f"<style>{UNTIL_DRAWN}</style>{scripts}{_card(settings)}"
+        self._kept: OrderedDict[tuple[str, str], _Answer] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):
@@ -68,37 +98,47 @@ class FrontPage:
             return
         request = Request(scope)
         language = self._phrases.language_for(request)
-        start: list[Message] = []
-        page = bytearray()
+        if scope["path"] == "/":
+            answer = await self._front(request, receive, language)
+        else:
+            answer = await self._answer(scope, receive, language)
+        await answer.send_to(request, send)
 
-        async def send_whole(message: Message) -> None:
+    async def _front(self, request: Request, receive: Receive, language: str) -> _Answer:
+        """The page; of its query (``?page=``, ``?deep_link=``) Gradio would make what the studio has not."""
+        root = get_root_url(request, "/", self._root_path or None)
+        key = language, root
+        if key not in self._kept:
+            scope = {**request.scope, "query_string": b""}
+            answer = await self._answer(scope, receive, language, self._head + self._shown(root, language))
+            if answer.start["status"] != OK:
+                return answer
+            self._kept[key] = answer
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[key]
+
+    async def _answer(self, scope: Scope, receive: Receive, language: str, head: str = "") -> _Answer:
+        """Gradio's, in this language and with a head of ours."""
+        start: list[Message] = []
+        body = bytearray()
+
+        async def hold(message: Message) -> None:
             if message["type"] == "http.response.start":
                 start.append(message)
-                return
-            page.extend(message.get("body", b""))
-            if message.get("more_body"):
-                return
-            whole = bytes(page)
-            if scope["path"] == "/":
-                head = (self._head + self._shown(request, language)).encode()
-                whole = _OTHERS.sub(b"", whole).replace(_HEAD, _HEAD + head, 1)
-                whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
-            script = self._root_path + self._files.address(script_in(language))
-            whole = self._phrases.fill(whole, language, script=script)
-            headers = MutableHeaders(scope=start[0])
-            headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
-            if "gzip" in request.headers.get("accept-encoding", ""):
-                whole = gzip.compress(whole, 5)  # a quarter of a megabyte, mostly Gradio's account of its fields
-                headers["content-encoding"] = "gzip"
-            headers["content-length"] = str(len(whole))
-            await send(start[0])
-            await send({"type": "http.response.body", "body": whole})
+            else:
+                body.extend(message.get("body", b""))
 
-        await self._app(scope, receive, send_whole)
+        await self._app(scope, receive, hold)
+        whole = bytes(body)
+        if head:
+            whole = _OTHERS.sub(b"", whole).replace(_HEAD, _HEAD + head.encode(), 1)
+            whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
+        whole = self._phrases.fill(whole, language, script=self._root_path + self._files.address(script_in(language)))
+        return _Answer(start[0], whole, gzip.compress(whole, 5))
 
-    def _shown(self, request: Request, language: str) -> str:
+    def _shown(self, root: str, language: str) -> str:
         """What is shown of a link to the page; addresses are full, as whoever shows it wants them."""
-        root = get_root_url(request, "/", self._root_path or None)
         width, height = PREVIEW_SIZE
         said = self._phrases.said[language]
         told = {

@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
+from starlette.middleware import Middleware
 
 from studio.library.records import RANDOM
 from studio.phrases import marked, page_phrases
@@ -89,7 +90,8 @@ def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
     app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.said)
     app.mount("/page", files.app(), name="page")
-    app.add_middleware(FrontPage, settings=settings, files=files, phrases=phrases)
+    inside = Middleware(FrontPage, settings=settings, files=files, phrases=phrases)
+    app.user_middleware.append(inside)  # `add_middleware` would put it before those who ask whether one may come in
     return files
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import struct
@@ -9,10 +10,13 @@ import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
+import gradio.routes
 import pytest
 
 from studio.settings import Settings
+from studio.ui.front import MOST_KEPT
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
@@ -44,6 +48,42 @@ def test_it_comes_compressed_to_whoever_reads_that(studio: Served) -> None:
     assert small.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
     assert small.num_bytes_downloaded < plain.num_bytes_downloaded / 3
     assert "Accept-Encoding" in small.headers["vary"] and "Accept-Encoding" in plain.headers["vary"]
+
+
+def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    templates = gradio.routes.templates
+    render = templates.TemplateResponse
+
+    def noted(**given: Any) -> object:
+        made.append(str(given["request"].url))
+        return render(**given)
+
+    monkeypatch.setattr(templates, "TemplateResponse", noted)
+    with studio.client() as client:
+
+        def page(query: str = "", language: str = "fr", host: str = "here.example") -> str:
+            headers = {"Accept-Language": language, "X-Forwarded-Host": host}
+            return client.get(f"/{query}", headers=headers).raise_for_status().text
+
+        first = page()
+        assert page() == page("?page=endpoints") == page("?page=nonsense&deep_link=1") == page("?__theme=dark") == first
+        assert len(made) == 1
+        assert 'lang="de"' in page(language="de") and "there.example" in page(host="there.example")
+        for number in range(MOST_KEPT):
+            page(host=f"{number}.example")
+        assert len(made) == 3 + MOST_KEPT
+        assert page() == first and len(made) == 4 + MOST_KEPT, "the oldest was forgotten"
+
+
+def test_it_is_kept_from_whoever_may_not_come_in(tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"secret").digest()
+    settings = Settings(model="test/model", studio_home=str(tmp_path), api_keys=(digest,))
+    with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
+        known = client.get("/", headers={"Authorization": "Bearer secret"})
+        stranger = client.get("/")
+    assert known.status_code == 200 and "gradio_config" in known.text
+    assert "gradio_config" not in stranger.text
 
 
 def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) -> None:
