@@ -57,8 +57,8 @@ def _bind(settings: Settings) -> Sockets:
 
 
 def _bound(family: int, address: object, is_shared: bool = False) -> socket.socket:
-    # With the protocol named: only then does asyncio have connections send at once what is written (TCP_NODELAY) and not
-    # hold it until the caller acknowledges what came before, which takes 40 ms once a connection is used again.
+    # With the protocol named: only then does asyncio have connections send at once what is written (TCP_NODELAY) and
+    # not hold it until the caller acknowledges what came before, which takes 40 ms once a connection is used again.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # else a port stays taken for a minute after its last user has gone
