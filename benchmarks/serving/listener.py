@@ -28,8 +28,9 @@ class Heard:
     pieces: list[tuple[float, float]] = field(default_factory=list)
     """(when it came, seconds of sound that there were with it) of every piece."""
     ended: float = 0.0
-    server_first_ms: float = 0.0
-    """The server's own first audio, out of X-First-Audio-Ms."""
+    server_queue_ms: float | None = None
+    server_first_ms: float | None = None
+    """By the server's own clock, if it tells: until the engine had taken the take in, and until its first audio."""
     error: str = ""
     """Why it is no whole take; empty when it is one."""
 
@@ -125,7 +126,9 @@ async def _read_head(reader: asyncio.StreamReader, heard: Heard) -> tuple[int, A
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     if status.split()[1] != "200":
         raise Refused(f"{status}: {(await reader.read(600)).decode(errors='replace')}")
-    heard.server_first_ms = float(headers.get("x-first-audio-ms", 0))
+    heard.server_queue_ms, heard.server_first_ms = (
+        float(headers[name]) if name in headers else None for name in ("x-queue-ms", "x-first-audio-ms")
+    )
     said = re.search(r"rate=(\d+)", headers.get("content-type", ""))
     rate = int(headers.get("x-sample-rate") or (said[1] if said else OPENAI_RATE))
     if headers.get("transfer-encoding", "").lower() == "chunked":

@@ -6,7 +6,7 @@ import asyncio
 import random
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -103,6 +103,8 @@ def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
         "first_ms_p50": percentile(first, 0.5),
         "first_ms_p95": percentile(first, 0.95),
         "first_ms_p99": percentile(first, 0.99),
+        "server_queue_ms_p50": _median(heard.server_queue_ms for heard in whole),
+        "server_first_ms_p50": _median(heard.server_first_ms for heard in whole),
         "underruns": sum(underruns for underruns, _ in plays),
         "starved": sum(underruns > 0 for underruns, _ in plays),
         "prebuffer_ms": round(max(still, default=0.0), 1),
@@ -111,6 +113,11 @@ def summary(heards: list[Heard], wall: float, client: Client) -> dict[str, Any]:
         "client_core_%": round(client.core_percent, 1),
         "client_late_ms": round(client.late_ms, 1),
     }
+
+
+def _median(told: Iterable[float | None]) -> float | None:
+    """Of what was told at all."""
+    return percentile((value for value in told if value is not None), 0.5)
 
 
 def failures(heards: list[Heard]) -> list[str]:
@@ -141,7 +148,7 @@ async def one_caller(service: Service, repeat: int, frames: int) -> list[dict[st
                 "failed": repeat - len(whole),
                 "first_ms_p50": percentile((heard.first * 1e3 for heard in whole), 0.5),
                 "first_ms_p95": percentile((heard.first * 1e3 for heard in whole), 0.95),
-                "server_first_ms_p50": percentile((heard.server_first_ms for heard in whole), 0.5),
+                "server_first_ms_p50": _median(heard.server_first_ms for heard in whole),
                 "end_to_end_s": percentile((heard.ended for heard in whole), 0.5, 3),
                 "rtf": percentile((heard.ended / heard.seconds for heard in whole), 0.5, 4),
                 "underruns": sum(heard.playback()[0] for heard in whole),
