@@ -126,10 +126,10 @@ class CodecThread:
 
     def _close_all_but(self, rows: set[Row]) -> None:
         if stale := [name for name in self._streams.names() if name not in rows]:
-            self.book_errors += 1
             log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
             for name in stale:
                 self._streams.close(name)
+            self.book_errors += 1  # once they are: whoever sees the count finds it put right
 
     def _work(self, jobs: list[CodecJob]) -> list[CodecJob]:
         """Decode the first job of every row together; returns the jobs that are left for the next turn."""
