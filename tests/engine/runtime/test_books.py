@@ -90,7 +90,8 @@ async def test_wrong_books_are_told_and_put_right_when_the_engine_idles(
         loop._codec._streams.open("nobody")
         await hear(engine, seeded("Say this.", 2, 2, (voice,)))
         await until(lambda: engine.stats().book_errors == 3)
-        assert (engine.stats().prefix_bytes, engine.stats().codec_streams) == (right, 0)
+        await until(lambda: engine.stats().codec_streams == 0)  # the last take's own may end after the count
+        assert engine.stats().prefix_bytes == right
         for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] found", "codec streams: 1 open"):
             assert words in caplog.text
         takes = [seeded("Say this.", seed, 40, (voice,)) for seed in (3, 4)]
