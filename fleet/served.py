@@ -42,7 +42,8 @@ class Served:
     async def stats(self, replica: str) -> EngineStats:
         return self._meant(replica).stats()
 
-    async def speak(self, utterance: Utterance, may_wait: bool, replica: str) -> AsyncGenerator[Item, None]:
+    async def speak(self, utterance: Utterance, replica: str, may_wait: bool = True) -> AsyncGenerator[Item, None]:
+        """A studio of earlier code, whose takes go on during an update, says nothing of waiting."""
         items = self._meant(replica).speak(utterance, may_wait)
         try:
             async for item in items:
