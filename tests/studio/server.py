@@ -16,7 +16,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import create_app
-from studio.settings import Settings
+from studio.ingress.public_port import PublicPort
+from studio.settings import Settings, SettingsError
 from studio.speech.host import StartEngine
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -55,12 +56,12 @@ def serve(
     On ``port`` if nobody has taken it meanwhile, else on a free one.
     """
     app = create_app(replace(settings, page=page), start_engine)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    here = Settings(host="127.0.0.1", port=port)
     try:
-        listener.bind(("127.0.0.1", port))
-    except OSError:
-        listener.bind(("127.0.0.1", 0))
+        public = PublicPort(here)
+    except SettingsError:
+        public = PublicPort(replace(here, port=0))
+    (listener,) = public.first
     started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -81,5 +82,5 @@ def serve(
     finally:
         server.should_exit = True
         thread.join(30)
-        listener.close()
+        public.close()
         assert not thread.is_alive()
