@@ -9,6 +9,7 @@ import logging
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -50,6 +51,10 @@ _REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for 
 def named_files(connection: sqlite3.Connection) -> set[str]:
     """The digests of all audio files that a library names."""
     return {row[0] for row in connection.execute(_NAMED) if row[0]}
+
+
+_VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", default=(None, None))
+"""The store of which this context reads one view, and that."""
 
 
 class Store:
@@ -98,9 +103,31 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
         """One consistent view of the library. Raises LibraryUnavailable."""
+        store, view = _VIEW.get()
+        if store is self and view is not None:
+            yield view
+            return
         with self.explained(), self._lent() as connection:
             connection.execute("begin")
             yield Database(connection, recursive_triggers=False)
+
+    @contextlib.contextmanager
+    def one_view(self) -> Iterator[None]:
+        """All that is read in this block is as it was at one moment, and none of it waits for another program.
+
+        Raises LibraryUnavailable, at once where another has locked the library.
+        """
+        with self.explained(), self._lent() as connection:
+            connection.execute("pragma busy_timeout = 0")
+            try:
+                connection.execute("begin")
+                before = _VIEW.set((self, Database(connection, recursive_triggers=False)))
+                try:
+                    yield
+                finally:
+                    _VIEW.reset(before)
+            finally:
+                connection.execute(f"pragma busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:

@@ -13,7 +13,7 @@ import numpy as np
 from engine import Reference, SpeechEngine, Utterance
 from studio.library.records import SpokenPart
 from studio.speech.performance import Performance, Sound, next_sound
-from studio.speech.plan import Plan
+from studio.speech.planning.plan import Plan
 from studio.speech.request import MAX_SEED
 from studio.takes.record import TurnTime
 

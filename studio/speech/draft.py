@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.library import StoredTake
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.speech.plan import Plan
+from studio.speech.planning.plan import Plan
 from studio.speech.request import SpeechRequest
 from studio.takes.record import Take
 

@@ -37,7 +37,7 @@ PAGE = "page"
 class SpeechRequest:
     """What somebody wants to hear; None means: choose for me. Raises InvalidRequest.
 
-    Its text is cut up, and refused if that makes no sense, where it is spoken: in a thread, once.
+    Its text is cut up, and refused if that makes no sense, where it is planned to be spoken, once.
     """
 
     text: str

@@ -32,7 +32,8 @@ from studio.speech.draft import draft_of
 from studio.speech.host import EngineHost, HostStatus
 from studio.speech.limits import Limits
 from studio.speech.metrics import Metrics
-from studio.speech.plan import Plan, plan_of, reading_of
+from studio.speech.planning.plan import Plan, reading_of
+from studio.speech.planning.planner import Planner
 from studio.speech.reading import normalised
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.timing.timestamps import Unit, in_units, word_times
@@ -115,6 +116,7 @@ class SpeechService:
         self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
+        self._planner = Planner(voices)
         self._references = References()
         self._fetcher = fetcher or Fetcher()
 
@@ -147,7 +149,7 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await to_thread.run_sync(plan_of, request, self.voices, engine.info.card)
+        plan = await self._planner.plan(request, engine.info.card)
         delivery = await self._open(request, plan, origin, engine)
         try:
             references = await delivery.unless_cancelled(self._references_of(request, plan, engine))

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -356,3 +357,23 @@ def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Lib
     path.unlink()
     path.with_name("moved.db").rename(path)
     library.pronunciations.add(EVERYBODY, Pronunciation("Nguyen", "win"))
+
+
+def test_one_view_is_of_one_moment_and_waits_for_nobody(library: Library) -> None:
+    sample, store = new_sample(), library.store
+    library.voices.create(VoiceDraft("Eve"), [sample])
+
+    def patience() -> int:
+        with store.reading() as db:
+            return int(db.execute("pragma busy_timeout").fetchone()[0])
+
+    with store.one_view():
+        assert library.voices.exists("eve") and patience() == 0
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(library.voices.create, VoiceDraft("Ada"), [sample]).result()
+            assert thread.submit(library.voices.exists, "ada").result()
+        assert not library.voices.exists("ada")
+    assert library.voices.exists("ada") and patience() == 60_000
+    with pytest.raises(NotFound), store.one_view():
+        library.voices.get("nobody")
+    assert library.voices.get("ada").name == "Ada" and patience() == 60_000

@@ -1,0 +1,50 @@
+"""Where requests are planned: a short text at once, in the event loop, any other in a thread."""
+
+from __future__ import annotations
+
+import time
+
+from anyio import to_thread
+
+from engine import ModelCard
+from studio.errors import LibraryUnavailable
+from studio.speech.planning.plan import Plan, plan_of
+from studio.speech.request import SpeechRequest
+from studio.voices.resolver import VoiceResolver
+
+SHORT = 500
+"""Characters of a text that is planned in the event loop: a millisecond's work, three with its numbers read. A thread
+hands the interpreter's lock back and forth with the loop at every look into the library, and 64 who come at once then
+wait for that longer than for all else that is done for them."""
+QUICK_SECONDS = 0.01
+"""Where one takes longer, as with a dictionary of thousands of entries or on a slow disk …"""
+SLOW_SECONDS = 10.0
+"""… all are planned in threads for so long."""
+
+
+class Planner:
+    """Plans requests by the library's voices. Used from one event loop."""
+
+    def __init__(self, voices: VoiceResolver) -> None:
+        self._voices = voices
+        self._warm_for: set[bool] = set()
+        """Whether numbers are read as words, of what was planned before: the rules are compiled at their first use."""
+        self._slow_until = 0.0
+
+    async def plan(self, request: SpeechRequest, card: ModelCard) -> Plan:
+        """Raises what `plan_of` raises."""
+        normalizes = card.normalize if request.normalize is None else request.normalize
+        is_short = len(request.text) <= SHORT and normalizes in self._warm_for
+        if is_short and time.monotonic() >= self._slow_until:
+            began = time.perf_counter()
+            try:
+                with self._voices.library.store.one_view():
+                    return plan_of(request, self._voices, card)
+            except LibraryUnavailable:
+                pass  # a thread can wait for it
+            finally:
+                if time.perf_counter() - began > QUICK_SECONDS:
+                    self._slow_until = time.monotonic() + SLOW_SECONDS
+        plan = await to_thread.run_sync(plan_of, request, self._voices, card)
+        self._warm_for.add(normalizes)
+        return plan

@@ -1,0 +1,92 @@
+"""Where a request is planned: in the event loop while that takes no time, else in a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import ModelCard
+from studio.errors import LibraryUnavailable, UnknownVoice
+from studio.library import Library, Voice, VoiceDraft
+from studio.speech.planning.planner import SHORT, Planner
+from studio.speech.request import SpeechRequest
+from studio.voices.resolver import VoiceResolver
+from tests.studio.clips import new_sample
+
+CARD = ModelCard()
+
+
+class Watched(VoiceResolver):
+    """Notes the thread of each look-up."""
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library)
+        self.threads: list[threading.Thread] = []
+        self.seconds = 0.0
+        """That the next look-up takes longer."""
+        self.is_locked = False
+        """Whether another program has the library, as an event loop finds it, which does not wait."""
+
+    def find(self, name: str | None) -> Voice | None:
+        self.threads.append(threading.current_thread())
+        time.sleep(self.seconds)
+        self.seconds = 0.0
+        if self.is_locked and self.threads[-1] is threading.main_thread():
+            raise LibraryUnavailable("the library is locked by another program")
+        return super().find(name)
+
+    @property
+    def in_loop(self) -> list[bool]:
+        return [each is threading.main_thread() for each in self.threads]
+
+
+@pytest.fixture
+def voices(tmp_path: Path) -> Watched:
+    library = Library(tmp_path)
+    library.voices.create(VoiceDraft("Eve"), [new_sample()])
+    return Watched(library)
+
+
+async def test_a_short_text_is_planned_in_the_event_loop_and_a_long_one_in_a_thread_to_the_same_plan(
+    voices: Watched,
+) -> None:
+    planner, request = Planner(voices), SpeechRequest("Hello there.", "eve", seed=3)
+    in_thread = await planner.plan(request, CARD)
+    assert await planner.plan(request, CARD) == in_thread
+    assert in_thread.label == "eve" and voices.in_loop == [False, True]
+    voices.threads.clear()
+    plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), CARD)
+    assert plan.label == "eve" and voices.in_loop == [False]
+
+
+async def test_numbers_are_first_read_in_a_thread_where_their_rules_are_compiled(voices: Watched) -> None:
+    planner = Planner(voices)
+    await planner.plan(SpeechRequest("Hello.", "eve"), CARD)
+    for _ in range(2):
+        plan = await planner.plan(SpeechRequest("It is 5 pm.", "eve", normalize=True), CARD)
+        assert plan.parts[0].text == "It is five PM."
+    assert voices.in_loop == [False, False, True]
+
+
+async def test_after_one_that_took_long_all_are_planned_in_threads(voices: Watched) -> None:
+    planner, request = Planner(voices), SpeechRequest("Hello.", "eve")
+    await planner.plan(request, CARD)
+    voices.seconds = 0.02
+    for _ in range(3):
+        await planner.plan(request, CARD)
+    assert voices.in_loop == [False, True, False, False]
+
+
+async def test_a_thread_waits_for_a_library_that_is_locked_and_refusals_are_the_same(voices: Watched) -> None:
+    planner = Planner(voices)
+    await planner.plan(SpeechRequest("Hello.", "eve"), CARD)
+    voices.is_locked = True
+    assert (await planner.plan(SpeechRequest("Hello.", "eve"), CARD)).label == "eve"
+    assert voices.in_loop == [False, True, False]
+    voices.is_locked = False
+    for _ in range(2):
+        with pytest.raises(UnknownVoice, match="did you mean eve"):
+            await planner.plan(SpeechRequest("Hello.", "evee"), CARD)
