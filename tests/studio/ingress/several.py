@@ -46,7 +46,8 @@ class Several:
 
     @property
     def pids(self) -> list[int]:
-        return [each._process.pid for each in self.processes._processes.values()]
+        """Of the processes that there are: one that has ended has none until it is begun anew."""
+        return [made.pid for each in self.processes._processes.values() if (made := each._process)]
 
     def spoken_by(self, number: int) -> set[str]:
         """The ids of takes under way in a process."""
