@@ -117,17 +117,14 @@ class Store:
 
         Raises LibraryUnavailable, at once where another has locked the library.
         """
-        with self.explained(), self._lent() as connection:
-            connection.execute("pragma busy_timeout = 0")
+        with self.reading() as db:
+            db.execute("pragma busy_timeout = 0")
+            before = _VIEW.set((self, db))
             try:
-                connection.execute("begin")
-                before = _VIEW.set((self, Database(connection, recursive_triggers=False)))
-                try:
-                    yield
-                finally:
-                    _VIEW.reset(before)
+                yield
             finally:
-                connection.execute(f"pragma busy_timeout = {int(1000 * BUSY_SECONDS)}")
+                _VIEW.reset(before)
+                db.execute(f"pragma busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
