@@ -17,8 +17,8 @@ SHORT = 500
 hands the interpreter's lock back and forth with the loop at every look into the library, and 64 who come at once then
 wait for that longer than for all else that is done for them."""
 QUICK_SECONDS = 0.01
-"""Of the processor; where one takes more, as with a dictionary of thousands of entries … (Not by the clock: a crowd itself
-makes plans wait now and then, and would then be sent to the threads.)"""
+"""Of the processor, not by the clock: a crowd itself makes some plans wait, and would then be sent to the threads.
+Where one takes more, as with a dictionary of thousands of entries …"""
 SLOW_SECONDS = 10.0
 """… all are planned in threads for so long."""
 
