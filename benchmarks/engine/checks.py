@@ -126,7 +126,7 @@ def check_logits(model: DualAR) -> dict[str, float]:
             slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, packed12=False
         )
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-        hidden = fused(x[0].clone(), slots, positions, cache, shared_slots=True)
+        hidden = fused(x[0].clone(), slots, positions, cache, "prompts")
         out[name] = error(fused.head(hidden, head), oracle)
         if float8 == "none":
             for kind, packed12 in (("kernels bfloat16", False), ("twelve bits", True)):

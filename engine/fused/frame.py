@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,17 @@ from torch import Tensor, nn
 
 from engine.config import Weights
 from engine.fused.float8 import FLOAT8, Float8
-from engine.kernels import EmbedOut, Packed12, decode_attention, end_frame, linear, quantised, rope, sample
+from engine.kernels import (
+    EmbedOut,
+    Packed12,
+    decode_attention,
+    end_frame,
+    linear,
+    prefill_attention,
+    quantised,
+    rope,
+    sample,
+)
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -25,6 +35,8 @@ from engine.model.sampling import host_frame
 from engine.model.slots import Slots
 
 Attend = Callable[..., Tensor]
+Sharing = Literal["none", "pairs", "prompts"]
+"""Which rows are of one slot: none; two each, with which the residual codes of a frame begin; runs of prompts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,25 +113,35 @@ class FusedTransformer:
         self._table = torch.view_as_real(angles).contiguous()
 
     def __call__(
-        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, shared_slots: bool = False
+        self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
     ) -> Tensor:
-        """Returns the hidden states before the final norm, (rows, dim); `head` applies it.
-
-        shared_slots: several rows may be of one slot, at consecutive positions.
-        """
-        eps = self._sizes.norm_eps
+        """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
         for index, layer in enumerate(self._layers):
-            keys, values = cache.keys[index], cache.values[index]
             qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
-            how = qkv, layer.norms, eps, self._table
-            if shared_slots:  # a row sees what another row of its slot puts into the cache
-                rope(*how, slots, positions, keys, values)
-            y = self._attend(*how, keys, values, slots, positions, shared_slots, self._batch_invariant)
+            y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             x = self._product(y.flatten(1), layer.output, residual=x, preload=True)
             y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
             after = self._layers[index + 1].qkv.gemv_weights if index + 1 < len(self._layers) else None
             x = self._product(y, layer.down, residual=x, prefetch=after)
         return x
+
+    def _attended(
+        self,
+        qkv: Tensor,
+        norms: tuple[Tensor, Tensor] | None,
+        keys: Tensor,
+        values: Tensor,
+        slots: Tensor,
+        positions: Tensor,
+        sharing: Sharing,
+    ) -> Tensor:
+        """The attended heads (rows, heads, head_dim); keys and values are of one layer."""
+        how = qkv, norms, self._sizes.norm_eps, self._table
+        if sharing == "prompts":
+            return prefill_attention(*how, keys, values, slots, positions)
+        if sharing == "pairs":  # a row sees what another row of its slot puts into the cache
+            rope(*how, slots, positions, keys, values)
+        return self._attend(*how, keys, values, slots, positions, sharing == "pairs", self._batch_invariant)
 
     def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
         eps = self._sizes.norm_eps
@@ -190,7 +212,8 @@ class FusedFrame:
         ended = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:])) == stop
         which, positions = self._pairs(rows)
         for book in range(1, books):
-            x = self._fast(x, which, positions, self._fast_cache, book == 1)[-rows:]
+            sharing: Sharing = "pairs" if book == 1 else "none"
+            x = self._fast(x, which, positions, self._fast_cache, sharing)[-rows:]
             logits = self._fast.head(x, self._fast_head)
             x = torch.empty_like(x)
             sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
@@ -217,7 +240,7 @@ class FusedPrefill:
     def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
         """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
         x = self._model.embed(tokens[None], codes[None])[0]
-        return self._slow(x, slots, positions, self._cache, shared_slots=True)
+        return self._slow(x, slots, positions, self._cache, "prompts")
 
 
 def masked_attention(

@@ -8,12 +8,13 @@ from engine.kernels.decode_attention import decode_attention, decode_attention_t
 from engine.kernels.end_frame import end_frame, end_frame_twin
 from engine.kernels.linear import linear, linear_twin, quantised
 from engine.kernels.packed12 import Packed12
+from engine.kernels.prefill_attention import prefill_attention
 from engine.kernels.rope import rope, rope_twin
 from engine.kernels.sample import EmbedOut, sample, sample_twin
 
 __all__ = [
     "EmbedOut", "Packed12", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",
     "depthwise_norm", "depthwise_norm_twin", "end_frame", "end_frame_twin", "linear", "linear_twin", "look_up",
-    "look_up_twin", "quantised", "rope",
+    "look_up_twin", "prefill_attention", "quantised", "rope",
     "rope_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",
 ]  # fmt: skip

@@ -138,7 +138,8 @@ def _gemv(
             if GATED:
                 u_2 += _partial_sums(ups * wide[None, :], BLOCK_N, BLOCK_K, PART)
     if PDL and PREFETCH > 0:
-        prefetch_l2(prefetch, prefetch_bytes, PREFETCH)
+        line = tl.program_id(0).to(tl.int64) * PREFETCH + tl.arange(0, PREFETCH // 128) * 128
+        prefetch_l2(prefetch.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, prefetch_bytes - 128))
     if PDL and GATED:  # it keeps every multiprocessor busy to its end: a kernel that starts before that is in its way
         launch_dependents()
     y, u = tl.sum(y_1, 1), tl.sum(u_1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import torch
+import triton
 from triton import AsyncCompileMode
+
+SCRATCH = 4096
+"""Bytes of shared memory that the compiler may want beside a kernel's loads."""
 
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
 
@@ -20,6 +26,14 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **how: Any) -> N
         kernel.warmup(*arguments, grid=grid, **how)
     else:
         kernel[grid](*arguments, **how)
+
+
+@functools.cache
+def shared_memory(device: torch.device) -> int:
+    """Bytes of shared memory that a program may take on this GPU; for a CPU those of the GPU they are made for."""
+    if device.type == "cpu":
+        return 227 * 1024
+    return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
 @contextmanager

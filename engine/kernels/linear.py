@@ -22,6 +22,7 @@ from engine.kernels.gemm import gemm
 from engine.kernels.gemv import GEMV_ROWS, gemv
 from engine.kernels.packed12 import Packed12, gemv_packed12
 from engine.kernels.rms_norm import rms_norm
+from engine.kernels.swiglu import swiglu
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
 """Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
@@ -88,7 +89,7 @@ def _cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> 
     if residual is not None:
         return residual.addmm_(x, weight.t())
     y = F.linear(x, weight)
-    return F.silu(y[:, : y.shape[1] // 2]) * y[:, y.shape[1] // 2 :] if gated else y
+    return swiglu(y) if gated else y
 
 
 def linear_twin(

@@ -48,10 +48,8 @@ def grid_wait():
 
 
 @triton.jit
-def prefetch_l2(weights, nbytes, SHARE: tl.constexpr):
-    """Prefetch into the L2 cache this program's SHARE bytes of what the next kernel reads, a line of 128 at a time."""
-    line = tl.program_id(0).to(tl.int64) * SHARE + tl.arange(0, SHARE // 128) * 128
-    at = weights.to(tl.pointer_type(tl.uint8)) + tl.minimum(line, nbytes - 128)
+def prefetch_l2(at):
+    """Prefetch into the L2 cache the lines of 128 bytes that these pointers point into."""
     tl.inline_asm_elementwise(
         "prefetch.global.L2 [$1]; mov.b32 $0, 0;", "=r,l", [at], dtype=tl.int32, is_pure=False, pack=1
     )

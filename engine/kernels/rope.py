@@ -14,19 +14,23 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import launch
+from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
 
 
 @triton.jit
 def _rope(
     qkv, q_norm, k_norm, table, slots, positions, keys, values, out, eps,
     slot_stride, position_stride,
-    N_HEAD: tl.constexpr, N_KV: tl.constexpr, HALF: tl.constexpr, HAS_NORM: tl.constexpr,
+    N_HEAD: tl.constexpr, N_KV: tl.constexpr, HALF: tl.constexpr, HAS_NORM: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (rows, heads + 2 · kv_heads): queries go to out (rows, heads, head_dim), keys and values to the cache."""
     row, head = tl.program_id(0), tl.program_id(1)
     pair = tl.arange(0, HALF)
     width = (N_HEAD + 2 * N_KV) * 2 * HALF
     base = qkv + row * width + head * 2 * HALF
+    if PDL:
+        grid_wait()
+        launch_dependents()
     even = tl.load(base + 2 * pair)
     odd = tl.load(base + 2 * pair + 1)
     position = tl.load(positions + row)
@@ -80,7 +84,8 @@ def rope(
     launch(
         _rope, (rows, n_head + 2 * kv_heads),
         qkv, q_norm, k_norm, table, slots, positions, keys, values, out, eps, keys.stride(0), keys.stride(1),
-        N_HEAD=n_head, N_KV=kv_heads, HALF=head_dim // 2, HAS_NORM=norms is not None, num_warps=1,
+        N_HEAD=n_head, N_KV=kv_heads, HALF=head_dim // 2, HAS_NORM=norms is not None,
+        PDL=supports_pdl(qkv.device), num_warps=1, **pdl_launch(qkv.device),
     )  # fmt: skip
     return out
 

@@ -18,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.kernels.codec.conv_state import ConvState, extend
-from engine.kernels.codec.conv_tiles import ConvTiles, pick_interpreter_tiles, pick_tiles, shared_memory
+from engine.kernels.codec.conv_tiles import ConvTiles, pick_interpreter_tiles, pick_tiles
 from engine.kernels.codec.implicit_gemm import conv_kernel
-from engine.kernels.launch import launch
+from engine.kernels.launch import launch, shared_memory
 
 Activation = Literal["none", "gelu", "silu_gate", "tanh"]
 

@@ -6,11 +6,11 @@ multiprocessors stay idle. `benchmarks/codec_gpu.py` measures them again.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 
-import torch
 import triton
+
+from engine.kernels.launch import SCRATCH
 
 _SMS = 132
 """Multiprocessors of the GPU that was measured."""
@@ -34,8 +34,6 @@ class ConvTiles:
         return self.stages * self.depth * (self.steps * input_bytes + self.outputs * weight_bytes)
 
 
-_SCRATCH = 4096
-"""Bytes of shared memory that the compiler may want beside the loads."""
 _SPARING = ConvTiles(128, 64, 32, 4, 3)
 """For GPUs with less shared memory than the one that was measured."""
 
@@ -49,16 +47,10 @@ def pick_tiles(
     memory that a program may take.
     """
     *large, small = ((_fitted(tiles, inputs, nbytes), least) for tiles, least in _choices(total, outputs, taps, halves))
-    possible = [(tiles, least) for tiles, least in large if tiles.shared(*nbytes) + _SCRATCH <= limit]
+    possible = [(tiles, least) for tiles, least in large if tiles.shared(*nbytes) + SCRATCH <= limit]
     if large and not possible:
         possible = [(_fitted(_SPARING, inputs, nbytes), _SMS)]
     return next((tiles for tiles, least in possible if tiles.programs(total, outputs) >= least), small[0])
-
-
-@functools.cache
-def shared_memory(device: torch.device) -> int:
-    """Bytes of shared memory that a program may take on this GPU."""
-    return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
 def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[ConvTiles, int]]:

@@ -25,6 +25,7 @@ from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
 from engine.kernels.launch import compiling
+from engine.kernels.linear import CUBLAS_ROWS
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
@@ -58,7 +59,8 @@ def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTi
 
 def compile_frames() -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
-    for name in ("gemv", "packed12", "gemm", "rms_norm", "decode_attention", "sample", "end_frame"):
+    attention = "rope", "decode_attention", "prefill_attention"
+    for name in ("gemv", "packed12", "gemm", "rms_norm", *attention, "swiglu", "sample", "end_frame"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
         module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
@@ -70,11 +72,12 @@ def compile_frames() -> None:
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
         frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, packed12=True)
         read = FusedPrefill(model, frame.slow, cache)
-        lines = torch.zeros(8, dtype=torch.int64)
+        few, many = torch.zeros(8, dtype=torch.int64), torch.zeros(CUBLAS_ROWS + 1, dtype=torch.int64)
         with compiling():
             frame(torch.arange(1))
             frame(torch.arange(2))
-            read(lines, lines.repeat(4, 1), lines, lines)
+            for lines in (few, many):
+                read(lines, lines.repeat(4, 1), lines, lines)
 
 
 def main() -> None:

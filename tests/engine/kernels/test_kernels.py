@@ -27,7 +27,8 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("rows", "columns", "depth"), [(1, 48, 96), (1, 17, 2100), (2, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600)]
+    ("rows", "columns", "depth"),
+    [(1, 48, 96), (1, 17, 2100), (2, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600), (70, 24, 32)],
 )
 def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     rows: int, columns: int, depth: int, dtype: torch.dtype
@@ -133,6 +134,28 @@ def test_rotation_and_attention_over_slots_are_the_plain_ones(
     y = kernels.decode_attention(*how, keys[0], values[0], *where)
     assert close(y, kernels.decode_attention_twin(*how, plain_keys[0], plain_values[0], *where))
     assert close(keys, plain_keys) and torch.equal(values, plain_values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("heads", "kv_heads"), [(8, 2), (4, 4), (6, 2)])
+def test_positions_of_several_prompts_attend_as_each_would_by_itself(
+    heads: int, kv_heads: int, dtype: torch.dtype
+) -> None:
+    context, head_dim = 300, 32
+    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    gains = (1 + random(head_dim, scale=0.1, seed=1)).to(dtype), (1 + random(head_dim, scale=0.1, seed=2)).to(dtype)
+    keys, values = (random(5, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
+    runs = (2, 100, 20), (0, 0, 3), (4, 299, 1), (2, 120, 1), (1, 60, 12), (3, 0, 1)  # slot, first position, how many
+    slots = torch.cat([torch.full((count,), slot) for slot, _, count in runs]).to(DEVICE)
+    positions = torch.cat([torch.arange(start, start + count) for _, start, count in runs]).to(DEVICE)
+    qkv = random(len(slots), (heads + 2 * kv_heads) * head_dim, dtype=dtype)
+    plain_keys, plain_values = keys.clone(), values.clone()
+    y = kernels.prefill_attention(qkv, gains, 1e-6, table, keys, values, slots, positions)
+    plain = kernels.decode_attention_twin(qkv, gains, 1e-6, table, plain_keys, plain_values, slots, positions)
+    assert close(y, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
+    alone = slice(20, 23)  # by itself a row has the same, bit by bit
+    where = slots[alone], positions[alone]
+    assert torch.equal(y[alone], kernels.prefill_attention(qkv[alone], gains, 1e-6, table, keys, values, *where))
 
 
 def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
