@@ -16,8 +16,8 @@ from engine.model.prompt import PrefillChunk
 
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
-PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512)
-"""Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then it is bound by arithmetic: 4.1 to 8.1."""
+PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
+"""Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
 
 HIGH_PRIORITY = -1
 """Of the CUDA streams of frames and of sound: before clips that are encoded meanwhile, whose priority is 0. A graph's

@@ -23,7 +23,7 @@ from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
 
-PREFILL_POSITIONS = 512
+PREFILL_POSITIONS = 1024
 """Positions of prompts that are read in one turn, so that rows already speaking go on between turns: on an H200 that
 takes as long as a frame of 64 rows, and both together a third of the time that a frame plays."""
 FRAME_POSITIONS = 32
