@@ -25,7 +25,7 @@ from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from engine.kernels.gemv import MatmulTiles, store
-from engine.kernels.launch import SCRATCH, launch, shared_memory
+from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
 from engine.kernels.split_k import semaphores
 
@@ -119,7 +119,7 @@ def gemm(
     out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
     partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
-    tma = _has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, weight))
+    tma = has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, weight))
     launch(
         _split_k_gemm, (triton.cdiv(columns, tiles.block_n), tiles.splits, triton.cdiv(rows, block_m)),
         x, weight,
@@ -132,11 +132,6 @@ def gemm(
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
     )  # fmt: skip
     return out
-
-
-def _has_tma(device: torch.device) -> bool:
-    """Hopper and later, and Triton's interpreter."""
-    return device.type == "cpu" or torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: Tensor, gated: bool) -> MatmulTiles:

@@ -36,6 +36,12 @@ def shared_memory(device: torch.device) -> int:
     return int(triton.runtime.driver.active.utils.get_device_properties(device.index)["max_shared_mem"])
 
 
+@functools.cache
+def has_tma(device: torch.device) -> bool:
+    """Whether tiles may come by the Tensor Memory Accelerator: on Hopper and later, and under Triton's interpreter."""
+    return device.type == "cpu" or torch.cuda.get_device_capability(device) >= (9, 0)
+
+
 @contextmanager
 def compiling() -> Iterator[None]:
     """Launches in here compute nothing: their kernels are compiled, on as many threads as there are cores.
