@@ -17,6 +17,12 @@ from engine.model.sampling import REPEAT_WINDOW
 from engine.types import Sampling
 
 
+def sent(values: np.ndarray, device: torch.device) -> Tensor:
+    """These values on the device, without waiting for what it still has to do."""
+    tensor = torch.from_numpy(values)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
 class Slots:
     """State of a slot for each of `rows` rows and of the spare one, number `rows`, which no row is ever given."""
 
@@ -43,22 +49,29 @@ class Slots:
         """The last main tokens, newest last, −1 where there are none yet."""
 
     def join(
-        self, slot: int, sampling: Sampling, last: Tensor, position: int, heard: Sequence[int] | np.ndarray = ()
+        self,
+        slots: Sequence[int],
+        samplings: Sequence[Sampling],
+        last: Tensor,
+        positions: Sequence[int],
+        heard: Sequence[np.ndarray],
     ) -> None:
-        """Set a slot up: `last` (dim,) is the embedding of the prompt's last token, at `position`.
+        """Set slots up: `last` (slots, dim) are the embeddings of their prompts' last tokens, at `positions`.
 
-        heard: the main tokens of the frames that the take has already.
+        heard: of each the main tokens of the frames that the take has already, int64 (frames,).
         """
-        self.input[slot] = last
-        self.position[slot] = position
-        self.temperature[slot] = sampling.temperature
-        self.top_p[slot] = sampling.top_p
-        self.top_k[slot] = sampling.top_k
-        self.seed[slot] = sampling.seed
-        self.frame[slot] = len(heard)
-        self.recent[slot] = -1
-        for back, token in enumerate(heard[: -REPEAT_WINDOW - 1 : -1], 1):
-            self.recent[slot, -back] = int(token)
+        recent = np.full((len(slots), REPEAT_WINDOW), -1, np.int64)
+        for line, tokens in zip(recent, heard, strict=True):
+            line[REPEAT_WINDOW - min(len(tokens), REPEAT_WINDOW) :] = tokens[-REPEAT_WINDOW:]
+        whole = [(at, sampling.top_k, sampling.seed) for at, sampling in zip(positions, samplings, strict=True)]
+        counts = np.column_stack([slots, whole, [len(tokens) for tokens in heard], recent])
+        shares = np.array([(sampling.temperature, sampling.top_p) for sampling in samplings], np.float32)
+        numbers = sent(counts, self.input.device)  # at once, however many there are
+        which = numbers[:, 0]
+        self.input[which] = last
+        self.position[which], self.top_k[which], self.seed[which], self.frame[which] = numbers[:, 1:5].unbind(1)
+        self.recent[which] = numbers[:, 5:]
+        self.temperature[which], self.top_p[which] = sent(shares, self.input.device).unbind(1)
 
     def how(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """temperature, top_p and top_k of these slots, each (rows,)."""

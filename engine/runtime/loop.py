@@ -15,12 +15,16 @@ from engine.errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
 from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.graphs import HIGH_PRIORITY
+from engine.runtime.launch_timing import LaunchTiming
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
 from engine.runtime.scheduler import Plan, Scheduler, chunk_size, is_chunk_due, ramp_of
 from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)
+
+LET_IN_ROWS = 32
+"""Up to so many rows a launch waits for newcomers: with more, other threads are too busy for it to come in time."""
 
 
 class Loop:
@@ -46,6 +50,7 @@ class Loop:
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
         self._launched: Frames | None = None
+        self._timing = LaunchTiming()
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -115,6 +120,7 @@ class Loop:
         try:
             with own_stream(self._runner.device, HIGH_PRIORITY):
                 while self.death is None:
+                    self._let_in()
                     self._obey()
                     started = time.perf_counter()
                     self._turn(self._scheduler.plan())
@@ -143,6 +149,20 @@ class Loop:
             self._commands.get()()
             idle = False
 
+    def _let_in(self) -> None:
+        """While a frame runs, carry out commands as they come, until it is time to launch the next one."""
+        if self._launched is None or len(self._launched.rows) > LET_IN_ROWS:
+            return
+        waited = False
+        while (left := self._timing.left(time.perf_counter())) > 0:
+            waited = True
+            try:
+                self._commands.get(timeout=left)()
+            except queue.Empty:
+                break
+        if waited:
+            self._timing.launched(too_late=self._launched.are_done())
+
     def _check_books(self) -> None:
         """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
         books: tuple[tuple[str, tuple[object, object]], ...] = (
@@ -158,12 +178,17 @@ class Loop:
     def _turn(self, plan: Plan) -> None:
         for row in plan.admitted:
             self._hear_again(row)
-        for row in self._runner.prefill(plan.prefill) if plan.prefill else ():
+        joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
+        for row in joining:
             row.state = State.SPEAKING
-        frames = self._runner.launch(plan.speaking) if plan.speaking else None
+        speaking = plan.speaking + joining
+        frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the frame before while the device draws this one
             frames, self._launched = self._launched, frames
-        for row, codes, over in frames.read() if frames else ():
+        drawn = list(frames.read()) if frames else []
+        if self._runner.ahead:
+            self._timing.begun(len(self._launched.rows) if self._launched else 0, time.perf_counter())
+        for row, codes, over in drawn:
             if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
 

@@ -17,7 +17,7 @@ from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import PrefillChunk, Prompt
-from engine.model.slots import Slots
+from engine.model.slots import Slots, sent
 from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
@@ -116,7 +116,10 @@ class Runner:
                 room -= (end - row.position) * cost
         if pieces:
             self._read(pieces)
-        return [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
+        read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
+        if read:
+            self._join(read)
+        return read
 
     def _piece_end(self, row: Row, room: int) -> int:
         """Where the next piece of a prompt ends: at the prefix's end, so that it can be kept, and before frames."""
@@ -140,12 +143,17 @@ class Runner:
         if row.position < end == prompt.prefix:
             self.prefixes.keep(prompt, row.slot)
         row.position = end
-        if end == last:
-            heard = prompt.codes[0, prompt.asked : last + 1]
-            row.to_repeat = prompt.heard - len(heard)
-            first = self._embed(PrefillChunk.of(prompt, row.slot, last, last + 1))[0, 0]
-            self._slots.join(row.slot, row.sampling, first, last, heard)
         return end == last
+
+    def _join(self, rows: Sequence[Row]) -> None:
+        """Have rows whose prompts have been read speak from the next frame on."""
+        last = [self._last(row.prompt) for row in rows]
+        heard = [row.prompt.codes[0, row.prompt.asked : end + 1] for row, end in zip(rows, last, strict=True)]
+        for row, tokens in zip(rows, heard, strict=True):
+            row.to_repeat = row.prompt.heard - len(tokens)
+        ids = np.array([row.prompt.ids[end] for row, end in zip(rows, last, strict=True)])
+        codes = np.stack([row.prompt.codes[:, end] for row, end in zip(rows, last, strict=True)], 1)
+        self._slots.join([r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, heard)
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
@@ -181,19 +189,18 @@ class Runner:
                 continue
             positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
             span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
-            self._model.slow(self._embed(piece), positions, span)
+            self._model.slow(self._embed(piece.ids, piece.codes), positions, span)
 
     def _read_frames(self, piece: PrefillChunk) -> None:
         """As a frame reads them, step by step."""
         for step in range(len(piece.ids)):
             at = slice(step, step + 1)
-            one = PrefillChunk(piece.slot, piece.start + step, piece.ids[at], piece.codes[:, at])
-            self._read_frame(one.slot, one.start, self._embed(one)[0])
+            self._read_frame(piece.slot, piece.start + step, self._embed(piece.ids[at], piece.codes[:, at])[0])
 
-    def _embed(self, piece: PrefillChunk) -> Tensor:
-        """The piece's input embeddings (1, steps, dim)."""
-        ids, codes = (torch.from_numpy(part).to(self.device) for part in (piece.ids, piece.codes))
-        return self._model.embed(ids[None], codes[None])
+    def _embed(self, ids: np.ndarray, codes: np.ndarray) -> Tensor:
+        """The input embeddings (1, steps, dim) of tokens (steps,) and codes (codebooks, steps)."""
+        tokens, books = (sent(part, self.device) for part in (ids, codes))
+        return self._model.embed(tokens[None], books[None])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -204,6 +211,10 @@ class Frames:
     _drawn: Tensor
     """int16 (rows, codebooks + 1), the last column says whether the take has ended."""
     _done: torch.cuda.Event | None
+
+    def are_done(self) -> bool:
+        """Whether reading them would not wait."""
+        return self._done is None or self._done.query()
 
     def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
         """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having any."""

@@ -22,7 +22,10 @@ to 169 times real time.)"""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One turn of the loop: some prefill for the rows that still need it, then one frame for every speaking row."""
+    """One turn of the loop: some prefill for the rows that still need it, then one frame for every row that speaks.
+
+    Those whose prompts are read to the end by then are among them.
+    """
 
     prefill: tuple[Row, ...]
     speaking: tuple[Row, ...]

@@ -1,0 +1,128 @@
+"""A frame is launched shortly before the one before ends: who comes meanwhile is in it, and the device never waits."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.model.prompt import Prompt
+from engine.runtime.launch_timing import LEAST_MARGIN, MOST_MARGIN, LaunchTiming
+from engine.runtime.loop import Loop
+from engine.runtime.prefix_cache import PrefixCache
+from engine.runtime.row import Row
+from engine.types import Sampling
+
+FRAME = 0.2
+"""Seconds of a frame: long beside what threads of a busy machine wait for one another."""
+
+
+def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
+    timing = LaunchTiming()
+    assert timing.left(5.0) == 0  # nothing is known
+    timing.begun(3, 10.0)
+    assert timing.left(10.0) < 0  # nor how long a frame of three takes
+    timing.begun(3, 10.02)
+    timing.begun(3, 10.05)  # it stood behind a prompt
+    assert timing.left(10.05) == pytest.approx(1.01 * 0.02 - LEAST_MARGIN)
+    timing.begun(3, 10.06)
+    assert timing.left(10.065) == pytest.approx(0.005 - LEAST_MARGIN)
+    timing.begun(0, 10.07)
+    assert timing.left(10.08) < 0
+
+
+def test_a_launch_that_came_too_late_makes_the_next_ones_earlier() -> None:
+    timing = LaunchTiming()
+    for second in (0, 1, 2):
+        timing.begun(1, float(second))
+    margins = []
+    for late in (True,) * 6 + (False,) * 400:
+        timing.launched(late)
+        margins.append(1 - timing.left(2.0))
+    assert margins[0] == pytest.approx(1.5 * LEAST_MARGIN) and margins[5] == pytest.approx(MOST_MARGIN)
+    assert margins[5] > margins[6] > margins[100] and margins[-1] == pytest.approx(LEAST_MARGIN)
+
+
+@dataclass(frozen=True)
+class SlowFrames:
+    """Frames of a device that takes FRAME for each."""
+
+    rows: tuple[Row, ...]
+    ended: float
+
+    def are_done(self) -> bool:
+        return time.perf_counter() >= self.ended
+
+    def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
+        time.sleep(max(0.0, self.ended - time.perf_counter()))
+        yield from ((row, np.zeros(1, np.int16), False) for row in self.rows)
+
+
+@dataclass
+class SlowDevice:
+    """A runner in whose frames nothing is drawn, one after the other; remembers when each began, and who was in it."""
+
+    launched: list[tuple[float, tuple[Row, ...]]] = field(default_factory=list)
+    device = torch.device("cpu")
+    config = SimpleNamespace(num_codebooks=1)
+    kernel_attention = True
+    ahead = True
+    prefixes = PrefixCache(None, 0)  # type: ignore[arg-type]
+    free = 0.0
+
+    def prefill(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return rows
+
+    def launch(self, rows: tuple[Row, ...]) -> SlowFrames:
+        began = max(self.free, time.perf_counter())
+        self.launched.append((began, rows))
+        self.free = began + FRAME
+        return SlowFrames(rows, self.free)
+
+
+class NoSound:
+    """Codec streams that decode nothing."""
+
+    def decode(self, pieces: Sequence[tuple[Hashable, np.ndarray]]) -> list[np.ndarray]:
+        return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
+
+    def close(self, name: Hashable) -> None:
+        """There is nothing to forget."""
+
+    def open(self, name: Hashable) -> bool:
+        return True
+
+    def names(self) -> list[Hashable]:
+        return []
+
+
+def new_row() -> Row:
+    return Row(Prompt(np.zeros(2, np.int64), np.zeros((1, 2), np.int64), 0), Sampling(), 1000, lambda item: None)
+
+
+def test_who_comes_while_a_frame_runs_is_in_the_next_one() -> None:
+    device, speaking, newcomer = SlowDevice(), new_row(), new_row()
+    loop = Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
+    loop.start()
+    loop.submit(speaking)
+    settled = threading.Event()
+    while len(device.launched) < 5:
+        assert loop.death is None
+        settled.wait(FRAME / 20)
+    came, launched = time.perf_counter(), len(device.launched)
+    loop.submit(newcomer)
+    while len(device.launched) < launched + 2:
+        assert loop.death is None
+        settled.wait(FRAME / 20)
+    loop.stop()
+    joined = next(began for began, rows in device.launched if newcomer in rows)
+    assert joined - came < 1.4 * FRAME
+    between = [b - a for (a, _), (b, _) in itertools.pairwise(device.launched)]
+    assert max(between) < 1.5 * FRAME
