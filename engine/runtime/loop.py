@@ -23,8 +23,8 @@ from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)
 
-LET_IN_ROWS = 32
-"""Up to so many rows a launch waits for newcomers: with more, other threads are too busy for it to come in time."""
+LET_IN_ROWS = 16
+"""Up to so many rows a launch waits for newcomers."""
 
 
 class Loop:
@@ -50,6 +50,7 @@ class Loop:
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
         self._launched: Frames | None = None
+        self._is_joined = False  # whether prompts were read in the last turn
         self._timing = LaunchTiming()
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
@@ -150,17 +151,14 @@ class Loop:
             idle = False
 
     def _let_in(self) -> None:
-        """While a frame runs, carry out commands as they come, until it is time to launch the next one."""
-        if self._launched is None or len(self._launched.rows) > LET_IN_ROWS:
+        """While a frame runs, let commands come together until it is time to launch the next one.
+
+        Not in a crowd: there other threads are so busy that this one would not be back in time.
+        """
+        if self._launched is None or self._is_joined or len(self._launched.rows) > LET_IN_ROWS:
             return
-        waited = False
-        while (left := self._timing.left(time.perf_counter())) > 0:
-            waited = True
-            try:
-                self._commands.get(timeout=left)()
-            except queue.Empty:
-                break
-        if waited:
+        if (left := self._timing.left(time.perf_counter())) > 0:
+            time.sleep(left)  # not woken by each command: that would take the interpreter's lock from who sends them
             self._timing.launched(too_late=self._launched.are_done())
 
     def _check_books(self) -> None:
@@ -182,6 +180,7 @@ class Loop:
         for row in joining:
             row.state = State.SPEAKING
         speaking = plan.speaking + joining
+        self._is_joined = bool(plan.prefill)
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the frame before while the device draws this one
             frames, self._launched = self._launched, frames

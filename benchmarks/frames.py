@@ -1,0 +1,78 @@
+"""A frame by rows and a prefill by positions, as CUDA graphs alone: python -m benchmarks.frames [--out FILE]
+
+Full-size random weights in bfloat16, 600 positions in the cache; nothing of the loop, the codec or the host's part is
+in these figures, so that states of the kernels can be compared on one GPU. `benchmarks.gpu` times whole frames.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.common.report import Report, table
+from benchmarks.engine.model import DEVICE, S2_PRO, random_model
+from benchmarks.gpu import floor, median_ms
+from engine.fused.frame import FusedFrame, FusedPrefill
+from engine.kernels.launch import compiling
+from engine.model.kv_cache import KVCache
+from engine.model.slots import Slots
+from engine.runtime.graphs import PREFILL_SIZES, Captured
+
+CONTEXT, FILLED = 1024, 600
+ROWS = (1, 2, 3, 4, 8, 16, 32, 64)
+PREFIX, ASKED = 300, 40
+"""Positions of a known voice that each prompt of a prefill has before it, and positions of its text."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    report = Report(parser.parse_args().out)
+    with torch.inference_mode():
+        speed, least = floor()
+        report.add({"device": torch.cuda.get_device_name(), "read_gb_s": round(speed), "floor_ms": round(least, 3)})
+        model, slots = random_model(), Slots(S2_PRO, max(ROWS), CONTEXT, DEVICE, torch.bfloat16)
+        cache = KVCache(S2_PRO.slow, max(ROWS), CONTEXT, DEVICE, torch.bfloat16, spare=True)
+        for filled in (cache.keys, cache.values, slots.input):
+            filled.normal_()
+        slots.seed.random_(2**62)
+        frame = FusedFrame(model, cache, slots, max(ROWS), CONTEXT, True, packed12=True)
+        report.add({"frame_ms": {rows: time_frame(frame, slots, rows) for rows in ROWS}})
+        read = FusedPrefill(model, frame.slow, cache)
+        report.add({"prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES}})
+    for name, counted in (("frame_ms", "rows"), ("prefill_ms", "positions")):
+        table(name, [{counted: count, "ms": ms} for count, ms in report.results[name].items()])
+    report.close()
+
+
+def time_frame(frame: FusedFrame, slots: Slots, rows: int) -> float:
+    """Median milliseconds of a frame of so many rows."""
+
+    def draw(which: Tensor) -> Tensor:
+        slots.position[:] = FILLED
+        return frame(which)
+
+    return _graph_ms(draw, torch.arange(rows, device=DEVICE))
+
+
+def time_prefill(read: FusedPrefill, size: int) -> float:
+    """Median milliseconds of reading so many positions of prompts, ASKED of each after PREFIX that are known."""
+    at = torch.arange(size, device=DEVICE)
+    codes = torch.zeros(S2_PRO.num_codebooks, size, dtype=torch.int64, device=DEVICE)
+    return _graph_ms(read, at * 7, codes, at // ASKED, PREFIX + at % ASKED)
+
+
+def _graph_ms(work: Callable[..., Any], *inputs: Tensor) -> float:
+    with compiling():
+        work(*inputs)
+    graph = Captured.of(work, inputs, None, torch.cuda.Stream())
+    return round(median_ms(graph.again), 3)
+
+
+if __name__ == "__main__":
+    main()
