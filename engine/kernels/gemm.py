@@ -56,8 +56,8 @@ def _split_k_gemm(
     x_at = x + tl.minimum(row, rows - 1)[:, None] * depth + k[None, :]
     lines = weight + tl.minimum(column, columns - 1).to(tl.int64)[:, None] * depth
     if PDL:
-        line: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
-        ahead = lines + begin + tl.arange(0, EARLY_LINES)[None, :] * line
+        each: tl.constexpr = 128 * 8 // weight.dtype.element_ty.primitive_bitwidth
+        ahead = lines + begin + tl.arange(0, EARLY_LINES)[None, :] * each
         prefetch_l2(ahead)
         if GATED:
             prefetch_l2(ahead + up)
@@ -65,7 +65,6 @@ def _split_k_gemm(
         launch_dependents()
     total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     total_up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-    w_at = lines + k[None, :]
     for start in range(begin, end, BLOCK_K):
         inside = (k < end - start)[None, :]
         if TMA:  # what is outside of the tensors comes as zeros
@@ -73,7 +72,7 @@ def _split_k_gemm(
             ws = weight_tiles.load([block * BLOCK_N, start])
         else:
             xs = tl.load(x_at + start, mask=inside, other=0.0)
-            ws = tl.load(w_at + start, mask=inside, other=0.0)
+            ws = tl.load(lines + k[None, :] + start, mask=inside, other=0.0)
         if SCALED and xs.dtype == tl.bfloat16:  # float8 becomes float16 in one step, bfloat16 in three
             xs = tl.clamp(xs.to(tl.float32), -65504.0, 65504.0).to(tl.float16)
         total = tl.dot(ws.to(xs.dtype), tl.trans(xs), total, input_precision="ieee")
@@ -81,20 +80,19 @@ def _split_k_gemm(
             if TMA:
                 ups = weight_tiles.load([columns + block * BLOCK_N, start])
             else:
-                ups = tl.load(w_at + up + start, mask=inside, other=0.0)
+                ups = tl.load(lines + k[None, :] + up + start, mask=inside, other=0.0)
             total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
     last = block >= 0
     if SPLITS > 1:  # the last program adds the parts up, in their order, so that the sum is always the same
-        size = rows * columns
-        tl.store(partial + split * size + cell, total, mask=mask)
+        tl.store(partial + split * rows * columns + cell, total, mask=mask)
         tl.debug_barrier()
         last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
         if last:
             total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
             for part in range(SPLITS):
-                total += tl.load(partial + part * size + cell, mask=mask, other=0.0, cache_modifier=".cg")
+                total += tl.load(partial + part * rows * columns + cell, mask=mask, other=0.0, cache_modifier=".cg")
             tl.store(place, 0)
     if last:
         if SCALED:

@@ -15,10 +15,9 @@ from engine.errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
 from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.graphs import HIGH_PRIORITY
-from engine.runtime.launch_timing import LaunchTiming
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
-from engine.runtime.scheduler import Plan, Scheduler, chunk_size, is_chunk_due, ramp_of
+from engine.runtime.scheduler import LaunchTiming, Plan, Scheduler, chunk_size, is_chunk_due, ramp_of
 from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)

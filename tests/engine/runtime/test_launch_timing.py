@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from engine.model.prompt import Prompt
-from engine.runtime.launch_timing import LEAST_MARGIN, MOST_MARGIN, LaunchTiming
 from engine.runtime.loop import Loop
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
+from engine.runtime.scheduler import LEAST_MARGIN, MOST_MARGIN, LaunchTiming
 from engine.types import Sampling
 
 FRAME = 0.2

@@ -1,4 +1,4 @@
-"""A frame by rows and a prefill by positions, as CUDA graphs alone: python -m benchmarks.frames [--out FILE]
+"""A frame by rows and a prefill by positions, as CUDA graphs alone: python -m benchmarks.engine.frames [--out FILE]
 
 Full-size random weights in bfloat16, 600 positions in the cache; nothing of the loop, the codec or the host's part is
 in these figures, so that states of the kernels can be compared on one GPU. `benchmarks.gpu` times whole frames.
