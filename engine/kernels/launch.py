@@ -37,9 +37,14 @@ def shared_memory(device: torch.device) -> int:
 
 
 @functools.cache
+def is_hopper(device: torch.device) -> bool:
+    """Whether this is a GPU of compute capability 9.0 (Hopper) or later."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+
+
 def has_tma(device: torch.device) -> bool:
     """Whether tiles may come by the Tensor Memory Accelerator: on Hopper and later, and under Triton's interpreter."""
-    return device.type == "cpu" or torch.cuda.get_device_capability(device) >= (9, 0)
+    return device.type == "cpu" or is_hopper(device)
 
 
 @contextmanager

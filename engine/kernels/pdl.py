@@ -13,18 +13,17 @@ one exception is attention, which reads the cache early: the product before it l
 
 from __future__ import annotations
 
-import functools
-
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra import cuda as tl_cuda
 
+from engine.kernels.launch import is_hopper
 
-@functools.cache
+
 def supports_pdl(device: torch.device) -> bool:
-    """Whether kernels on this device may start early: compute capability 9.0 (Hopper) or later."""
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+    """Whether kernels on this device may start early: on Hopper and later."""
+    return is_hopper(device)
 
 
 def pdl_launch(device: torch.device) -> dict[str, bool]:

@@ -17,7 +17,15 @@ from engine.runtime.codec_thread import CodecJob, CodecThread
 from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
-from engine.runtime.scheduler import LaunchTiming, Plan, Scheduler, chunk_size, is_chunk_due, ramp_of
+from engine.runtime.scheduler import (
+    LEAST_MARGIN,
+    LaunchTiming,
+    Plan,
+    Scheduler,
+    chunk_size,
+    is_chunk_due,
+    ramp_of,
+)
 from engine.types import EngineStats, FinishReason
 
 log = logging.getLogger(__name__)
@@ -49,7 +57,7 @@ class Loop:
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
         self._launched: Frames | None = None
-        self._is_joined = False  # whether prompts were read in the last turn
+        self._has_read = False  # prompts, in the last turn
         self._timing = LaunchTiming()
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
@@ -154,10 +162,15 @@ class Loop:
 
         Not in a crowd: there other threads are so busy that this one would not be back in time.
         """
-        if self._launched is None or self._is_joined or len(self._launched.rows) > LET_IN_ROWS:
+        if self._launched is None or self._has_read or len(self._launched.rows) > LET_IN_ROWS:
             return
-        if (left := self._timing.left(time.perf_counter())) > 0:
-            time.sleep(left)  # not woken by each command: that would take the interpreter's lock from who sends them
+        waited = False
+        # Not woken by each command: that would take the interpreter's lock from who sends them. Never longer than the
+        # frame runs, whatever is expected of it.
+        while (left := self._timing.left(time.perf_counter())) > 0 and not self._launched.are_done():
+            waited = True
+            time.sleep(min(left, LEAST_MARGIN))
+        if waited:
             self._timing.launched(too_late=self._launched.are_done())
 
     def _check_books(self) -> None:
@@ -179,7 +192,7 @@ class Loop:
         for row in joining:
             row.state = State.SPEAKING
         speaking = plan.speaking + joining
-        self._is_joined = bool(plan.prefill)
+        self._has_read = bool(plan.prefill)
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the frame before while the device draws this one
             frames, self._launched = self._launched, frames
