@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import ssl
 import threading
@@ -45,6 +46,21 @@ class Served:
         with self.client() as client:
             while (load := client.get("/health").json()["load"]) | wanted != load:
                 assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
+
+    def hang_up(self, path: str, body: dict[str, object], read: int = 0, **wanted: int) -> None:
+        """Post a request on a bare socket, and break the connection once so many bytes of the answer
+        are read and the engine's counters are as wanted."""
+        payload = json.dumps(body).encode()
+        host, port = self.url.removeprefix("http://").split(":")
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(payload)}\r\n\r\n"
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(head.encode() + payload)
+            while read > 0:
+                piece = connection.recv(4096)
+                assert piece, "the answer ended before so many bytes"
+                read -= len(piece)
+            self.until(**wanted)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -150,26 +148,11 @@ def test_a_full_line_is_answered_429_with_a_time_to_come_back(steered: Steer) ->
         assert first.result().status_code == second.result().status_code == 200
 
 
-def hang_up_after(served: Served, body: dict[str, object], read: int) -> None:
-    """Send a request on a bare socket, read so many bytes of the answer, and break the connection."""
-    payload = json.dumps(body).encode()
-    host, port = served.url.removeprefix("http://").split(":")
-    head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    head += f"Content-Length: {len(payload)}\r\n\r\n"
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(head.encode() + payload)
-        got = 0
-        while got < read:
-            got += len(connection.recv(4096))
-        if not read:
-            served.until(running=1)
-
-
 @pytest.mark.parametrize("read", [0, 4000])
 def test_who_hangs_up_before_or_amid_the_sound_frees_the_row(steered: Steer, read: int) -> None:
     served, engine = steered(max_rows=1)
     (engine.later_frames_gate if read else engine.first_frame_gate).clear()
-    hang_up_after(served, {"input": "a b c", "response_format": "wav"}, read)
+    served.hang_up(SPEECH, {"input": "a b c", "response_format": "wav"}, read, running=1)
     served.until(running=0, cancelled=1)
 
 
@@ -179,8 +162,7 @@ def test_who_hangs_up_in_the_line_leaves_it(steered: Steer) -> None:
     with ThreadPoolExecutor(1) as pool, served.client() as client:
         speaking = pool.submit(client.post, SPEECH, json={"input": "a"})
         served.until(running=1)
-        with pytest.raises(httpx.ReadTimeout):
-            client.post(SPEECH, json={"input": "b"}, timeout=0.3)
+        served.hang_up(SPEECH, {"input": "b"}, running=1, waiting=1)
         served.until(running=1, waiting=0)
         engine.first_frame_gate.set()
         assert speaking.result().status_code == 200
@@ -188,7 +170,7 @@ def test_who_hangs_up_in_the_line_leaves_it(steered: Steer) -> None:
 
 def test_the_real_engine_frees_the_row_of_who_hangs_up(studio: Served) -> None:
     before = studio.load()
-    hang_up_after(studio, {"input": "A long story.", "max_new_tokens": 1500, "response_format": "wav"}, 9000)
+    studio.hang_up(SPEECH, {"input": "A long story.", "max_new_tokens": 1500, "response_format": "wav"}, 9000)
     studio.until(running=0, waiting=0)
     after = studio.load()
     assert after["cancelled"] + after["finished"] == before["cancelled"] + before["finished"] + 1
