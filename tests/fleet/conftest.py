@@ -48,7 +48,7 @@ def processes_of(word: str) -> list[int]:
     for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
-            command = entry.joinpath("cmdline").read_text()
+            command = entry.joinpath("cmdline").read_text(errors="replace")  # anybody's, any bytes
         except OSError:
             continue
         if parent in parents:
