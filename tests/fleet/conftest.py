@@ -47,12 +47,12 @@ def processes_of(word: str) -> list[int]:
     found, parents = [], {os.getpid()}
     for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
-            parent = int(entry.joinpath("stat").read_text().rpartition(")")[2].split()[1])
-            command = entry.joinpath("cmdline").read_text(errors="replace")  # anybody's, any bytes
+            parent = int(entry.joinpath("stat").read_bytes().rpartition(b")")[2].split()[1])
+            command = entry.joinpath("cmdline").read_bytes()
         except OSError:
             continue
         if parent in parents:
             parents.add(int(entry.name))
-            if word in command:
+            if word.encode() in command:
                 found.append(int(entry.name))
     return found

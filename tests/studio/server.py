@@ -48,8 +48,10 @@ class Served:
                 assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
 
     def hang_up(self, path: str, body: dict[str, object], read: int = 0, **wanted: int) -> None:
-        """Post a request on a bare socket, and break the connection once so many bytes of the answer
-        are read and the engine's counters are as wanted."""
+        """Post a request on a bare socket and break the connection.
+
+        Not before so many bytes of the answer are read and the engine's counters are as wanted.
+        """
         payload = json.dumps(body).encode()
         host, port = self.url.removeprefix("http://").split(":")
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

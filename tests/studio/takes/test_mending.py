@@ -150,6 +150,7 @@ def test_a_full_line_refuses_it_and_who_leaves_ends_it(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         take = made(client)
+        served.until(running=0)
         engine.first_frame_gate.clear()
         served.hang_up(f"{TAKES}/{take}/mend", {"start": 0, "end": 1}, running=1)
         served.until(running=0)
