@@ -47,6 +47,16 @@ class Served:
             while (load := client.get("/health").json()["load"]) | wanted != load:
                 assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
 
+    def until_left(self) -> None:
+        """Wait until no request is under way: its row is free, and its caller's share given back with it.
+
+        The engine's counters are there a moment earlier. Fails after half a minute.
+        """
+        deadline = time.monotonic() + 30
+        with self.client() as client:
+            while open_requests := client.get("/v1/queue").json()["requests"]:
+                assert time.monotonic() < deadline, f"still under way: {open_requests}"
+
     def hang_up(self, path: str, body: dict[str, object], read: int = 0, **wanted: int) -> None:
         """Post a request on a bare socket and break the connection.
 

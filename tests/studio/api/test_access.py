@@ -118,7 +118,7 @@ def test_a_refused_or_left_request_gives_its_share_back(steered: Steer) -> None:
         assert client.post(SPEECH, json={"input": "a", "voice": "nobody"}).status_code == 400
         engine.first_frame_gate.clear()
         served.hang_up(SPEECH, {"input": "a"}, running=1)
-        served.until(running=0)
+        served.until_left()
         engine.first_frame_gate.set()
         assert client.post(SPEECH, json={"input": "a"}).status_code == 200
 
@@ -172,6 +172,7 @@ def test_a_delete_breaks_off_one_that_speaks(steered: Steer) -> None:
             for _ in answer.iter_raw():
                 client.delete(f"/v1/requests/{answer.headers['x-request-id']}")
         served.until(running=0, cancelled=1)
+        served.until_left()
         assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["state"] == "cancelled"
 
 
@@ -224,6 +225,7 @@ def test_a_listener_who_takes_nothing_is_let_go(steered: Steer) -> None:
         assert slow.recv(15) == b"HTTP/1.1 200 OK"
         began = time.monotonic()
         served.until(running=0)
+        served.until_left()
         taken = httpx.get(f"{served.url}/v1/takes").json()["data"][0]
         assert time.monotonic() - began < 10
     assert taken["state"] in ("cancelled", "failed")
