@@ -156,7 +156,7 @@ def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     alone = slice(20, 23)  # by itself a prompt has the same
     where = slots[alone], positions[alone]
     by_itself = kernels.prefill_attention(qkv[alone], gains, 1e-6, table, keys, values, *where)
-    # Bit by bit where tensor cores multiply; under the interpreter numpy rounds by where a row lies, on some processors.
+    # Bit by bit where tensor cores multiply; under the interpreter numpy may round by where a row lies.
     assert torch.equal(y[alone], by_itself) if DEVICE == "cuda" else close(y[alone], by_itself)
 
 
