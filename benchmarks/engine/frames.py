@@ -21,7 +21,7 @@ from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.launch import compiling
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
-from engine.runtime.graphs import PREFILL_SIZES, Captured
+from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection
 
 CONTEXT, FILLED = 1024, 600
 ROWS = (1, 2, 3, 4, 8, 16, 32, 64)
@@ -70,7 +70,8 @@ def time_prefill(read: FusedPrefill, size: int) -> float:
 def _graph_ms(work: Callable[..., Any], *inputs: Tensor) -> float:
     with compiling():
         work(*inputs)
-    graph = Captured.of(work, inputs, None, torch.cuda.Stream())
+    with no_garbage_collection():
+        graph = Captured.of(work, inputs, None, torch.cuda.Stream())
     return round(median_ms(graph.again), 3)
 
 

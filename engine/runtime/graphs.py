@@ -33,7 +33,10 @@ Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector off: freeing another engine's graph during a capture would break it."""
+    """Keep the garbage collector off: freeing another engine's graph during a capture would break it.
+
+    It looks once before, which takes 0.15 s: so this is around many captures, not around each.
+    """
     gc.collect()
     enabled = gc.isenabled()
     gc.disable()
@@ -54,18 +57,18 @@ class Captured:
 
     @classmethod
     def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
-        """Capture work(*inputs) on a stream aside, where libraries make their workspaces before.
+        """Capture work(*inputs), without garbage collection, on a stream aside, where it has run once before.
 
-        Graphs of one pool must be captured on the same stream: memory is only reused where it was freed.
+        Then kernels are on the device, and libraries have their workspaces. Graphs of one pool must be captured on the
+        same stream: memory is only reused where it was freed.
         """
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            for _ in range(2):
-                work(*inputs)
+            work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         # Without a stream given it would take one of its own, which may be another GPU's.
-        with no_garbage_collection(), torch.cuda.graph(graph, pool=pool, stream=side):
+        with torch.cuda.graph(graph, pool=pool, stream=side):
             outputs = work(*inputs)
         return cls(graph, inputs, outputs)
 
@@ -94,10 +97,11 @@ def capture_sizes(
             work(*each)
     graphs: dict[Size, Captured] = {}
     pool, side = None, torch.cuda.Stream(priority=HIGH_PRIORITY)
-    for done, size in enumerate(sorted(inputs, reverse=True), 1):
-        graphs[size] = Captured.of(work, inputs[size], pool, side)
-        pool = pool or graphs[size].graph.pool()
-        progress(done / len(inputs))
+    with no_garbage_collection():
+        for done, size in enumerate(sorted(inputs, reverse=True), 1):
+            graphs[size] = Captured.of(work, inputs[size], pool, side)
+            pool = pool or graphs[size].graph.pool()
+            progress(done / len(inputs))
     return graphs
 
 
