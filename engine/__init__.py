@@ -2,6 +2,7 @@
 
 from engine.card import ModelCard
 from engine.config import EngineConfig
+from engine.deliveries import Deliveries
 from engine.engine import Engine
 from engine.errors import (
     CannotAlign,
@@ -24,6 +25,7 @@ __all__ = [
     "CannotAlign",
     "CheckpointError",
     "ConfigError",
+    "Deliveries",
     "DirectEngine",
     "Engine",
     "EngineConfig",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -66,11 +66,7 @@ class Engine:
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[AudioChunk | EngineError] = asyncio.Queue()
 
-        def deliver(item: AudioChunk | EngineError) -> None:
-            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
-                loop.call_soon_threadsafe(chunks.put_nowait, item)
-
-        row = self._row(utterance, deliver)
+        row = self._row(utterance, partial(self._loop.deliveries.put, loop, chunks))
         self._loop.submit(row)
         try:
             while True:
