@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from engine.codec import Codec, load_codec
+from engine.codec import Codec, fingerprint, load_codec
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig
 from engine.errors import CheckpointError
@@ -45,6 +46,7 @@ class Checkpoint:
     config: ModelConfig
     model: DualAR
     codec: Codec
+    codec_fingerprint: str
     tokenizer: Tokenizer
 
     def fingerprint(self) -> str:
@@ -81,10 +83,12 @@ def load(
     """Load a verified checkpoint. Raises CheckpointError naming file, key, expected and found."""
     config = ModelConfig.read(folder)
     tokenizer = Tokenizer.read(folder, config)
-    model = _load_model(folder, config, device, dtype, progress or (lambda what, done: None))
-    codec = load_codec(folder, codec_device)
+    with ThreadPoolExecutor(1) as beside:  # reading and hashing the codec takes as long as reading the model
+        loaded = beside.submit(_load_codec, folder, codec_device)
+        model = _load_model(folder, config, device, dtype, progress or (lambda what, done: None))
+        codec, codec_fingerprint = loaded.result()
     _check_fit(folder, config, codec)
-    return Checkpoint(folder, config, model, codec, tokenizer)
+    return Checkpoint(folder, config, model, codec, codec_fingerprint, tokenizer)
 
 
 def published_key(name: str) -> str:
@@ -93,6 +97,11 @@ def published_key(name: str) -> str:
         if name.startswith(ours):
             return theirs + name.removeprefix(ours)
     raise KeyError(name)
+
+
+def _load_codec(folder: Path, device: torch.device) -> tuple[Codec, str]:
+    codec = load_codec(folder, device)
+    return codec, fingerprint(codec)
 
 
 def _load_model(

@@ -11,7 +11,7 @@ import torch
 from engine import checkpoint as checkpoints
 from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
-from engine.codec import Codec, CodecConfig, Precision, fingerprint
+from engine.codec import Codec, CodecConfig, Precision
 from engine.config import EngineConfig, ModelConfig, Weights
 from engine.errors import ConfigError
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
@@ -67,7 +67,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         max_context=context,
         max_rows=rows,
         max_waiting=config.max_waiting,
-        codec_fingerprint=fingerprint(codec),
+        codec_fingerprint=checkpoint.codec_fingerprint,
         parameters=sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters()),
         fingerprint=checkpoint.fingerprint(),
         memory=str(memory),
