@@ -11,8 +11,10 @@ PACED = "-m", "benchmarks.fleet.paced_app"
 IN_HAND = 1.0
 """Seconds of sound that a listener lets come in before playing, where it is asked who hears a gap."""
 FOUR = 4
-"""Processes, and replicas that keep time, where it is asked what more processes carry."""
-FIRST_STREAMS, STEP_STREAMS = 200, 50
+"""Processes, where it is asked what more of them carry."""
+REPLICAS = 8
+"""That keep time: so many that none has more takes than a GPU would speak, and what is before them is full first."""
+FIRST_STREAMS, STEP_STREAMS = 300, 25
 """Of one process: so many at first, and so many more or less until it is known how many are too many."""
 CROWD_SECONDS, SPREAD_SECONDS = 12.0, 3.0
 """Of sound in each stream, and within which all begin."""

@@ -31,7 +31,7 @@ import torch
 from benchmarks.common.material import clip
 from benchmarks.common.report import Report, percentile, table
 from benchmarks.fleet.crowd import Crowd, silence
-from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, most_streams
+from benchmarks.fleet.ingress import FOUR, IN_HAND, PACED, REPLICAS, most_streams
 from benchmarks.serving.api_server import StudioProcess
 from benchmarks.serving.listener import Address, Heard
 from benchmarks.serving.loads import CLIP_WORDS, VOICE, Client, Service, failures, summary
@@ -259,7 +259,7 @@ class Stages:
         """How many streams one process carries, and four, before replicas that only keep time."""
         most: dict[int, int] = {}
         for processes in (1, FOUR):
-            settings = {"ENGINES": str(FOUR), "SPEECH_PROCESSES": str(processes), "DEVICE": "cpu"}
+            settings = {"ENGINES": str(REPLICAS), "SPEECH_PROCESSES": str(processes), "DEVICE": "cpu"}
             async with running(self.home, *PACED, **settings) as up:
                 most[processes], rows = await most_streams(up.service, processes, most.get(1))
                 self.report.add({f"ingress_of_{processes}": {"most": most[processes], "tries": rows}})
