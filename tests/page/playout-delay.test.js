@@ -6,7 +6,7 @@ import test from "node:test";
 import { PlayoutDelay } from "../../assets/page/player/playout-delay.js";
 
 const FRAME = 2048 / 44100;
-const CHUNKS = [1, 1, 2, 2, 4, 4, 8, 8, 8];
+const CHUNKS = [1, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
 /** What a take needs whose engine works so long for a second of sound, each chunk late by up to `jitter` seconds. */
 function needed(pace, jitter = () => 0) {
@@ -84,4 +84,20 @@ test("a bad take is heeded at once and forgotten in time, however bad it was", (
   assert.ok(delay.seconds <= 1.5);
   for (let take = 0; take < 10; take += 1) delay.learn(0.02);
   assert.equal(delay.seconds, before);
+});
+
+test("after a bad take little more is waited for than it needed", () => {
+  const delay = new PlayoutDelay();
+  for (let take = 0; take < 9; take += 1) delay.learn(-0.02);
+  delay.learn(0.05);
+  assert.ok(delay.seconds >= 0.05 && delay.seconds <= 0.07, String(delay.seconds));
+});
+
+test("an engine at half of real time is waited for a moment, whatever takes needed; one that is much faster is not", () => {
+  const delay = new PlayoutDelay();
+  for (let take = 0; take < 10; take += 1) delay.learn(-0.04);
+  delay.expect(0.5);
+  assert.ok(delay.seconds >= 0.02 && delay.seconds <= 0.03, String(delay.seconds));
+  delay.expect(0.1);
+  assert.equal(delay.seconds, 0);
 });

@@ -7,15 +7,16 @@
  */
 const DEVIATIONS = 4;
 const TAKES = 10; // that count: a bad one is heeded at once and forgotten after so many
-const BEYOND = 0.1; // seconds more than the worst of them, at most
+const BEYOND = 0.015; // seconds more than the worst of them, at most
 const LONGEST = 1.5; // seconds; whoever is slower than that plays with gaps
 const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds before the first take: while nothing is known, and at most
 
 const SLOWER = 1.5; // times its pace that an engine is now and then, since the machine does other things too
+const HINDERED = 0.035; // seconds that the second chunk may come later besides: browser and studio begin with the first
 
 const FRAME = 2048 / 44100; // seconds
-/** Frames that are there when the largest chunk is begun, and of that chunk. */
-const [HEARD, LARGEST] = [14, 8];
+/** Of the chunks that come last when an engine is slow: frames that are there when it is begun, and frames of its own. */
+const LATE = [[1, 1], [3, 2], [13, 4]];
 /** Seconds that few takes are thought to vary by at most, and many at least. */
 const [FEW, MANY] = [0.03, 0.005];
 
@@ -47,7 +48,8 @@ export class PlayoutDelay {
   expect(realTimeFactor) {
     const needed = neededAt(realTimeFactor);
     this.#expected = Math.min(needed + DEVIATIONS * unknown(needed), EXPECTED);
-    this.#least = Math.min(Math.max(neededAt(SLOWER * realTimeFactor), 0), EXPECTED);
+    const slower = SLOWER * realTimeFactor;
+    this.#least = Math.min(Math.max(neededAt(slower), (slower - 1) * FRAME + HINDERED, 0), EXPECTED);
   }
 
   /**
@@ -65,6 +67,5 @@ const unknown = (/** @type {number} */ needed) => Math.min((needed + FRAME) / 2,
 
 /** Seconds that a take needs whose engine works so many for one of sound. */
 function neededAt(/** @type {number} */ realTimeFactor) {
-  const late = realTimeFactor * (HEARD + LARGEST - 1) - HEARD; // frames: when the largest chunk comes, less what is heard till then
-  return Math.max(late, realTimeFactor - 1) * FRAME; // the second chunk is one frame, as the first is
+  return Math.max(...LATE.map(([there, more]) => realTimeFactor * (there + more - 1) - there)) * FRAME; // when it comes, less what is heard till then
 }

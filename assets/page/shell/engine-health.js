@@ -6,6 +6,7 @@ import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
+const SOON = 400; // ms: the first sounds have the connection and the machine for themselves
 const S2_FRAME_RATE = 44100 / 2048; // frames a second
 
 function busyWords(load) {
@@ -57,7 +58,7 @@ export class EngineHealth extends EventTarget {
   #looks = new Latest();
   #timer = 0;
 
-  isWatched = false; // somebody waits for the engine: look often
+  #isWatched = false;
 
   constructor() {
     super();
@@ -97,6 +98,17 @@ export class EngineHealth extends EventTarget {
     return load?.frames ? (load.busy_seconds / load.frames) * this.frameRate : null;
   }
 
+  /** Whether somebody waits for the engine: then it is looked at often, soon for the first time. */
+  set isWatched(is) {
+    this.#isWatched = is;
+    if (is) this.#lookIn(SOON);
+  }
+
+  #lookIn(wait) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.look(), wait);
+  }
+
   /** Ask now, and from then on again and again. */
   async look() {
     clearTimeout(this.#timer);
@@ -111,8 +123,8 @@ export class EngineHealth extends EventTarget {
     }
     for (const watcher of this.#watchers) watcher(now);
     if (isBack) this.dispatchEvent(new CustomEvent("back"));
-    const isBusy = this.isWatched || this.isStarting || now.status === "unreachable" || now.load?.running;
-    this.#timer = setTimeout(() => this.look(), isBusy ? POLL_BUSY : POLL_IDLE);
+    const isBusy = this.#isWatched || this.isStarting || now.status === "unreachable" || now.load?.running;
+    this.#lookIn(isBusy ? POLL_BUSY : POLL_IDLE);
   }
 
   /** Resolves when the engine is no longer starting; rejects with AbortError after signal.abort(). */

@@ -127,13 +127,7 @@ export class Speaking {
 
   async #make(take, signal) {
     const isAloud = take.pressedAt !== null;
-    if (isAloud) {
-      this.nowPlaying.show(take);
-      this.nowPlaying.say("waiting", phrase("speak.asking"));
-      this.health.look();
-    }
-    await generateTake(take, signal, {
-      begun: () => isAloud && this.health.look(),
+    const made = generateTake(take, signal, {
       heard: async () => {
         if (isAloud && take.pieces.length === 1) await this.nowPlaying.open(take);
         this.nowPlaying.grow(take);
@@ -144,6 +138,11 @@ export class Speaking {
         if (this.nowPlaying.current === take && take.ending === "stopped") this.nowPlaying.say("paused", phrase("speak.stoppedAfter", { time: clock(take.seconds) }));
       },
     });
+    if (isAloud) { // once it is asked for: what is drawn may take its time
+      this.nowPlaying.show(take);
+      this.nowPlaying.say("waiting", phrase("speak.asking"));
+    }
+    await made;
     this.list.refresh(take);
     this.nowPlaying.showFigures(take);
   }

@@ -11,10 +11,10 @@ import { phrase } from "../lib/phrases.js";
  * `kept()` is called once the file is there, whole or not. Raises Refusal, also of an answer without any sound,
  * or AbortError after signal.abort().
  */
-export async function generateTake(take, signal, { begun, heard, kept }) {
+export async function generateTake(take, signal, { begun = () => {}, heard, kept }) {
   const response = await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
   take.begin(response.headers);
-  begun?.();
+  begun();
   let ending = "stop";
   try {
     for await (const { sampleRate, pcm } of soundOf(response)) {
