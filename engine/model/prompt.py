@@ -66,25 +66,25 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
     """Lay out an utterance. Raises InvalidUtterance for control tokens in text and for codes that do not fit."""
     refuse_control_tokens(utterance.text, "the text")
     writer = _Writer(tokenizer, config)
-    writer.control(tokenizer.im_start).text("system\n")
+    writer.control(tokenizer.im_start).known("system\n")
     if utterance.references:
-        writer.text("convert the provided text to speech reference to the following:\n\nText:\n")
-        writer.text(reference_text(utterance.references))
-        writer.text("\n\nSpeech:\n")
+        writer.known("convert the provided text to speech reference to the following:\n\nText:\n")
+        writer.known(reference_text(utterance.references))
+        writer.known("\n\nSpeech:\n")
         for reference in utterance.references:
             writer.frames(reference.codes)
     else:
-        writer.text("convert the provided text to speech")
-    writer.control(tokenizer.im_end).text("\n")
-    writer.control(tokenizer.im_start).text("user\n")
+        writer.known("convert the provided text to speech")
+    writer.control(tokenizer.im_end).known("\n")
+    writer.control(tokenizer.im_start).known("user\n")
     prefix = writer.steps
     for turn in utterance.history:
         refuse_control_tokens(turn.text, "an earlier turn")
-        writer.text(turn.text).control(tokenizer.im_end).text("\n")
-        writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice).frames(turn.codes)
-        writer.control(tokenizer.im_end).text("\n").control(tokenizer.im_start).text("user\n")
-    writer.text(utterance.text).control(tokenizer.im_end).text("\n")
-    writer.control(tokenizer.im_start).text("assistant\n").control(tokenizer.voice)
+        writer.text(turn.text).control(tokenizer.im_end).known("\n")
+        writer.control(tokenizer.im_start).known("assistant\n").control(tokenizer.voice).frames(turn.codes)
+        writer.control(tokenizer.im_end).known("\n").control(tokenizer.im_start).known("user\n")
+    writer.text(utterance.text).control(tokenizer.im_end).known("\n")
+    writer.control(tokenizer.im_start).known("assistant\n").control(tokenizer.voice)
     if utterance.so_far is not None and utterance.frames_so_far:
         writer.frames(utterance.so_far, "so_far")
     return writer.prompt(prefix, utterance.frames_so_far)
@@ -123,6 +123,10 @@ class _Writer:
 
     def text(self, text: str) -> _Writer:
         return self._tokens(self._tokenizer.encode(text))
+
+    def known(self, text: str) -> _Writer:
+        """Text that other prompts have too."""
+        return self._tokens(self._tokenizer.encode_again(text))
 
     def frames(self, codes: np.ndarray, what: str = "a reference") -> _Writer:
         config = self._config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from tokenizers import Tokenizer as HubTokenizer
@@ -10,6 +11,8 @@ from engine.config import ModelConfig
 from engine.errors import CheckpointError
 
 IM_START, IM_END, VOICE = "<|im_start|>", "<|im_end|>", "<|voice|>"
+REMEMBERED = 512
+"""Texts of `encode_again`, a few kB each."""
 
 
 class Tokenizer:
@@ -17,6 +20,8 @@ class Tokenizer:
 
     def __init__(self, tokenizer: HubTokenizer, path: Path) -> None:
         self._tokenizer = tokenizer
+        self.encode_again = lru_cache(REMEMBERED)(self.encode)
+        """As `encode`, for what comes again and again: a layout's own words, and those of a voice's clips."""
         self.im_start, self.im_end, self.voice = (self._resolve(token, path) for token in (IM_START, IM_END, VOICE))
 
     @classmethod

@@ -83,7 +83,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")
     _check_fields(value, "The JSON object", None)
-    if not is_strict or b"\\u" in body:  # unescaped, strict JSON has neither NUL nor half of a surrogate pair
+    # Unescaped, strict JSON has neither NUL nor half of a surrogate pair. One byte is found ten times as fast as two.
+    if not is_strict or (b"\\" in body and b"\\u" in body):
         check_strings(value)
     for name, each in value.items():
         _check_fields(each, name[:80], name)

@@ -204,6 +204,21 @@ async def test_what_is_no_address_is_refused_in_words(url: str) -> None:
     assert "ref_audio" in await refusal(Fetcher(), url)
 
 
+@pytest.mark.parametrize("size", range(7))
+async def test_base64_is_read_to_the_letter(size: int) -> None:
+    """Bits that are left over at the end count for nothing, whatever they are."""
+    data = bytes(range(249, 249 + size))
+    written = base64.b64encode(data).decode()
+    assert await Fetcher().fetch(f"data:audio/wav;base64,{written}") == data
+    if size % 3:
+        last = written.rstrip("=")[-1]
+        odd = written.replace(last + "=", chr(ord(last) + 1) + "=")
+        assert await Fetcher().fetch(f"DATA:;x=y;BASE64,{odd}") == data
+        assert "not valid base64" in await refusal(Fetcher(), f"data:;base64,{written.rstrip('=')}")
+    for wrong in (f"{written[:-1]}-", f"{written[:3]}\n", f"{written}AAA_", f"{written}é==="):
+        assert "not valid base64" in await refusal(Fetcher(), f"data:;base64,{wrong}")
+
+
 def test_a_request_speaks_in_a_fetched_clip_and_the_same_clip_is_encoded_once(
     site: Site, steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
