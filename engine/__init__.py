@@ -2,7 +2,6 @@
 
 from engine.card import ModelCard
 from engine.config import EngineConfig
-from engine.deliveries import Deliveries
 from engine.engine import Engine
 from engine.errors import (
     CannotAlign,
@@ -25,7 +24,6 @@ __all__ = [
     "CannotAlign",
     "CheckpointError",
     "ConfigError",
-    "Deliveries",
     "DirectEngine",
     "Engine",
     "EngineConfig",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import suppress
 
 import numpy as np
 
@@ -66,7 +66,11 @@ class Engine:
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[AudioChunk | EngineError] = asyncio.Queue()
 
-        row = self._row(utterance, partial(self._loop.deliveries.put, loop, chunks))
+        def deliver(item: AudioChunk | EngineError) -> None:
+            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
+                loop.call_soon_threadsafe(chunks.put_nowait, item)
+
+        row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:
             while True:

@@ -7,13 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack, ExitStack, aclosing
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from engine import AudioChunk, ConfigError, Deliveries, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
+from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
 from fleet.replicas import ANSWER_SECONDS, PATIENCE_SECONDS, Line, ReplicaLost, Replicas, unlike
 from fleet.take import TRIES, FleetTake
 
@@ -43,7 +43,6 @@ class FleetEngine:
         self._free = free
         self._is_stopped = False
         self._takes: set[asyncio.Task[None]] = set()
-        self._deliveries, self._is_sending = Deliveries(), False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
@@ -60,10 +59,8 @@ class FleetEngine:
         items: asyncio.Queue[AudioChunk | BaseException] = asyncio.Queue()
 
         def deliver(item: AudioChunk | BaseException) -> None:
-            self._deliveries.put(loop, items, item)
-            if not self._is_sending:  # once for all that comes while this loop goes round
-                self._is_sending = True
-                self._loop.call_soon(self._send)
+            with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
+                loop.call_soon_threadsafe(items.put_nowait, item)
 
         take = self._submit(self._take(utterance, deliver))
         try:
@@ -116,10 +113,6 @@ class FleetEngine:
         self._do(self._close())
         self._end_loop()
         self._free()
-
-    def _send(self) -> None:
-        self._is_sending = False
-        self._deliveries.send()
 
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
         """Hand a take's chunks over, and what ends it early."""

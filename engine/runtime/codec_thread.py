@@ -56,16 +56,9 @@ Command = CodecJob | Literal["check", "stop"]
 class CodecThread:
     """Decodes what is due, all rows at once. `put`, `forget`, `check` and `stop` may be called from any thread."""
 
-    def __init__(
-        self,
-        streams: CodecStreams,
-        device: torch.device,
-        on_failure: Callable[[str], None],
-        after_chunks: Callable[[], None],
-    ) -> None:
-        """``after_chunks`` is called when rows' sinks have been given what was decoded together."""
+    def __init__(self, streams: CodecStreams, device: torch.device, on_failure: Callable[[str], None]) -> None:
         self._streams, self._device = streams, device
-        self._on_failure, self._after_chunks = on_failure, after_chunks
+        self._on_failure = on_failure
         self._jobs: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._stopped = False
         self.book_errors = 0
@@ -156,5 +149,4 @@ class CodecThread:
                 row.sink(new)
             if job.finish_reason:
                 self._streams.close(row)
-        self._after_chunks()
         return left

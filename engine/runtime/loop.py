@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from engine.deliveries import Deliveries
 from engine.errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
 from engine.runtime.codec_thread import CodecJob, CodecThread
@@ -49,9 +48,7 @@ class Loop:
     ) -> None:
         """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
         self._runner = runner
-        self.deliveries = Deliveries()
-        """For sinks of rows: sent whenever they have been called."""
-        self._codec = CodecThread(streams, codec_device, self._die, self.deliveries.send)
+        self._codec = CodecThread(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
         self._ramp = ramp_of(codec_device.type)
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
@@ -149,7 +146,6 @@ class Loop:
         for row in rows:
             row.cancelled = True
             row.sink(EngineStopped(self._death))
-        self.deliveries.send()
         self._commands.put(lambda: None)  # wake a thread that waits for work
 
     def _obey(self, wait: bool = True) -> None:

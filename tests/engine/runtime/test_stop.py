@@ -51,7 +51,7 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
 
         return Row(Prompt(np.zeros(1), np.zeros((1, 1))), Sampling(), 3, sink)
 
-    thread = CodecThread(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why), lambda: None)
+    thread = CodecThread(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
     rows = {name: row(name) for name in "ab"}
     for first in range(3):
         for each in rows.values():
