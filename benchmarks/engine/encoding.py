@@ -17,6 +17,7 @@ from engine.codec.fused.encoder import FusedEncoder
 from engine.model.dual_ar import DualAR
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
 from engine.runtime.codec_streams import GraphStreams
+from engine.runtime.graphs import ClipGraphs
 from engine.runtime.loop import Loop
 from engine.runtime.runner import Runner
 from engine.runtime.scheduler import Plan
@@ -55,7 +56,9 @@ def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) 
     started = time.perf_counter()
     encoder.prepare()
     compiled = time.perf_counter() - started
-    clips = ClipEncoder(encoder, codec.config, DEVICE, AT_ONCE, lambda: None)
+    graphs = ClipGraphs(encoder, codec.config.frame_samples, DEVICE)
+    graphs.capture()
+    clips = ClipEncoder(graphs, codec.config, DEVICE, AT_ONCE, lambda: None)
     clips.prepare()
     clip = noise(CLIP_SECONDS, codec.config.sample_rate)
 

@@ -16,6 +16,7 @@ from engine.config import EngineConfig, ModelConfig, Weights
 from engine.errors import ConfigError
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
+from engine.runtime.graphs import ClipGraphs
 from engine.runtime.loop import Loop
 from engine.runtime.memory_plan import GIB, plan_memory
 from engine.runtime.runner import Runner
@@ -138,7 +139,9 @@ def _clip_encoder(codec: Codec, device: torch.device, kernels: bool, death: Call
             encoder = FusedEncoder(codec, AT_ONCE)
             encoder.prepare()
             torch.cuda.empty_cache()  # what laying weights out anew has left free
-            clip_encoder = ClipEncoder(encoder, codec.config, device, AT_ONCE, death)
+            graphs = ClipGraphs(encoder, codec.config.frame_samples, device)
+            graphs.capture()
+            clip_encoder = ClipEncoder(graphs, codec.config, device, AT_ONCE, death)
             clip_encoder.prepare()
             return clip_encoder
     return ClipEncoder(codec.encode, codec.config, device, 1, death)

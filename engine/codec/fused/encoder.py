@@ -35,7 +35,7 @@ class FusedEncoder:
         setup, quantizer = LayerSetup(self._states, "float32"), codec.quantizer
         self._layers, self._transformers = _convolutions(first, blocks, setup)
         self._pre = WholeTransformer(quantizer.pre_module, setup, PIECE_SAMPLES // self._frame)
-        self._downsample, self._codes = quantizer.downsample, quantizer.codes
+        self._downsample, self._quantised = quantizer.downsample, quantizer.codes
         self._states.allocate(rows, device)
         self._slots = torch.arange(rows, device=device)
         self._clock = torch.zeros(2, rows, dtype=torch.int64, device=device)
@@ -54,6 +54,11 @@ class FusedEncoder:
     @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64; the last frame is filled up."""
+        return self.codes(self.convolve(audio))
+
+    @torch.inference_mode()
+    def convolve(self, audio: Tensor) -> Tensor:
+        """The first part: audio (rows, 1, samples) → (rows, steps, channels), as many steps for every frame."""
         rows, _, samples = audio.shape
         if rows > self._rows:
             raise ValueError(f"{rows} clips are more than the {self._rows} that this encoder was made for")
@@ -61,13 +66,17 @@ class FusedEncoder:
         self._clock.zero_()
         audio = F.pad(audio, (0, -samples % self._frame))
         piece = max(1, PIECE_SAMPLES // (rows * self._frame)) * self._frame
-        x = torch.cat([self._convolve(part) for part in audio.split(piece, 2)], 1)
+        return torch.cat([self._next(part) for part in audio.split(piece, 2)], 1)
+
+    @torch.inference_mode()
+    def codes(self, x: Tensor) -> Tensor:
+        """The rest: what `convolve` made → codes (rows, codebooks, frames). Nothing behind a frame changes it."""
         for transformer in self._transformers:
             x = transformer(x)
         x = self._downsample(self._last(self._snake(x.transpose(1, 2))))
-        return self._codes(self._pre(x.transpose(1, 2)).transpose(1, 2))
+        return self._quantised(self._pre(x.transpose(1, 2)).transpose(1, 2))
 
-    def _convolve(self, audio: Tensor) -> Tensor:
+    def _next(self, audio: Tensor) -> Tensor:
         """The next samples (rows, 1, samples) of every clip → (rows, steps, channels)."""
         slots = self._slots[: len(audio)]
         streams = StreamSlots(self._states, slots, self._clock[0], self._clock[1])
