@@ -137,16 +137,3 @@ def test_a_kept_seed_repeats_a_take_and_one_that_was_not_kept_is_blank(served: S
         screen.reopen_with(draft)
         expect(screen.page.locator("#seed input")).to_have_value(shown)
         expect(screen.page.locator("#kept-seed")).to_be_visible(visible=bool(shown))
-
-
-def test_a_press_asks_for_the_take_before_anything_else(served: Served, open_page: Open) -> None:
-    """What else the page asked for would have the studio before the first sound."""
-    screen = open_page(served).ready()
-    screen.speak.click()
-    screen.until_over()
-    first = screen.page.evaluate(
-        """() => performance.getEntriesByType("resource")
-            .filter(({ startTime }) => startTime >= window.studio.current.pressedAt)
-            .sort((one, other) => one.startTime - other.startTime)[0].name"""
-    )
-    assert first == f"{served.url}/v1/audio/speech"
