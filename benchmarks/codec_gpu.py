@@ -25,7 +25,8 @@ from engine.codec.fused.products import conv_weights
 from engine.kernels.codec.conv import SnakeGains, conv
 from engine.kernels.codec.conv_state import ConvState
 from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
-from engine.kernels.launch import compiling, shared_memory
+from engine.kernels.compilation.compiling import compiling
+from engine.kernels.launch import shared_memory
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 """Rows and frames."""

@@ -26,6 +26,7 @@ from engine.codec.fused.decoder import FusedDecoder
 from engine.config import Weights
 from engine.model.dual_ar import DualAR
 from engine.runtime.codec_streams import GraphStreams
+from engine.runtime.graphs import capture
 from engine.runtime.loop import Loop
 from engine.runtime.runner import Runner
 from engine.types import AudioChunk
@@ -109,7 +110,7 @@ def time_frames(
 ) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    runner.use_graphs(True, lambda done: None, weights=weights, packed12=packed12)
+    capture(*runner.use_graphs(True, weights=weights, packed12=packed12))
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -139,11 +140,11 @@ class Heard:
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
-    runner.use_graphs(True, lambda done: None, packed12=True)
+    capture(*runner.use_graphs(True, packed12=True))
     decoder = FusedDecoder(codec, rows, precision)
     streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
-    streams.capture(lambda done: None)
+    capture(streams.graphs)
     captured = time.perf_counter() - started
     loop = Loop(runner, streams, decoder.device, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
@@ -184,7 +185,7 @@ def time_codec(codec: Codec) -> dict[str, float]:
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
     for precision in get_args(Precision):
         streams = GraphStreams(FusedDecoder(codec, 32, precision), 32)
-        streams.capture(lambda done: None)
+        capture(streams.graphs)
         pieces = [(i, codes) for i in range(32)]
         for name, _ in pieces:
             streams.open(name)

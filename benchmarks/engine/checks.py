@@ -22,6 +22,7 @@ from engine.model.dual_ar import Causal, DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.runtime.codec_streams import GraphStreams, PlainStreams
+from engine.runtime.graphs import capture
 from engine.runtime.runner import Runner
 
 
@@ -81,7 +82,7 @@ def check_small(folder: Path) -> dict[str, Any]:
     for graphs in (False, True):
         runner = Runner(small.model, 4, 1024)
         if graphs:
-            runner.use_graphs(True, lambda done: None)
+            capture(*runner.use_graphs(True))
         prompts = tuple(row(i, i, 40 + 30 * i, small.config, texts[i]) for i in range(3))
         for each in prompts:
             each.prompt.ids[:] %= 256
@@ -89,7 +90,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
     plain, graph = PlainStreams(small.codec), GraphStreams(FusedDecoder(small.codec, 4), 4)
-    graph.capture(lambda done: None)
+    capture(graph.graphs)
     worst = 0.0
     cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
     for a, b in itertools.pairwise(cuts):
@@ -142,7 +143,7 @@ def check_batch_invariance(model: DualAR) -> dict[str, int]:
     equal = {}
     for batch_invariant in (True, False):
         runner = Runner(model, 64, 1024)
-        runner.use_graphs(True, lambda done: None, batch_invariant)
+        capture(*runner.use_graphs(True, batch_invariant))
         drawn = []
         for company in (1, 64):
             rows = join(runner, tuple(row(i, 100 + i, 300 + i, S2_PRO) for i in range(company)))

@@ -18,7 +18,7 @@ from benchmarks.common.report import Report, table
 from benchmarks.engine.model import DEVICE, S2_PRO, random_model
 from benchmarks.gpu import floor, median_ms
 from engine.fused.frame import FusedFrame, FusedPrefill
-from engine.kernels.launch import compiling
+from engine.kernels.compilation.compiling import compiling
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from engine.runtime.graphs import PREFILL_SIZES, Captured, no_garbage_collection

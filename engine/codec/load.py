@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -39,12 +39,12 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
     return codec.to(device).eval().requires_grad_(False)
 
 
-def fingerprint(codec: Codec) -> str:
-    """Sixteen hex digits over everything that decides which codes a clip gets."""
-    digest = hashlib.sha256(repr(codec.config).encode())
-    for key, value in sorted(codec.state_dict().items()):
+def fingerprint(config: CodecConfig, state: Mapping[str, Tensor]) -> str:
+    """Sixteen hex digits over everything in a codec's state that decides which codes a clip gets."""
+    digest = hashlib.sha256(repr(config).encode())
+    for key, value in sorted(state.items()):
         if not key.startswith(("decoder.", "quantizer.post_module.", "quantizer.upsample.")):
-            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(value.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()[:16]
 
 

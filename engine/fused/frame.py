@@ -28,6 +28,7 @@ from engine.kernels import (
     rope,
     sample,
 )
+from engine.kernels.compilation.compiling import launched_alike
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -116,7 +117,7 @@ class FusedTransformer:
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
     ) -> Tensor:
         """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
-        for index, layer in enumerate(self._layers):
+        for index, layer in launched_alike(list(enumerate(self._layers))):
             qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             x = self._product(y.flatten(1), layer.output, residual=x, preload=True)
@@ -198,9 +199,13 @@ class FusedFrame:
         self._first: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, slots: Tensor) -> Tensor:
+        state = self._state
+        return self.draw(self.slow(state.input[slots], slots, state.position[slots], self._cache), slots)
+
+    def draw(self, hidden: Tensor, slots: Tensor) -> Tensor:
+        """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there already."""
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
-        hidden = self.slow(state.input[slots], slots, state.position[slots], self._cache)
         how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
         project = model.fast_project_in(self.slow.norm(hidden))
@@ -211,7 +216,7 @@ class FusedFrame:
         logits = self.slow.head(hidden, self._head)
         ended = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:])) == stop
         which, positions = self._pairs(rows)
-        for book in range(1, books):
+        for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
             x = self._fast(x, which, positions, self._fast_cache, sharing)[-rows:]
             logits = self._fast.head(x, self._fast_head)
@@ -238,7 +243,7 @@ class FusedPrefill:
         self._model, self._slow, self._cache = model, slow, cache
 
     def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
-        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim), of no use here."""
+        """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim)."""
         x = self._model.embed(tokens[None], codes[None])[0]
         return self._slow(x, slots, positions, self._cache, "prompts")
 

@@ -137,7 +137,7 @@ def _column(key):
     return 0xFFFF - (key & 0xFFFF).to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["first_draw"])
+@triton.jit(do_not_specialize=["first_draw"], do_not_specialize_on_alignment=["codes"])  # each codebook's column
 def _sample(
     logits, slots, temperatures, top_ps, top_ks, seeds, frames, recent, out, codes, embeddings, x,
     columns, width, first_draw, stop, code_stride,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
-from engine.runtime.graphs import Captured, capture_sizes
+from engine.runtime.graphs import GraphSet
 
 StreamCodes = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -89,22 +89,17 @@ class GraphStreams:
     FRAMES = (8, 4, 2, 1)
 
     def __init__(self, decoder: BatchDecoder, count: int) -> None:
-        self._decoder, self._count, self._device = decoder, count, decoder.device
+        self._decoder, self._count = decoder, count
         self._free = list(range(count))
         self._slots: dict[Hashable, int] = {}
         self._sizes = {
             frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
             for frames in self.FRAMES
         }
-        self._graphs: dict[tuple[int, int], Captured] = {}
-        """By frames and rows."""
-
-    @torch.inference_mode()
-    def capture(self, progress: Callable[[float], None]) -> None:
         sizes = [(frames, rows) for frames in self.FRAMES for rows in self._sizes[frames]]
-        with torch.cuda.device(self._device):
-            inputs = {size: tuple(part.to(self._device) for part in self._blank(*size)) for size in sizes}
-            self._graphs = capture_sizes(self._decoder, inputs, progress)
+        inputs = {size: tuple(part.to(decoder.device) for part in self._blank(*size)) for size in sizes}
+        self.graphs = GraphSet(decoder, inputs, decoder.device)
+        """By frames and rows."""
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -141,7 +136,7 @@ class GraphStreams:
         size = next(size for size in self._sizes[frames] if size >= len(slots))
         batch, aim = self._blank(frames, size)
         batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
-        pcm = self._graphs[frames, size].replay(batch, aim)
+        pcm = self.graphs[frames, size].replay(batch, aim)
         return list(pcm[: len(slots)].cpu().numpy())
 
     def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:

@@ -7,12 +7,16 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.model.prompt import PrefillChunk
+
+if TYPE_CHECKING:
+    from engine.kernels.compilation.processes import CompilerProcesses
 
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
@@ -27,8 +31,11 @@ Size = TypeVar("Size", int, tuple[int, int])
 """Names a graph; a larger one has more to do."""
 Step = Callable[[Tensor], Tensor]
 """slots (rows,) int64 → a frame as `sampling.host_frame` lays it out; every other state lives in slot tensors."""
-Read = Callable[[Tensor, Tensor, Tensor, Tensor], object]
-"""tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache."""
+Draw = Callable[[Tensor, Tensor], Tensor]
+"""hidden states (rows, dim), slots (rows,) int64 → a frame, as by `Step`."""
+Read = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""tokens (positions,), codes (codebooks, positions), slots, positions (positions,), all int64: into the cache; returns
+hidden states (positions, dim)."""
 
 
 @contextmanager
@@ -84,41 +91,69 @@ class Captured:
         return self.outputs
 
 
-def capture_sizes(
-    work: Callable[..., Any],
-    inputs: Mapping[Size, tuple[Tensor, ...]],
-    progress: Callable[[float], None],
-    priority: int = HIGH_PRIORITY,
-) -> dict[Size, Captured]:
-    """Capture every size, the largest first so that the others fit into its memory pool."""
-    from engine.kernels.launch import compiling  # needs Triton, which CPU-only machines may lack
+class GraphSet(Generic[Size]):
+    """The same work at several sizes, a graph each."""
 
-    with compiling():
-        for each in inputs.values():
-            work(*each)
-    graphs: dict[Size, Captured] = {}
-    pool, side = None, torch.cuda.Stream(priority=priority)
-    with no_garbage_collection():
-        for done, size in enumerate(sorted(inputs, reverse=True), 1):
-            graphs[size] = Captured.of(work, inputs[size], pool, side)
-            pool = pool or graphs[size].graph.pool()
-            progress(done / len(inputs))
-    return graphs
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        inputs: Mapping[Size, tuple[Tensor, ...]],
+        device: torch.device,
+        priority: int = HIGH_PRIORITY,
+    ) -> None:
+        """inputs: of each size, on the device."""
+        self._work, self._device, self._priority = work, device, priority
+        self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
+        self._graphs: dict[Size, Captured] = {}
+
+    def __getitem__(self, size: Size) -> Captured:
+        return self._graphs[size]
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def compile(self) -> None:
+        """Inside `compiling`: see to all kernels."""
+        with torch.cuda.device(self._device):
+            for inputs in self._inputs.values():
+                self._work(*inputs)
+
+    def capture(self) -> Iterator[Size]:
+        """Capture every size, one at each step, the largest first so that the others fit into its memory pool."""
+        pool, side = None, torch.cuda.Stream(self._device, priority=self._priority)
+        for size in sorted(self._inputs, reverse=True):
+            with torch.cuda.device(self._device):
+                self._graphs[size] = Captured.of(self._work, self._inputs[size], pool, side)
+            pool = pool or self._graphs[size].graph.pool()
+            yield size
 
 
-class FrameGraphs:
+def capture(
+    *sets: GraphSet[Any],
+    progress: Callable[[float], None] = lambda done: None,
+    processes: CompilerProcesses | None = None,
+) -> None:
+    """Compile all kernels of these sets, by ``processes`` if there are any, then capture all sizes: seconds."""
+    from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
+
+    with torch.inference_mode():
+        with compiling(processes):
+            for each in sets:
+                each.compile()
+        with no_garbage_collection():
+            for done, _ in enumerate(chain.from_iterable(each.capture() for each in sets), 1):
+                progress(done / sum(map(len, sets)))
+
+
+class FrameGraphs(GraphSet[int]):
     """One frame for the rows in some slots. The spare slot is one that no row is ever given."""
 
     def __init__(self, step: Step, max_rows: int, spare_slot: int, device: torch.device) -> None:
-        self._step, self._spare, self._device = step, spare_slot, device
+        self._spare = spare_slot
         self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
-        self._graphs: dict[int, Captured] = {}
+        spare = torch.full((max_rows,), spare_slot, dtype=torch.int64, device=device)
+        super().__init__(step, {size: (spare[:size].clone(),) for size in self._sizes}, device)
         self._given: dict[int, list[int]] = {}
-
-    def capture(self, progress: Callable[[float], None]) -> None:
-        spare = torch.full((self._sizes[-1],), self._spare, dtype=torch.int64, device=self._device)
-        with torch.cuda.device(self._device):
-            self._graphs = capture_sizes(self._step, {size: (spare[:size].clone(),) for size in self._sizes}, progress)
 
     def replay(self, slots: list[int]) -> Tensor:
         """One frame for these slots, (rows, codebooks + 1) int16, valid until the next replay."""
@@ -126,28 +161,45 @@ class FrameGraphs:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
         size = self._sizes[bisect.bisect_left(self._sizes, len(slots))]
         if self._given.get(size) == slots:  # as in most frames: nothing needs to be sent there
-            return self._graphs[size].again()[: len(slots)]
+            return self[size].again()[: len(slots)]
         self._given[size] = slots
-        return self._graphs[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
+        return self[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
 
 
-class PrefillGraphs:
+class FirstFrameGraph(GraphSet[int]):
+    """The first frame of a row that speaks alone, from what its prompt's last position has left in the slow AR.
+
+    So the slow AR's weights are read once less before the first sound: 2 ms on an H200.
+    """
+
+    def __init__(self, draw: Draw, dim: int, dtype: torch.dtype, spare_slot: int, device: torch.device) -> None:
+        hidden = torch.zeros(1, dim, dtype=dtype, device=device)
+        slot = torch.full((1,), spare_slot, dtype=torch.int64, device=device)
+        super().__init__(draw, {1: (hidden, slot)}, device)
+
+    def replay(self, hidden: Tensor, slot: int) -> Tensor:
+        """One frame (1, codebooks + 1) int16 for this slot from its hidden state (1, dim), valid until the next."""
+        graph = self[1]
+        graph.inputs[0].copy_(hidden)
+        graph.inputs[1].fill_(slot)
+        return graph.again()
+
+
+class PrefillGraphs(GraphSet[int]):
     """Pieces of several prompts read at once; a batch is filled up with the one position of the spare slot."""
 
     def __init__(self, read: Read, codebooks: int, spare_slot: int, device: torch.device) -> None:
-        self._read, self._spare, self._device, self._lines = read, spare_slot, device, codebooks + 3
-        self._graphs: dict[int, Captured] = {}
+        def work(lines: Tensor) -> Tensor:
+            return read(lines[0], lines[3:], lines[1], lines[2])
 
-    def capture(self, progress: Callable[[float], None]) -> None:
-        def work(lines: Tensor) -> object:
-            return self._read(lines[0], lines[3:], lines[1], lines[2])
+        self._spare, self._lines = spare_slot, codebooks + 3
+        super().__init__(work, {size: (self._blank(size).to(device),) for size in PREFILL_SIZES}, device)
 
-        with torch.cuda.device(self._device):
-            blank = {size: (self._blank(size).to(self._device),) for size in PREFILL_SIZES}
-            self._graphs = capture_sizes(work, blank, progress)
+    def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
+        """Put keys and values of these pieces into the cache; together at most the largest size.
 
-    def replay(self, pieces: Sequence[PrefillChunk]) -> None:
-        """Put keys and values of these pieces into the cache; together at most the largest size."""
+        Returns their hidden states (positions, dim), one piece after the other, valid until the next replay.
+        """
         count = sum(len(piece.ids) for piece in pieces)
         size = PREFILL_SIZES[bisect.bisect_left(PREFILL_SIZES, count)]
         lines, at = self._blank(size), 0
@@ -157,7 +209,7 @@ class PrefillGraphs:
             lines[1, part] = piece.slot
             lines[2, part] = torch.arange(piece.start, piece.start + len(piece.ids))
             lines[3:, part] = torch.from_numpy(piece.codes)
-        self._graphs[size].replay(lines)
+        return self[size].replay(lines)[:count]
 
     def _blank(self, size: int) -> Tensor:
         """Tokens, slots, positions and codes of nothing, at position 0 of the spare slot."""
@@ -171,42 +223,44 @@ CLIP_FRAMES = (64, 128, 192, 256, 324)
 
 
 class ClipEncoding(Protocol):
-    """What `FusedEncoder` does, in its two parts."""
+    """What `FusedEncoder` does, in its two parts, of which the first makes so many steps and channels of a frame."""
+
+    steps: int
+    channels: int
 
     def convolve(self, audio: Tensor) -> Tensor:
-        """Audio (rows, 1, samples) → (rows, steps, channels)."""
+        """Audio (rows, 1, samples) → (rows, frames · steps, channels) float32."""
 
     def codes(self, x: Tensor) -> Tensor:
-        """(rows, steps, channels) → codes (rows, codebooks, frames)."""
+        """(rows, frames · steps, channels) → codes (rows, codebooks, frames)."""
 
 
-class ClipGraphs:
+class ClipGraphs(GraphSet[int]):
     """Clips to codes: of one that is alone and no longer than usual, all after the convolutions is a graph.
 
     That part is some hundreds of small launches for a clip of any length, which take a host 11 to 17 ms.
     """
 
     def __init__(self, encoder: ClipEncoding, frame_samples: int, device: torch.device) -> None:
-        self._encoder, self._frame_samples, self._device = encoder, frame_samples, device
-        self._graphs: dict[int, Captured] = {}
-        self._steps = 1  # of the convolutions' result, a frame
+        self._encoder, self._audio = encoder, torch.zeros(1, 1, frame_samples, device=device)
+        inputs = {
+            frames: (torch.zeros(1, frames * encoder.steps, encoder.channels, device=device),) for frames in CLIP_FRAMES
+        }
+        super().__init__(encoder.codes, inputs, device, priority=0)
 
-    @torch.inference_mode()
-    def capture(self) -> None:
+    def compile(self) -> None:
         with torch.cuda.device(self._device):
-            frame = self._encoder.convolve(torch.zeros(1, 1, self._frame_samples, device=self._device))
-            self._steps = frame.shape[1]
-            inputs = {frames: (frame.repeat(1, frames, 1),) for frames in CLIP_FRAMES}
-            self._graphs = capture_sizes(self._encoder.codes, inputs, lambda done: None, priority=0)
+            self._encoder.convolve(self._audio)
+        super().compile()
 
     @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames), valid until the next call."""
         x = self._encoder.convolve(audio)
-        frames = x.shape[1] // self._steps
+        frames = x.shape[1] // self._encoder.steps
         size = next((size for size in CLIP_FRAMES if size >= frames), None)
         if len(x) > 1 or size is None:
             return self._encoder.codes(x)
-        graph = self._graphs[size]
+        graph = self[size]
         graph.inputs[0][:, : x.shape[1]] = x  # what a longer clip has left behind it changes nothing
         return graph.again()[:, :, :frames]

@@ -188,7 +188,7 @@ class Loop:
     def _turn(self, plan: Plan) -> None:
         for row in plan.admitted:
             self._hear_again(row)
-        joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
+        joining = tuple(self._runner.prefill(plan.prefill, alone=not plan.speaking)) if plan.prefill else ()
         for row in joining:
             row.state = State.SPEAKING
         speaking = plan.speaking + joining

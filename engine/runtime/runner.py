@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from engine.model.kv_cache import KVCache
 from engine.model.prompt import PrefillChunk, Prompt
 from engine.model.slots import Slots, sent
 from engine.runtime.cpu_frame import CpuFrame
+from engine.runtime.graphs import FirstFrameGraph, FrameGraphs, GraphSet, PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
@@ -55,25 +57,26 @@ class Runner:
             frame = PlainFrame(model, self._cache, self._slots)
         self._frame, self._read_frame = frame, frame.read
         self._repeats, self._reads_frames_one_by_one = repeats, weight.device.type == "cpu"
-        self._read: Callable[[Sequence[PrefillChunk]], None] = self._read_one_by_one
+        self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
+        self._draw_first: Callable[[Tensor, int], Tensor] | None = None
+        self._begun: tuple[Row, Tensor] | None = None
+        """Whose prompt has been read with its last position, and that one's hidden state (1, dim)."""
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
     def use_graphs(
         self,
         kernel_attention: bool,
-        progress: Callable[[float], None],
         batch_invariant: bool = False,
         weights: Weights = "dtype",
         packed12: bool = False,
-    ) -> None:
-        """Draw frames by CUDA graphs over fused kernels from now on. Captures them all: seconds.
+    ) -> list[GraphSet[int]]:
+        """Draw frames by CUDA graphs over fused kernels from now on, once these have been captured.
 
         batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
         EngineConfig says. Both need the kernel. packed12: as `FusedFrame` says.
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
-        from engine.runtime.graphs import FrameGraphs, PrefillGraphs
 
         step = FusedFrame(
             self._model,
@@ -86,21 +89,26 @@ class Runner:
             weights,
             packed12,
         )
-        graphs = FrameGraphs(step, self._rows, self._rows, self.device)
-        graphs.capture(progress)
+        frames = FrameGraphs(step, self._rows, self._rows, self.device)
         self.kernel_attention, self.ahead = kernel_attention, True
-        self._frame = lambda rows: graphs.replay([row.slot for row in rows])
-        if kernel_attention:  # without it, many positions of one slot would each copy the whole slot
-            read = FusedPrefill(self._model, step.slow, self._cache)
-            prefill = PrefillGraphs(read, self.config.num_codebooks, self._rows, self.device)
-            prefill.capture(progress)
-            self._read, self._positions = prefill.replay, GRAPH_POSITIONS
+        self._frame = lambda rows: frames.replay([row.slot for row in rows])
+        if not kernel_attention:  # then many positions of one slot would each copy the whole slot
+            return [frames]
+        read = FusedPrefill(self._model, step.slow, self._cache)
+        prefill = PrefillGraphs(read, self.config.num_codebooks, self._rows, self.device)
+        self._read, self._positions = prefill.replay, GRAPH_POSITIONS
+        if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
+            return [frames, prefill]
+        like = self._slots.input
+        first = FirstFrameGraph(step.draw, like.shape[1], like.dtype, self._rows, self.device)
+        self._draw_first = first.replay
+        return [frames, prefill, first]
 
     @torch.inference_mode()
-    def prefill(self, rows: Sequence[Row]) -> list[Row]:
+    def prefill(self, rows: Sequence[Row], alone: bool = False) -> list[Row]:
         """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
 
-        A prompt's last token is left to the first frame.
+        A prompt's last token is left to the first frame, unless there is one row, ``alone``: nobody speaks.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows:
@@ -115,12 +123,20 @@ class Runner:
             if row.position < end:
                 pieces.append(PrefillChunk.of(row.prompt, row.slot, row.position, end, one_by_one))
                 room -= (end - row.position) * cost
-        if pieces:
+        if pieces and alone and len(rows) == 1 and self._begins(rows[0], ends[0], room):
+            (piece,) = pieces
+            whole = PrefillChunk.of(rows[0].prompt, piece.slot, piece.start, ends[0] + 1)
+            self._begun = rows[0], self._read([whole])[-1:]
+        elif pieces:
             self._read(pieces)
         read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
         if read:
             self._join(read)
         return read
+
+    def _begins(self, row: Row, end: int, room: int) -> bool:
+        """Whether a piece up to `end`, which leaves so much room, can take the prompt's last position along."""
+        return self._draw_first is not None and end == len(row.prompt) - 1 and room > 0 and not row.prompt.heard
 
     def _piece_end(self, row: Row, room: int) -> int:
         """Where the next piece of a prompt ends: at the prefix's end, so that it can be kept, and before frames."""
@@ -159,7 +175,11 @@ class Runner:
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
         """Begin one frame for each of these rows."""
-        frame = self._frame(rows)
+        begun, self._begun = self._begun, None
+        if self._draw_first and begun and rows == (begun[0],):
+            frame = self._draw_first(begun[1], begun[0].slot)
+        else:
+            frame = self._frame(rows)
         if repeated := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
             self._repeat(rows, repeated, frame)
         for row in rows:

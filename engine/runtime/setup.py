@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,13 +18,16 @@ from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision
 from engine.config import EngineConfig, ModelConfig, Weights
 from engine.errors import ConfigError
-from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
+from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
-from engine.runtime.graphs import ClipGraphs
+from engine.runtime.graphs import ClipGraphs, GraphSet, capture
 from engine.runtime.loop import Loop
-from engine.runtime.memory_plan import GIB, plan_memory
+from engine.runtime.memory_plan import GIB, MemoryPlan, plan_memory
 from engine.runtime.runner import Runner
 from engine.types import EngineInfo, Gpu
+
+if TYPE_CHECKING:
+    from engine.kernels.compilation.processes import CompilerProcesses
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far it is, 0 to 1, while the engine starts."""
@@ -29,8 +36,58 @@ DEFAULT_MAX_CONTEXT = 4096
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a config comes to on this machine."""
+
+    folder: Path
+    device: torch.device
+    codec_device: torch.device
+    dtype: torch.dtype
+    rows: int
+    context: int
+    missing: str | None
+    """Why the fused kernels are not used; None when they are."""
+    kernel: bool
+    """Whether attention reads the KV cache by its kernel."""
+    precision: Precision | None
+    """Of the codec's fused decoder; None where plain torch decodes."""
+    packed12: bool
+    memory: MemoryPlan
+
+
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder]:
     """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
+    plan = _plan(config, tell)
+    card = ModelCard.read(plan.folder)
+    tell(f"memory: {plan.memory}", 0.0)
+    with _compilers(plan) as processes:  # they take as long to start as weights to load
+        checkpoint = checkpoints.load(plan.folder, plan.device, plan.codec_device, plan.dtype, tell)
+        codec, fingerprint = checkpoint.codec, checkpoint.fingerprint()
+        parameters = sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters())
+        runner = Runner(checkpoint.model, plan.rows, plan.context, config.prefix_bytes, repeats=config.reproducible)
+        sets: list[GraphSet[Any]] = []
+        if plan.missing is None:
+            sets += runner.use_graphs(plan.kernel, config.reproducible, config.weights, plan.packed12)
+        streams = _streams(codec, plan, config.codec_dtype)
+        encode = _encode(codec, plan)
+        sets += [streams.graphs] if isinstance(streams, GraphStreams) else []
+        sets += [encode] if isinstance(encode, ClipGraphs) else []
+        if sets:
+            tell("compiling kernels", 0.0)
+            capture(*sets, progress=lambda done: tell("capturing graphs", done), processes=processes)
+    info = _info(config, plan, checkpoint, card, fingerprint, parameters)
+    is_exact = config.reproducible or plan.device.type == "cpu"
+    frame_seconds = None if is_exact else 1 / info.frame_rate
+    loop = Loop(runner, streams, plan.codec_device, plan.rows, info.max_waiting, frame_seconds)
+    fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
+    clips = ClipEncoder(encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death)
+    if fused:
+        clips.prepare()
+    return checkpoint, info, loop, clips
+
+
+def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     device = _device(config.device)
     codec_device = _device(config.codec_device) if config.codec_device else device
     _set_up_torch(device, config.threads)
@@ -40,14 +97,12 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
     _check(config, device, codec_device, missing, kernel)
-    rows = config.rows_on(device.type)
-    sizes = ModelConfig.read(folder)
+    rows, sizes = config.rows_on(device.type), ModelConfig.read(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
     plan = partial(
         plan_memory, sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
     )
-    card = ModelCard.read(folder)
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
     packed12 = _twelve_bits(config, dtype, missing)
@@ -55,41 +110,46 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         more = plan(packed12=True)
         packed12 = more.fits(budget, spare=GIB)
         memory = more if packed12 else memory
-    tell(f"memory: {memory}", 0.0)
-    checkpoint = checkpoints.load(folder, device, codec_device, dtype, tell)
-    codec = checkpoint.codec
-    info = EngineInfo(
+    return _Plan(folder, device, codec_device, dtype, rows, context, missing, kernel, precision, packed12, memory)
+
+
+def _info(
+    config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: ModelCard, fingerprint: str, parameters: int
+) -> EngineInfo:
+    """fingerprint and parameters: as counted before fused kernels took weights over."""
+    codec, missing = checkpoint.codec.config, plan.missing
+    return EngineInfo(
         model=config.model,
-        device=str(device),
-        dtype=str(dtype).removeprefix("torch."),
-        sample_rate=codec.config.sample_rate,
-        frame_samples=codec.config.frame_samples,
-        num_codebooks=codec.config.num_codebooks,
-        max_context=context,
-        max_rows=rows,
+        device=str(plan.device),
+        dtype=str(plan.dtype).removeprefix("torch."),
+        sample_rate=codec.sample_rate,
+        frame_samples=codec.frame_samples,
+        num_codebooks=codec.num_codebooks,
+        max_context=plan.context,
+        max_rows=plan.rows,
         max_waiting=config.max_waiting,
-        codec_fingerprint=checkpoint.codec_fingerprint,
-        parameters=sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters()),
-        fingerprint=checkpoint.fingerprint(),
-        memory=str(memory),
+        codec_fingerprint=checkpoint.codec_fingerprint.result(),
+        parameters=parameters,
+        fingerprint=fingerprint,
+        memory=str(plan.memory),
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
-        kv_attention="on" if kernel else f"off: {missing or 'switched off'}",
+        kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
         card=card,
         cannot_align=_cannot_align(config.weights),
-        gpu=_gpu(device),
+        gpu=_gpu(plan.device),
     )
-    streams = _streams(codec, rows, config.codec_dtype, precision is not None)
-    runner = Runner(checkpoint.model, rows, context, config.prefix_bytes, repeats=config.reproducible)
-    if missing is None:
-        runner.use_graphs(
-            kernel, lambda done: tell("capturing frame graphs", done), config.reproducible, config.weights, packed12
-        )
-    if isinstance(streams, GraphStreams):
-        streams.capture(lambda done: tell("capturing codec graphs", done))
-    is_exact = config.reproducible or device.type == "cpu"
-    frame_seconds = None if is_exact else 1 / info.frame_rate
-    loop = Loop(runner, streams, codec_device, rows, info.max_waiting, frame_seconds)
-    return checkpoint, info, loop, _clip_encoder(codec, codec_device, precision is not None, lambda: loop.death)
+
+
+@contextmanager
+def _compilers(plan: _Plan) -> Iterator[CompilerProcesses | None]:
+    """Processes that compile kernels, where there are some to compile."""
+    if plan.missing is not None:
+        yield None
+        return
+    from engine.kernels.compilation.processes import compilers_where_needed  # only here, for it needs Triton
+
+    with torch.cuda.device(plan.device), compilers_where_needed() as processes:
+        yield processes
 
 
 def _check(
@@ -119,32 +179,27 @@ def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) 
     return config.twelve_bits and dtype == torch.bfloat16 and missing is None and not config.reproducible
 
 
-def _streams(codec: Codec, rows: int, precision: Precision, graphs: bool) -> CodecStreams:
+def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:
     """The codec's side of the engine. The fused decoder copies the weights; the plain decoder's are freed."""
-    if not graphs:
+    if plan.precision is None:
         return PlainStreams(codec, precision)
     from engine.codec.fused.decoder import FusedDecoder  # only here, for it needs Triton
 
-    decoder = FusedDecoder(codec, rows, precision, max(GraphStreams.FRAMES))
+    decoder = FusedDecoder(codec, plan.rows, plan.precision, max(GraphStreams.FRAMES))
     codec.forget_decoder()
-    return GraphStreams(decoder, rows)
+    return GraphStreams(decoder, plan.rows)
 
 
-def _clip_encoder(codec: Codec, device: torch.device, kernels: bool, death: Callable[[], str | None]) -> ClipEncoder:
-    """The encoder's side; where plain torch encodes, nothing is gained by encoding several clips together."""
-    if kernels:
+def _encode(codec: Codec, plan: _Plan) -> Encode | ClipGraphs:
+    """The encoder's side: over fused kernels, or plain torch's."""
+    if plan.precision is not None:
         from engine.codec.fused.encoder import FusedEncoder  # only here, for it needs Triton
 
         if FusedEncoder.reads(codec):
             encoder = FusedEncoder(codec, AT_ONCE)
-            encoder.prepare()
             torch.cuda.empty_cache()  # what laying weights out anew has left free
-            graphs = ClipGraphs(encoder, codec.config.frame_samples, device)
-            graphs.capture()
-            clip_encoder = ClipEncoder(graphs, codec.config, device, AT_ONCE, death)
-            clip_encoder.prepare()
-            return clip_encoder
-    return ClipEncoder(codec.encode, codec.config, device, 1, death)
+            return ClipGraphs(encoder, codec.config.frame_samples, plan.codec_device)
+    return codec.encode
 
 
 def _context(config: EngineConfig, sizes: ModelConfig) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+
+from engine.runtime import graphs
 
 
 @dataclass
@@ -32,9 +34,14 @@ class Eager:
 def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever works by CUDA graphs does so on a CPU, with the same sizes and the same filling up."""
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
-    for module in ("graphs", "codec_streams"):
-        name = f"engine.runtime.{module}.capture_sizes"
-        monkeypatch.setattr(name, lambda work, inputs, progress: {size: Eager(work) for size in inputs})
+    monkeypatch.setattr(graphs.GraphSet, "compile", lambda graph_set: None)
+
+    def capture(graph_set: graphs.GraphSet[Any]) -> Iterator[Any]:
+        for size, inputs in graph_set._inputs.items():
+            graph_set._graphs[size] = Eager(graph_set._work, inputs)  # type: ignore[assignment]
+            yield size
+
+    monkeypatch.setattr(graphs.GraphSet, "capture", capture)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots, residua
 from engine.codec.fused.products import as_product
 from engine.codec.fused.transformer import WholeTransformer
 from engine.codec.model import Codec
-from engine.kernels.launch import compiling
 
 
 class FusedEncoder:
@@ -33,7 +32,10 @@ class FusedEncoder:
         parts: Any = codec.encoder.block
         first, *blocks, self._snake, self._last = parts
         setup, quantizer = LayerSetup(self._states, "float32"), codec.quantizer
-        self._layers, self._transformers = _convolutions(first, blocks, setup)
+        self._layers, self._transformers, piece_steps = _convolutions(first, blocks, setup)
+        self.steps = piece_steps * self._frame // PIECE_SAMPLES
+        """Of what `convolve` makes, a frame."""
+        self.channels = len(self._layers[-1].bias)
         self._pre = WholeTransformer(quantizer.pre_module, setup, PIECE_SAMPLES // self._frame)
         self._downsample, self._quantised = quantizer.downsample, quantizer.codes
         self._states.allocate(rows, device)
@@ -46,19 +48,13 @@ class FusedEncoder:
         return not any(codec.config.encoder_transformer_layers[:-1])
 
     @torch.inference_mode()
-    def prepare(self) -> None:
-        """Compile all kernels, side by side."""
-        with compiling():
-            self(torch.zeros(1, 1, self._frame, device=self._slots.device))
-
-    @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64; the last frame is filled up."""
         return self.codes(self.convolve(audio))
 
     @torch.inference_mode()
     def convolve(self, audio: Tensor) -> Tensor:
-        """The first part: audio (rows, 1, samples) → (rows, steps, channels), as many steps for every frame."""
+        """The first part: audio (rows, 1, samples) → (rows, frames · steps, channels)."""
         rows, _, samples = audio.shape
         if rows > self._rows:
             raise ValueError(f"{rows} clips are more than the {self._rows} that this encoder was made for")
@@ -85,8 +81,10 @@ class FusedEncoder:
         return result
 
 
-def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[list[FusedConv], list[WholeTransformer]]:
-    """Every convolution with what follows it, and the transformer at the end, if there is one."""
+def _convolutions(
+    first: Any, blocks: list[Any], setup: LayerSetup
+) -> tuple[list[FusedConv], list[WholeTransformer], int]:
+    """Every convolution with what follows it, the transformer at the end, if there is one, and its steps a piece."""
     starts = [block.block[0].block[0] for block in blocks] + [None]
     layers, steps = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
     for block, start in zip(blocks, starts[1:], strict=True):
@@ -98,4 +96,4 @@ def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[lis
     transformers = [WholeTransformer(plain, setup, steps) for plain in blocks[-1].block[5:]]
     for part in (first, *(layer for block in blocks for layer in block.block[:5])):
         part.to("meta")
-    return layers, transformers
+    return layers, transformers, steps

@@ -1,12 +1,13 @@
 """Compiles, without a GPU, kernels that a Hopper GPU would want: python -m tests.engine.kernels.compiling
 
-A process of its own, for Triton is interpreted in the tests' process. Ends with an error where a kernel does not
-compile; prints how many were compiled.
+A process of its own, for Triton is interpreted in the tests' process. Two others compile, as at an engine's first
+start. Ends with an error where a kernel does not compile, or was not found where they had left it; prints how many.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -24,7 +25,9 @@ from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
-from engine.kernels.launch import compiling
+from engine.kernels.compilation.compiling import compiling
+from engine.kernels.compilation.process import CompilingDriver
+from engine.kernels.compilation.processes import CompilerProcesses
 from engine.kernels.linear import CUBLAS_ROWS
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
@@ -38,26 +41,13 @@ SHARED = 232448
 """Bytes of shared memory that a program may have on an H200."""
 
 
-class Hopper:
-    """As much of Triton's driver as compiling asks for."""
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
-
-    def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", 90, 32)
-
-
 def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
     return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
 
 
-def compile_frames() -> None:
+def compile_frames(processes: CompilerProcesses) -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
     attention = "rope", "decode_attention", "prefill_attention"
     for name in ("gemv", "packed12", "gemm", "rms_norm", *attention, "swiglu", "sample", "end_frame"):
@@ -73,25 +63,41 @@ def compile_frames() -> None:
         frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, packed12=True)
         read = FusedPrefill(model, frame.slow, cache)
         few, many = torch.zeros(8, dtype=torch.int64), torch.zeros(CUBLAS_ROWS + 1, dtype=torch.int64)
-        with compiling():
+        with compiling(processes):
             frame(torch.arange(1))
             frame(torch.arange(2))
             for lines in (few, many):
                 read(lines, lines.repeat(4, 1), lines, lines)
 
 
-def main() -> None:
-    driver.set_active(Hopper())
+def compile_codecs(processes: CompilerProcesses) -> None:
     module: Any = sys.modules["engine.kernels.codec.conv"]
     module._tiles = tiles_of_a_gpu
-    compile_frames()
     assert set(COMPANY) == set(get_args(Precision))
     for precision, sizes in COMPANY.items():
         decoder = FusedDecoder(random_codec(transformer()), 8, precision)
-        with torch.inference_mode(), compiling():
+        with torch.inference_mode(), compiling(processes):
             for size in sizes:
                 decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
-    FusedEncoder(random_codec(transformer()), 2).prepare()
+    encoder = FusedEncoder(random_codec(transformer()), 2)
+    with compiling(processes):
+        encoder(torch.zeros(1, 1, 2048))
+
+
+def main() -> None:
+    target = GPUTarget("cuda", 90, 32)
+    driver.set_active(CompilingDriver(target))
+    compiled_here = []
+
+    def note(*, src: Any, cache_hit: bool, **about: Any) -> None:
+        if not cache_hit:
+            compiled_here.append(src.name)
+
+    knobs.compilation.listener = note  # of this process
+    with closing(CompilerProcesses(2, vars(target))) as processes:
+        compile_frames(processes)
+        compile_codecs(processes)
+    assert not compiled_here, f"not found where others had compiled them: {compiled_here}"
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.codec import Codec, StreamState, load_codec
 from engine.runtime.codec_streams import GraphStreams, PlainStreams
+from engine.runtime.graphs import capture
 
 
 def test_a_closed_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
@@ -45,7 +46,7 @@ class PlainBatches:
 def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
-    batched.capture(lambda done: None)
+    capture(batched.graphs)
     codes = np.random.default_rng(0).integers(0, 16, (4, codec.config.num_codebooks, 40)).astype(np.int16)
     names = ["a", "b", "c", "d"]
     assert [batched.open(name) for name in names] == [True, True, True, False]

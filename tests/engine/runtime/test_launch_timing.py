@@ -77,7 +77,7 @@ class SlowDevice:
     prefixes = PrefixCache(None, 0)  # type: ignore[arg-type]
     free = 0.0
 
-    def prefill(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    def prefill(self, rows: tuple[Row, ...], alone: bool) -> tuple[Row, ...]:
         return rows
 
     def launch(self, rows: tuple[Row, ...]) -> SlowFrames:

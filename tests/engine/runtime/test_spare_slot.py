@@ -13,6 +13,7 @@ from engine.config import TransformerSizes
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import Prompt
 from engine.runtime import graphs
+from engine.runtime.graphs import capture
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling
@@ -31,10 +32,10 @@ def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         request.getfixturevalue("eager_graphs")
 
 
-@pytest.mark.parametrize("kernel_attention", [True, False])
+@pytest.mark.parametrize(("kernel_attention", "batch_invariant"), [(True, True), (True, False), (False, False)])
 @pytest.mark.usefixtures("filled_up", "wide_tiles")
 def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_filled_up(
-    tmp_path: Path, kernel_attention: bool
+    tmp_path: Path, kernel_attention: bool, batch_invariant: bool
 ) -> None:
     device = torch.device(DEVICE)
     folder = write_checkpoint(
@@ -46,9 +47,9 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
     for with_graphs in (False, True):
         runner = Runner(checkpoint.model, 2, 64)
         if with_graphs:
-            runner.use_graphs(kernel_attention, lambda done: None, batch_invariant=kernel_attention)
+            capture(*runner.use_graphs(kernel_attention, batch_invariant))
         row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # slot 1 stays empty
-        while not runner.prefill([row]):
+        while not runner.prefill([row], alone=True):  # a prompt's last position is read with the others, if it can be
             pass
         drawn.append(np.stack([[codes for _, codes, _ in runner.launch((row,)).read()] for _ in range(3)]))
         kept.append(torch.stack([runner._cache.keys[:, :2], runner._cache.values[:, :2]]))

@@ -1,0 +1,49 @@
+"""A process that compiles kernels for a GPU that it does not touch: python -m engine.kernels.compilation.process TARGET
+
+TARGET is a GPUTarget in JSON. Each line of the input is a `Specialisation` in JSON; an empty line answers it, once the
+kernel is in Triton's cache. What cannot be compiled ends the process with Triton's error, and who asked tries it alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+
+from engine.kernels.compilation.processes import Specialisation
+
+
+class CompilingDriver:
+    """As much of Triton's driver as compiling asks for: there is one GPU, of this target."""
+
+    def __init__(self, target: GPUTarget) -> None:
+        self._target = target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed is no answer
+    driver.set_active(CompilingDriver(GPUTarget(**json.loads(sys.argv[1]))))
+    import engine.kernels  # noqa: F401  (all of them, while nothing is asked for yet)
+
+    for line in sys.stdin:
+        asked = Specialisation(*json.loads(line))
+        getattr(importlib.import_module(asked.module), asked.function).preload(asked.data)
+        print(file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
