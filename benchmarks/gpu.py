@@ -6,6 +6,7 @@ python -m benchmarks.gpu SMALL_CHECKPOINT [--quick]
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import queue
 import statistics
@@ -28,6 +29,7 @@ from engine.model.dual_ar import DualAR
 from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.graphs import capture
 from engine.runtime.loop import Loop
+from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import AudioChunk
 
@@ -115,9 +117,20 @@ def time_frames(
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
     for size in sizes:
-        batch = rows[:size]
-        out[f"frame_ms_b{size}"] = median_ms(lambda batch=batch: list(runner.launch(batch).read()), 30, 5)
+        out[f"frame_ms_b{size}"] = _frame_ms(runner, rows[:size])
     return out
+
+
+def _frame_ms(runner: Runner, batch: tuple[Row, ...], repeat: int = 40, warm: int = 10) -> float:
+    """Median milliseconds from frame to frame, each launched before the one before is read, as the loop does."""
+    times, launched = [], runner.launch(batch)
+    for _ in range(repeat + warm):
+        ahead = runner.launch(batch)
+        list(launched.read())
+        times.append(time.perf_counter())
+        launched = ahead
+    list(launched.read())
+    return statistics.median(b - a for a, b in itertools.pairwise(times[warm:])) * 1e3
 
 
 class Heard:

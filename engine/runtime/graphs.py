@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.model.prompt import PrefillChunk
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import CompilerProcesses
+    from engine.kernels.compilation.processes import KeptKernels
 
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
@@ -64,18 +64,20 @@ class Captured:
 
     @classmethod
     def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
-        """Capture work(*inputs), without garbage collection, on a stream aside, where it has run once before.
+        """Capture work(*inputs), without garbage collection, on a stream aside.
 
-        Then kernels are on the device, and libraries have their workspaces. Graphs of one pool must be captured on the
-        same stream: memory is only reused where it was freed.
+        Without a pool it runs there once before: then libraries have their workspaces. Graphs of one pool must be
+        captured on the same stream: memory is only reused where it was freed.
         """
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            work(*inputs)
-        torch.cuda.current_stream().wait_stream(side)
+        if pool is None:
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                work(*inputs)
+            torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        # Without a stream given it would take one of its own, which may be another GPU's.
-        with torch.cuda.graph(graph, pool=pool, stream=side):
+        # Without a stream given it would take one of its own, which may be another GPU's. Relaxed: kernels that only
+        # smaller sizes have are loaded meanwhile.
+        with torch.cuda.graph(graph, pool=pool, stream=side, capture_error_mode="relaxed"):
             outputs = work(*inputs)
         return cls(graph, inputs, outputs)
 
@@ -131,15 +133,16 @@ class GraphSet(Generic[Size]):
 def capture(
     *sets: GraphSet[Any],
     progress: Callable[[float], None] = lambda done: None,
-    processes: CompilerProcesses | None = None,
+    kept: KeptKernels | None = None,
 ) -> None:
-    """Compile all kernels of these sets, by ``processes`` if there are any, then capture all sizes: seconds."""
+    """Capture all sizes of these sets, once all kernels that they need and that are not kept are compiled: seconds."""
     from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
 
     with torch.inference_mode():
-        with compiling(processes):
-            for each in sets:
-                each.compile()
+        if not (kept and kept.are_complete):
+            with compiling(kept.processes if kept else None):
+                for each in sets:
+                    each.compile()
         with no_garbage_collection():
             for done, _ in enumerate(chain.from_iterable(each.capture() for each in sets), 1):
                 progress(done / sum(map(len, sets)))

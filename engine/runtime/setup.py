@@ -27,7 +27,7 @@ from engine.runtime.runner import Runner
 from engine.types import EngineInfo, Gpu
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import CompilerProcesses
+    from engine.kernels.compilation.processes import KeptKernels
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far it is, 0 to 1, while the engine starts."""
@@ -54,6 +54,8 @@ class _Plan:
     """Of the codec's fused decoder; None where plain torch decodes."""
     packed12: bool
     memory: MemoryPlan
+    kernel_settings: str
+    """All that decides which kernels there are, beside the GPU."""
 
 
 def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder]:
@@ -61,7 +63,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     plan = _plan(config, tell)
     card = ModelCard.read(plan.folder)
     tell(f"memory: {plan.memory}", 0.0)
-    with _compilers(plan) as processes:  # they take as long to start as weights to load
+    with _kept_kernels(plan) as kept:  # what compiles them takes as long to start as weights to load
         checkpoint = checkpoints.load(plan.folder, plan.device, plan.codec_device, plan.dtype, tell)
         codec, fingerprint = checkpoint.codec, checkpoint.fingerprint()
         parameters = sum(p.numel() for part in (checkpoint.model, codec) for p in part.parameters())
@@ -73,9 +75,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         encode = _encode(codec, plan)
         sets += [streams.graphs] if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
-        if sets:
-            tell("compiling kernels", 0.0)
-            capture(*sets, progress=lambda done: tell("capturing graphs", done), processes=processes)
+        if kept and sets:
+            tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
+            capture(*sets, progress=lambda done: tell("capturing graphs", done), kept=kept)
     info = _info(config, plan, checkpoint, card, fingerprint, parameters)
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
@@ -97,12 +99,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
     _check(config, device, codec_device, missing, kernel)
-    rows, sizes = config.rows_on(device.type), ModelConfig.read(folder)
+    rows, sizes, codec = config.rows_on(device.type), ModelConfig.read(folder), CodecConfig.of(folder)
     context = _context(config, sizes)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    plan = partial(
-        plan_memory, sizes, CodecConfig.of(folder), dtype, rows, context, config.prefix_bytes, precision, config.weights
-    )
+    plan = partial(plan_memory, sizes, codec, dtype, rows, context, config.prefix_bytes, precision, config.weights)
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
     packed12 = _twelve_bits(config, dtype, missing)
@@ -110,7 +110,10 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
         more = plan(packed12=True)
         packed12 = more.fits(budget, spare=GIB)
         memory = more if packed12 else memory
-    return _Plan(folder, device, codec_device, dtype, rows, context, missing, kernel, precision, packed12, memory)
+    settings = sizes, codec, dtype, rows, context, kernel, precision, packed12, config.weights, config.reproducible
+    return _Plan(
+        folder, device, codec_device, dtype, rows, context, missing, kernel, precision, packed12, memory, repr(settings)
+    )
 
 
 def _info(
@@ -141,15 +144,15 @@ def _info(
 
 
 @contextmanager
-def _compilers(plan: _Plan) -> Iterator[CompilerProcesses | None]:
-    """Processes that compile kernels, where there are some to compile."""
+def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
+    """Those in Triton's cache; None where none are used."""
     if plan.missing is not None:
         yield None
         return
-    from engine.kernels.compilation.processes import compilers_where_needed  # only here, for it needs Triton
+    from engine.kernels.compilation.processes import kept_kernels  # only here, for it needs Triton
 
-    with torch.cuda.device(plan.device), compilers_where_needed() as processes:
-        yield processes
+    with torch.cuda.device(plan.device), kept_kernels(plan.kernel_settings) as kept:
+        yield kept
 
 
 def _check(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,30 +72,40 @@ class CompilerProcesses:
             process.stdout.close()
 
 
-@contextmanager
-def compilers_where_needed() -> Iterator[CompilerProcesses | None]:
-    """Processes for the current GPU; None where a start of this code has left its kernels, or cores are few.
+@dataclass(frozen=True, slots=True)
+class KeptKernels:
+    """Whether all kernels that an engine needs are in the cache, and if not, the processes that compile them."""
 
-    What was compiled inside is taken to be all that such a start needs.
+    are_complete: bool = False
+    processes: CompilerProcesses | None = None
+    """None where cores are few: then threads are as good."""
+
+
+@contextmanager
+def kept_kernels(settings: str) -> Iterator[KeptKernels]:
+    """Those of the current GPU for an engine of these settings.
+
+    A file in the cache tells that they are complete; it is written when this is left without an error.
     """
     target = vars(driver.active.get_current_target())
-    kept = Path(knobs.cache.dir) / f"engine-{_fingerprint(target)}"
-    cores = len(os.sched_getaffinity(0))
-    if kept.exists() or cores < FEWEST_CORES:
-        yield None
+    mark = Path(knobs.cache.dir) / f"complete-{_fingerprint(f'{settings} {json.dumps(target)}')}"
+    if mark.exists():
+        yield KeptKernels(are_complete=True)
         return
-    processes = CompilerProcesses(min(cores, MOST), target)
+    cores = len(os.sched_getaffinity(0))
+    processes = CompilerProcesses(min(cores, MOST), target) if cores >= FEWEST_CORES else None
     try:
-        yield processes
+        yield KeptKernels(processes=processes)
     finally:
-        processes.close()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.touch()
+        if processes:
+            processes.close()
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
 
 
-def _fingerprint(target: dict[str, object]) -> str:
-    """Of what kernels are compiled from: their sources, Triton and the GPU's kind."""
-    digest = hashlib.sha256(f"{triton.__version__} {json.dumps(target)}".encode())
+def _fingerprint(settings: str) -> str:
+    """Of what kernels are compiled from: their sources, Triton, and for what."""
+    digest = hashlib.sha256(f"{triton.__version__} {settings}".encode())
     for path in sorted(KERNELS.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -27,7 +27,7 @@ from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
 from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
-from engine.kernels.compilation.processes import CompilerProcesses
+from engine.kernels.compilation.processes import CompilerProcesses, kept_kernels
 from engine.kernels.linear import CUBLAS_ROWS
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
@@ -97,6 +97,9 @@ def main() -> None:
     with closing(CompilerProcesses(2, vars(target))) as processes:
         compile_frames(processes)
         compile_codecs(processes)
+    for settings, are_complete in (("some", False), ("some", True), ("others", False)):
+        with kept_kernels(settings) as kept:
+            assert kept.are_complete == are_complete
     assert not compiled_here, f"not found where others had compiled them: {compiled_here}"
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
 
