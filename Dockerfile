@@ -23,7 +23,8 @@ COPY studio studio
 COPY assets assets
 
 USER studio
-ENV HOST=0.0.0.0 PORT=7860 STUDIO_HOME=/library HF_HOME=/models
+# Compiled kernels are kept with the models, so that a new container finds them.
+ENV HOST=0.0.0.0 PORT=7860 STUDIO_HOME=/library HF_HOME=/models TRITON_CACHE_DIR=/models/kernels
 VOLUME ["/models", "/library"]
 EXPOSE 7860
 
