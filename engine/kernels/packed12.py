@@ -33,8 +33,8 @@ from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, support
 
 DEPTH_MULTIPLE = 128
 """The depth of weights in twelve bits is a multiple of this, so that rows are read in whole, aligned pieces."""
-_AT_ONCE = 1024
-"""Columns that are laid out together: that takes some fifty bytes a weight."""
+_AT_ONCE = 2**23
+"""Weights that are laid out together: that takes some fifty bytes a weight, and each time thirty launches."""
 _LIMIT = 2**15
 """What is larger cannot be brought down to an exponent of 15 by a normal float32."""
 _PAIR = 0x87FF87FF
@@ -71,7 +71,8 @@ class Packed12:
                 f"weights {tuple(weight.shape)} are not held in twelve bits: the depth must be a multiple of "
                 f"{DEPTH_MULTIPLE}, every weight finite and below {_LIMIT}"
             )
-        words, scales = zip(*map(_pack, weight.split(_AT_ONCE)), strict=True)
+        quads = max(1, _AT_ONCE // weight.shape[1] // 4)
+        words, scales = zip(*map(_pack, weight.split(4 * quads)), strict=True)
         return cls(torch.cat(words), torch.cat(scales))
 
     @property
