@@ -59,13 +59,19 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
     assert (again - alone[1, : len(again)]).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("dim", [20, 96], ids=["convolutions", "units"])
 @torch.inference_mode()
-def test_eleven_bits_are_near_the_plain_sound() -> None:
-    codec = random_codec(transformer()).to(DEVICE)
+def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(dim: int) -> None:
+    """Units whose channels fit a tile are one launch."""
+    codec = random_codec(transformer(), decoder_dim=dim).to(DEVICE)
     codes = torch.randint(0, 8, (2, 3, 8), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     alone = codec.decode(codes)[:, 0]
-    heard = fused.FusedDecoder(codec, 2, "tf32")(codes, torch.arange(2, device=DEVICE))
-    assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
+    for sizes in ((8,), (1, 5, 2)):
+        decoder = fused.FusedDecoder(codec, 2, "tf32")
+        assert any(isinstance(layer, fused.FusedUnit) for layer in decoder._layers) == (dim == 96)
+        slots = torch.arange(2, device=DEVICE)
+        heard = torch.cat([decoder(piece.contiguous(), slots) for piece in codes.split(sizes, 2)], 1)
+        assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
 
 
 def test_more_frames_than_it_was_made_for_are_refused() -> None:

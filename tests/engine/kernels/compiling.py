@@ -23,7 +23,7 @@ from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.codec.conv import ConvWeights
-from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
+from engine.kernels.codec.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
 from engine.kernels.launch import compiling
 from engine.kernels.linear import CUBLAS_ROWS
 from engine.model.dual_ar import DualAR
@@ -57,6 +57,11 @@ def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTi
     return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
 
 
+def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
+    """Those of very many steps: the tests' own are too few."""
+    return pick_unit_tiles(10**6, x.shape[2], SHARED)
+
+
 def compile_frames() -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
     attention = "rope", "decode_attention", "prefill_attention"
@@ -84,10 +89,12 @@ def main() -> None:
     driver.set_active(Hopper())
     module: Any = sys.modules["engine.kernels.codec.conv"]
     module._tiles = tiles_of_a_gpu
+    module = sys.modules["engine.codec.fused.layer"]
+    module.unit_tiles = unit_tiles_of_a_gpu
     compile_frames()
     assert set(COMPANY) == set(get_args(Precision))
     for precision, sizes in COMPANY.items():
-        decoder = FusedDecoder(random_codec(transformer()), 8, precision)
+        decoder = FusedDecoder(random_codec(transformer(), decoder_dim=96), 8, precision)  # 48 and 24 channels
         with torch.inference_mode(), compiling():
             for size in sizes:
                 decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
