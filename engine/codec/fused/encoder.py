@@ -15,7 +15,7 @@ from torch import Tensor
 from engine import kernels
 from engine.codec.config import PIECE_SAMPLES
 from engine.codec.fused.conv_states import ConvStates
-from engine.codec.fused.layer import FusedConv, FusedUnit, LayerSetup, StreamSlots, residual_units, run_layers
+from engine.codec.fused.layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.codec.fused.products import as_product
 from engine.codec.fused.transformer import WholeTransformer
 from engine.codec.model import Codec
@@ -85,12 +85,10 @@ class FusedEncoder:
         return result
 
 
-def _convolutions(
-    first: Any, blocks: list[Any], setup: LayerSetup
-) -> tuple[list[FusedConv | FusedUnit], list[WholeTransformer]]:
+def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[list[Layer], list[WholeTransformer]]:
     """Every convolution with what follows it, and the transformer at the end, if there is one."""
     starts = [block.block[0].block[0] for block in blocks] + [None]
-    layers: list[FusedConv | FusedUnit] = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)]
+    layers: list[Layer] = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)]
     steps = PIECE_SAMPLES
     for block, start in zip(blocks, starts[1:], strict=True):
         *units, end, down = block.block[:5]

@@ -121,7 +121,10 @@ class FusedUnit:
         return self.narrow(active, streams, base)
 
 
-def run_layers(layers: Iterable[FusedConv | FusedUnit], x: Tensor, streams: StreamSlots) -> tuple[Tensor, Tensor]:
+Layer = FusedConv | FusedUnit
+
+
+def run_layers(layers: Iterable[Layer], x: Tensor, streams: StreamSlots) -> tuple[Tensor, Tensor]:
     """x through these layers, each after the one before: the last result, which the next residual adds to, and x."""
     base = x
     for layer in layers:
@@ -132,10 +135,10 @@ def run_layers(layers: Iterable[FusedConv | FusedUnit], x: Tensor, streams: Stre
 
 def residual_units(
     units: Iterable[ResidualUnit], end: Snake, setup: LayerSetup, total: int | None = None
-) -> list[FusedConv | FusedUnit]:
+) -> list[Layer]:
     """Both convolutions of each unit, whose input is active already; `end` is the Snake after the last one."""
     blocks: list[Any] = [unit.block for unit in units]
-    layers: list[FusedConv | FusedUnit] = []
+    layers: list[Layer] = []
     for (_, wide, snake, narrow), following in zip(blocks, [*(block[0] for block in blocks[1:]), end], strict=True):
         first = FusedConv(as_product(wide), setup, result=None, snake=snake, total=total)
         result = None if following is end else torch.float32  # nothing adds to the last sum

@@ -85,6 +85,18 @@ def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
         assert torch.equal(now.columns, plain.columns)
 
 
+def test_a_unit_is_one_launch_where_that_keeps_the_gpu_busy_and_its_tiles_fit() -> None:
+    limit = 227 * 1024
+    assert units.pick_unit_tiles(1024, 192, limit) is None and units.pick_unit_tiles(10**6, 192, 40_000) is None
+    few, many = (units.pick_unit_tiles(steps, 192, limit) for steps in (16_384, 10**6))
+    assert few.steps < many.steps and many.shared(192) == 4 * 32 * (128 + 192) * 2
+    fitted = units.pick_unit_tiles(10**6, 48, limit)
+    assert (fitted.depth, fitted.chunk) == (16, 16)
+    assert [units.unit_parts(channels) for channels in (8, 24, 96, 112, 128, 192, 384)] == [
+        None, None, (64, 32), None, (128, 0), (128, 64), None,
+    ]  # fmt: skip
+
+
 def test_what_lies_between_a_units_products_is_cut_off_too() -> None:
     x = torch.zeros(1, 4, 16, device=DEVICE, dtype=torch.float16)
     x[0, 1, 2] = 6e4
