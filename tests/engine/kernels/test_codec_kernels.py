@@ -88,8 +88,9 @@ def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
 def test_a_unit_is_one_launch_where_that_keeps_the_gpu_busy_and_its_tiles_fit() -> None:
     limit = 227 * 1024
     assert units.pick_unit_tiles(1024, 192, limit) is None and units.pick_unit_tiles(10**6, 192, 40_000) is None
-    few, many = (units.pick_unit_tiles(steps, 192, limit) for steps in (16_384, 10**6))
-    assert few.steps < many.steps and many.shared(192) == 4 * 32 * (128 + 192) * 2
+    many = units.pick_unit_tiles(10**6, 192, limit)
+    assert many.shared(192) == many.stages * many.depth * (many.steps + 192) * 2
+    assert units.pick_unit_tiles(10**6, 96, limit).registers < many.registers
     fitted = units.pick_unit_tiles(10**6, 48, limit)
     assert (fitted.depth, fitted.chunk) == (16, 16)
     assert [units.unit_parts(channels) for channels in (8, 24, 96, 112, 128, 192, 384)] == [
