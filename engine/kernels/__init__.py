@@ -3,6 +3,7 @@
 from engine.kernels.codec.codebooks import advance, advance_twin, look_up, look_up_twin
 from engine.kernels.codec.conv import conv, conv_twin
 from engine.kernels.codec.depthwise_conv import depthwise_norm, depthwise_norm_twin
+from engine.kernels.codec.residual_unit import residual_unit, residual_unit_twin
 from engine.kernels.codec.window_attention import window_attention, window_attention_twin
 from engine.kernels.decode_attention import decode_attention, decode_attention_twin
 from engine.kernels.end_frame import end_frame, end_frame_twin
@@ -15,6 +16,6 @@ from engine.kernels.sample import EmbedOut, sample, sample_twin
 __all__ = [
     "EmbedOut", "Packed12", "advance", "advance_twin", "conv", "conv_twin", "decode_attention", "decode_attention_twin",
     "depthwise_norm", "depthwise_norm_twin", "end_frame", "end_frame_twin", "linear", "linear_twin", "look_up",
-    "look_up_twin", "prefill_attention", "quantised", "rope",
-    "rope_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",
+    "look_up_twin", "prefill_attention", "quantised", "residual_unit",
+    "residual_unit_twin", "rope", "rope_twin", "sample", "sample_twin", "window_attention", "window_attention_twin",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from engine import kernels
 from engine.codec.config import Precision
 from engine.codec.fused.conv_states import ConvStates
-from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots, residual_units, run_layers
+from engine.codec.fused.layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.codec.fused.products import Product, as_product
 from engine.codec.fused.transformer import FusedBlock
 from engine.codec.layers import ConvNeXtBlock
@@ -65,7 +65,7 @@ class FusedDecoder:
             product = as_product(up) if norm is None else as_product(up).of_normed(norm.weight)
             self._stages.append(Upsampling(product, None if norm is None else norm.eps, block, setup))
             norm = None
-        *self._layers, self._last = _decoder(codec, setup)
+        self._layers, self._last = _decoder(codec, setup)
         config = codec.config.post_module
         exponents = torch.arange(0, config.head_dim, 2, device=self.device).float() / config.head_dim
         self._frequencies = 1.0 / config.rope_base**exponents
@@ -102,16 +102,16 @@ class FusedDecoder:
         return kernels.window_attention(qkv, self._frequencies, *ring)
 
 
-def _decoder(codec: Codec, setup: LayerSetup) -> list[FusedConv]:
-    """Every convolution with what follows it; each activation is computed where its input is still at hand."""
+def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], FusedConv]:
+    """Every convolution with what follows it, and the last; activations are computed where their input is at hand."""
     model: Any = codec.decoder.model
     first, *blocks, last_snake, last, _ = model
     starts = [block.block[0] for block in blocks] + [last_snake]
-    layers = [FusedConv(as_product(first), setup, reads=torch.float32, result=None, snake=starts[0])]
+    layers: list[Layer] = [FusedConv(as_product(first), setup, reads=torch.float32, result=None, snake=starts[0])]
     for block, end in zip(blocks, starts[1:], strict=True):
         _, up, *units = block.block
         layers += [FusedConv(as_product(up), setup, snake=units[0].block[0]), *residual_units(units, end, setup)]
-    return [*layers, FusedConv(as_product(last), setup, activation="tanh")]
+    return layers, FusedConv(as_product(last), setup, activation="tanh")
 
 
 def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:

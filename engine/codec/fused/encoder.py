@@ -15,7 +15,7 @@ from torch import Tensor
 from engine import kernels
 from engine.codec.config import PIECE_SAMPLES
 from engine.codec.fused.conv_states import ConvStates
-from engine.codec.fused.layer import FusedConv, LayerSetup, StreamSlots, residual_units, run_layers
+from engine.codec.fused.layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.codec.fused.products import as_product
 from engine.codec.fused.transformer import WholeTransformer
 from engine.codec.model import Codec
@@ -35,7 +35,9 @@ class FusedEncoder:
         self._layers, self._transformers, piece_steps = _convolutions(first, blocks, setup)
         self.steps = piece_steps * self._frame // PIECE_SAMPLES
         """Of what `convolve` makes, a frame."""
-        self.channels = len(self._layers[-1].bias)
+        last = self._layers[-1]
+        assert isinstance(last, FusedConv)
+        self.channels = len(last.bias)
         self._pre = WholeTransformer(quantizer.pre_module, setup, PIECE_SAMPLES // self._frame)
         self._downsample, self._quantised = quantizer.downsample, quantizer.codes
         self._states.allocate(rows, device)
@@ -81,12 +83,11 @@ class FusedEncoder:
         return result
 
 
-def _convolutions(
-    first: Any, blocks: list[Any], setup: LayerSetup
-) -> tuple[list[FusedConv], list[WholeTransformer], int]:
+def _convolutions(first: Any, blocks: list[Any], setup: LayerSetup) -> tuple[list[Layer], list[WholeTransformer], int]:
     """Every convolution with what follows it, the transformer at the end, if there is one, and its steps a piece."""
     starts = [block.block[0].block[0] for block in blocks] + [None]
-    layers, steps = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)], PIECE_SAMPLES
+    layers: list[Layer] = [FusedConv(as_product(first), setup, snake=starts[0], total=PIECE_SAMPLES)]
+    steps = PIECE_SAMPLES
     for block, start in zip(blocks, starts[1:], strict=True):
         *units, end, down = block.block[:5]
         layers += residual_units(units, end, setup, steps)

@@ -1,4 +1,4 @@
-"""A layer of the codec as one launch of a fused kernel, and what all layers of a decoder or an encoder share."""
+"""Layers of the codec as launches of fused kernels, and what all layers of a decoder or an encoder share."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from engine.codec.fused.products import Product, as_product, conv_weights, snake
 from engine.codec.layers import ResidualUnit, Snake
 from engine.kernels.codec.conv import Activation, conv
 from engine.kernels.codec.conv_state import ConvState
+from engine.kernels.codec.conv_tiles import unit_parts
+from engine.kernels.codec.residual_unit import UnitWeights, residual_unit, unit_tiles
 
 ACTIVATION_DTYPES = {"float32": torch.float32, "tf32": torch.float16, "bfloat16": torch.bfloat16}
 """What activations are kept in that only go into a product. TF32 has the eleven bits of float16, which is twice as fast
@@ -99,7 +101,30 @@ class FusedConv:
         return x if x is None or self.stride == 1 else x.view(x.shape[0], x.shape[1] * self.stride, -1)
 
 
-def run_layers(layers: Iterable[FusedConv], x: Tensor, streams: StreamSlots) -> tuple[Tensor, Tensor]:
+class FusedUnit:
+    """Both convolutions of a residual unit: one launch where there are steps enough, else one each."""
+
+    def __init__(self, wide: FusedConv, narrow: FusedConv) -> None:
+        assert wide.snake and narrow.snake and wide.number is not None
+        self.wide, self.narrow, self.number = wide, narrow, wide.number
+        self.weights = UnitWeights(
+            wide.weights, wide.bias, wide.snake[0], narrow.weights, narrow.bias, narrow.snake[0], wide.dilation
+        )
+
+    def __call__(self, x: Tensor, streams: StreamSlots, base: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """x (rows, steps, channels), already active, and what its result is added to → the result and its Snake."""
+        if tiles := unit_tiles(x):
+            out = self.narrow.result is not None
+            return residual_unit(x, self.weights, base, streams.state(self.number), out, tiles)
+        _, active = self.wide(x, streams)
+        assert active is not None
+        return self.narrow(active, streams, base)
+
+
+Layer = FusedConv | FusedUnit
+
+
+def run_layers(layers: Iterable[Layer], x: Tensor, streams: StreamSlots) -> tuple[Tensor, Tensor]:
     """x through these layers, each after the one before: the last result, which the next residual adds to, and x."""
     base = x
     for layer in layers:
@@ -110,12 +135,14 @@ def run_layers(layers: Iterable[FusedConv], x: Tensor, streams: StreamSlots) -> 
 
 def residual_units(
     units: Iterable[ResidualUnit], end: Snake, setup: LayerSetup, total: int | None = None
-) -> list[FusedConv]:
+) -> list[Layer]:
     """Both convolutions of each unit, whose input is active already; `end` is the Snake after the last one."""
     blocks: list[Any] = [unit.block for unit in units]
-    layers = []
+    layers: list[Layer] = []
     for (_, wide, snake, narrow), following in zip(blocks, [*(block[0] for block in blocks[1:]), end], strict=True):
-        layers.append(FusedConv(as_product(wide), setup, result=None, snake=snake, total=total))
+        first = FusedConv(as_product(wide), setup, result=None, snake=snake, total=total)
         result = None if following is end else torch.float32  # nothing adds to the last sum
-        layers.append(FusedConv(as_product(narrow), setup, adds=True, result=result, snake=following, total=total))
+        second = FusedConv(as_product(narrow), setup, adds=True, result=result, snake=following, total=total)
+        whole = setup.precision != "float32" and unit_parts(narrow.conv.in_channels)
+        layers += [FusedUnit(first, second)] if whole else [first, second]
     return layers

@@ -13,9 +13,6 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_BLOCK = tl.constexpr(1024)
-"""Values that a program of advance_state moves at a time."""
-
 
 @dataclass(frozen=True, slots=True)
 class ConvState:
@@ -36,7 +33,7 @@ class ConvState:
     @property
     def state_programs(self) -> int:
         """Programs that a launch needs beside its own to move this state on."""
-        return min(64, triton.cdiv(len(self.slots) * self.columns[0, 0].numel(), _BLOCK.value))
+        return min(64, triton.cdiv(len(self.slots) * self.columns[0, 0].numel(), 1024))
 
 
 @triton.jit
@@ -50,10 +47,11 @@ def read_half(state, slots, turns, row, inside, slot_stride, size):
 @triton.jit
 def advance_state(x, state, slots, turns, program, programs, rows, steps, channels, context, slot_stride):
     """Write the last `context` columns of state and x into the other half of the state, as one of some programs."""
+    BLOCK: tl.constexpr = 1024  # values at a time, by which `state_programs` counts too
     total = rows * context * channels
     size = context * channels
-    for start in range(program * _BLOCK, total, programs * _BLOCK):
-        at = start + tl.arange(0, _BLOCK)
+    for start in range(program * BLOCK, total, programs * BLOCK):
+        at = start + tl.arange(0, BLOCK)
         inside = at < total
         column = at // channels
         channel = at - column * channels

@@ -1,4 +1,4 @@
-"""How `conv` is cut into tiles: measured on an H200 for every layer of S2 Pro's codec, at 1, 8 and 256 frames together.
+"""How `conv` and `residual_unit` are cut into tiles: on an H200, for S2 Pro's codec at 1, 8 and 256 frames together.
 
 Large ones where there is work for every multiprocessor several times, for they read the least; small ones before
 multiprocessors stay idle. `benchmarks/codec_gpu.py` measures them again.
@@ -6,6 +6,7 @@ multiprocessors stay idle. `benchmarks/codec_gpu.py` measures them again.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import triton
@@ -83,3 +84,52 @@ def pick_interpreter_tiles(total: int, outputs: int, inputs: int) -> ConvTiles:
 
 def _within(size: int, limit: int) -> int:
     return int(max(16, min(limit, triton.next_power_of_2(size))))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTiles:
+    """Steps and depth of a program's tile, outputs of its second product at a time; warps, stages, registers a thread.
+
+    The registers are limited so that several programs are on a multiprocessor: one computes while another writes.
+    """
+
+    steps: int
+    depth: int
+    chunk: int
+    warps: int
+    stages: int
+    registers: int
+
+    def shared(self, channels: int) -> int:
+        """Bytes of shared memory for inputs and weights of two bytes."""
+        return self.stages * self.depth * (self.steps + channels) * 2
+
+
+_UNITS = {128: UnitTiles(64, 32, 32, 4, 4, 128), 192: UnitTiles(64, 32, 32, 4, 4, 168)}
+"""For up to so many channels. On an H100, 64 streams of eight frames: 736 µs where two launches take 1,090, and 1,042
+for 1,260; tiles of 128 steps take 804 and 1,121."""
+
+
+def unit_parts(channels: int) -> tuple[int, int] | None:
+    """The powers of two that a unit's channels are the sum of, the second may be 0; None if they fit no tile."""
+    first = 1 << channels.bit_length() - 1
+    rest = channels - first
+    fits = 16 <= channels <= 192 and (rest == 0 or (rest >= 16 and rest.bit_count() == 1))
+    return (first, rest) if fits else None
+
+
+def pick_unit_tiles(total: int, channels: int, limit: int) -> UnitTiles | None:
+    """Tiles for `total` steps, limit: bytes of shared memory; None where two launches keep the GPU busier."""
+    tiles = next(tiles for most, tiles in _UNITS.items() if channels <= most)
+    fits = triton.cdiv(total, tiles.steps) >= _SMS and tiles.shared(channels) + SCRATCH <= limit
+    return _unit_fitted(tiles, channels) if fits else None
+
+
+def pick_interpreter_unit_tiles(total: int, channels: int) -> UnitTiles:
+    """The fewer programs the faster."""
+    return _unit_fitted(UnitTiles(_within(total, 4096), 128, 128, 4, 1, 255), channels)
+
+
+def _unit_fitted(tiles: UnitTiles, channels: int) -> UnitTiles:
+    """A depth and a chunk that divide the channels."""
+    return replace(tiles, depth=math.gcd(tiles.depth, channels), chunk=math.gcd(tiles.chunk, channels))

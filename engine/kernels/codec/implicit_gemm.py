@@ -22,7 +22,7 @@ def saturated(x, kind: tl.constexpr):
 
 
 @triton.jit
-def _snake(x, alpha, inverse):
+def snake(x, alpha, inverse):
     """x + sin²(αx) / α. sin² has the period π, so αx is brought into ±π/2, where eleven powers give sin to 6e-8."""
     y = alpha * x
     turns = tl.floor(y * 0.3183098861837907 + 0.5)
@@ -112,7 +112,7 @@ def _accumulate(
 
 
 @triton.jit
-def _epilogue(
+def epilogue(
     acc, alpha, inverse, residual, out, active, m, n, total, outputs,
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
@@ -130,7 +130,7 @@ def _epilogue(
     if HAS_SNAKE:
         alphas = tl.load(alpha + n, mask=n < outputs, other=1.0)[None, :]
         inverses = tl.load(inverse + n, mask=n < outputs, other=1.0)[None, :]
-        waved = _snake(acc, alphas, inverses)
+        waved = snake(acc, alphas, inverses)
         tl.store(active + at, saturated(waved, active.dtype.element_ty), mask=inside)
 
 
@@ -173,7 +173,7 @@ def conv_kernel(
         if ACTIVATION == "silu_gate":
             _gated_epilogue(acc, out, m, first_n, total, outputs, BLOCK_M, BLOCK_N // 2)
         else:
-            _epilogue(
+            epilogue(
                 acc, alpha, inverse, residual, out, active, m, n, total, outputs,
                 HAS_RESIDUAL, HAS_OUT, HAS_SNAKE, ACTIVATION,
             )  # fmt: skip

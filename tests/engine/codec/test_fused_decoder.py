@@ -15,6 +15,7 @@ from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
 fused = pytest.importorskip("engine.codec.fused.decoder")
+layers = pytest.importorskip("engine.codec.fused.layer")
 
 
 CHUNKS = (
@@ -59,13 +60,25 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
     assert (again - alone[1, : len(again)]).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("dim", "whole"), [(20, True), (96, True), (96, False)], ids=["no units", "units", "units of few steps"]
+)
 @torch.inference_mode()
-def test_eleven_bits_are_near_the_plain_sound() -> None:
-    codec = random_codec(transformer()).to(DEVICE)
+def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
+    dim: int, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Units whose channels fit a tile are one launch, where they have steps enough."""
+    if not whole:
+        monkeypatch.setattr(layers, "unit_tiles", lambda x: None)
+    codec = random_codec(transformer(), decoder_dim=dim).to(DEVICE)
     codes = torch.randint(0, 8, (2, 3, 8), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     alone = codec.decode(codes)[:, 0]
-    heard = fused.FusedDecoder(codec, 2, "tf32")(codes, torch.arange(2, device=DEVICE))
-    assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
+    for sizes in ((8,), (1, 5, 2)):
+        decoder = fused.FusedDecoder(codec, 2, "tf32")
+        assert any(isinstance(layer, layers.FusedUnit) for layer in decoder._layers) == (dim == 96)
+        slots = torch.arange(2, device=DEVICE)
+        heard = torch.cat([decoder(piece.contiguous(), slots) for piece in codes.split(sizes, 2)], 1)
+        assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
 
 
 def test_more_frames_than_it_was_made_for_are_refused() -> None:

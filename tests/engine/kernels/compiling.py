@@ -24,7 +24,7 @@ from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.codec.conv import ConvWeights
-from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
+from engine.kernels.codec.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
 from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
 from engine.kernels.compilation.processes import CompilerProcesses, kept_kernels
@@ -45,6 +45,11 @@ def tiles_of_a_gpu(x: Tensor, weights: ConvWeights, total: int | None) -> ConvTi
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
     return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, SHARED)
+
+
+def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
+    """Those of very many steps: the tests' own are too few."""
+    return pick_unit_tiles(10**6, x.shape[2], SHARED)
 
 
 def compile_frames(processes: CompilerProcesses) -> None:
@@ -73,9 +78,11 @@ def compile_frames(processes: CompilerProcesses) -> None:
 def compile_codecs(processes: CompilerProcesses) -> None:
     module: Any = sys.modules["engine.kernels.codec.conv"]
     module._tiles = tiles_of_a_gpu
+    module = sys.modules["engine.codec.fused.layer"]
+    module.unit_tiles = unit_tiles_of_a_gpu
     assert set(COMPANY) == set(get_args(Precision))
     for precision, sizes in COMPANY.items():
-        decoder = FusedDecoder(random_codec(transformer()), 8, precision)
+        decoder = FusedDecoder(random_codec(transformer(), decoder_dim=96), 8, precision)  # 48 and 24 channels
         with torch.inference_mode(), compiling(processes):
             for size in sizes:
                 decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))

@@ -11,8 +11,10 @@ from tests.engine.kernels.interpreter import DEVICE
 from tests.engine.kernels.test_kernels import close, kernels, random
 
 conv = pytest.importorskip("engine.kernels.codec.conv")
+units = pytest.importorskip("engine.kernels.codec.residual_unit")
 products = pytest.importorskip("engine.codec.fused.products")
 
+UNIT_TILES = units.UnitTiles(64, 16, 16, 4, 2, 168)
 SLOTS, TURNS = [4, 0, 2], [1, 0, 0, 0, 2]
 
 
@@ -46,6 +48,67 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
     expected = kernels.conv_twin(x, weights, bias, plain, snake=snake, **more)
     assert all(close(a, b) for a, b in zip(got, expected, strict=True))
     assert torch.equal(mine.columns, plain.columns)
+
+
+def unit_of(channels: int, dilation: int, dtype: torch.dtype) -> Any:
+    wide, narrow = random(channels, 7, channels, seed=3), random(channels, 1, channels, seed=4)
+    snakes = []
+    for seed in (5, 6):
+        alpha = 0.2 + random(channels, seed=seed).abs()
+        snakes.append(conv.SnakeGains(alpha, alpha.reciprocal()))
+    weights = [conv.ConvWeights(weight.to(dtype), None, 0.5 / channels**0.5) for weight in (wide, narrow)]
+    biases = random(channels, seed=7), random(channels, seed=8)
+    return units.UnitWeights(weights[0], biases[0], snakes[0], weights[1], biases[1], snakes[1], dilation)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize(
+    ("rows", "steps", "channels", "dilation", "out"),
+    [(3, 5, 48, 3, True), (2, 50, 32, 1, False), (1, 70, 96, 9, True), (2, 1, 16, 9, True)],
+)
+def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
+    rows: int, steps: int, channels: int, dilation: int, out: bool, dtype: torch.dtype
+) -> None:
+    x, residual = random(rows, steps, channels, dtype=dtype, seed=1), random(rows, steps, channels, seed=2)
+    unit = unit_of(channels, dilation, dtype)
+    columns = random(5, 2, 6 * dilation, channels, dtype=dtype, seed=9)
+    mine = conv.ConvState(columns, torch.tensor(SLOTS[:rows], device=DEVICE), torch.tensor(TURNS, device=DEVICE))
+    plain = copy_of(mine)
+    for tiles in (UNIT_TILES, units.UnitTiles(128, 16, 16, 8, 2, 128)):
+        now = copy_of(mine)
+        got = kernels.residual_unit(x, unit, residual, now, out, tiles)
+        expected = kernels.residual_unit_twin(x, unit, residual, plain, out)
+        limit = 1e-5 if dtype == torch.float32 else 1e-3  # float16 lies between, and its last bit may differ
+        for a, b in zip(got, expected, strict=True):
+            assert (a is None) == (b is None)
+            assert a is None or (a.double() - b.double()).norm() <= limit * b.double().norm()
+        assert torch.equal(now.columns, plain.columns)
+
+
+def test_a_unit_is_one_launch_where_that_keeps_the_gpu_busy_and_its_tiles_fit() -> None:
+    limit = 227 * 1024
+    assert units.pick_unit_tiles(1024, 192, limit) is None and units.pick_unit_tiles(10**6, 192, 40_000) is None
+    many = units.pick_unit_tiles(10**6, 192, limit)
+    assert many.shared(192) == many.stages * many.depth * (many.steps + 192) * 2
+    assert units.pick_unit_tiles(10**6, 96, limit).registers < many.registers
+    fitted = units.pick_unit_tiles(10**6, 48, limit)
+    assert (fitted.depth, fitted.chunk) == (16, 16)
+    assert [units.unit_parts(channels) for channels in (8, 24, 96, 112, 128, 192, 384)] == [
+        None, None, (64, 32), None, (128, 0), (128, 64), None,
+    ]  # fmt: skip
+
+
+def test_what_lies_between_a_units_products_is_cut_off_too() -> None:
+    x = torch.zeros(1, 4, 16, device=DEVICE, dtype=torch.float16)
+    x[0, 1, 2] = 6e4
+    one = conv.SnakeGains(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
+    wide, narrow = torch.zeros(16, 7, 16, device=DEVICE).half(), torch.eye(16, device=DEVICE)[:, None].half()
+    wide[:, 6] = 4 * torch.eye(16, device=DEVICE)
+    bias, slot = torch.zeros(16, device=DEVICE), torch.zeros(1, dtype=torch.int64, device=DEVICE)
+    unit = units.UnitWeights(conv.ConvWeights(wide), bias, one, conv.ConvWeights(narrow), bias, one, 1)
+    held = conv.ConvState(torch.zeros(1, 2, 6, 16, device=DEVICE).half(), slot, slot)
+    out, active = kernels.residual_unit(x, unit, torch.zeros(1, 4, 16, device=DEVICE), held, True, UNIT_TILES)
+    assert out[0, 1, 2] == 65504 and active.isfinite().all()
 
 
 def test_float16_cuts_off_what_it_cannot_hold() -> None:
@@ -122,6 +185,14 @@ def test_what_does_not_fit_is_refused() -> None:
         kernels.conv(x, conv.ConvWeights(random(4, 1, 9)), bias)
     with pytest.raises(ValueError, match="residual"):
         kernels.conv(x, conv.ConvWeights(random(4, 1, 8)), bias, residual=random(2, 5, 8))
+    unit, slots = unit_of(16, 1, torch.float32), torch.zeros(2, dtype=torch.int64, device=DEVICE)
+    x = random(2, 5, 16)
+    for wrong, columns, match in (
+        (random(2, 5, 17), random(5, 2, 6, 17), "these no tile"), (x.half(), random(5, 2, 6, 16), "do not multiply"),
+        (x, random(5, 2, 7, 16), "need a state of 6 columns of 16"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            kernels.residual_unit(wrong, unit, wrong, conv.ConvState(columns, slots, slots), True, UNIT_TILES)
     with pytest.raises(ValueError, match="ring of 6 is too small"):
         kernels.window_attention(
             random(1, 3, 3, 2, 8), random(4), random(5, 6, 2, 8), random(5, 6, 2, 8),
