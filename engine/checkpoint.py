@@ -23,6 +23,7 @@ from engine.errors import CheckpointError
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
+from engine.upload import Uploader
 
 # File prefix → our module; the first that fits wins, so the special cases come first.
 _PREFIXES = (
@@ -36,7 +37,7 @@ _PREFIXES = (
 SAMPLED = 64
 """Values of a tensor that its fingerprint is made of."""
 READERS = 4
-"""Tensors that are read at once: one after the other they come to a GPU at 4 GB/s."""
+"""Tensors that are read at once."""
 _FILES = ["*.json", "*.safetensors", "codec.pth", "codec.yaml"]
 
 
@@ -112,12 +113,13 @@ def _load_model(
     with only_shapes():
         model = DualAR(config)
     tensors: dict[str, Tensor] = {}
+    upload = Uploader(device)
     with ExitStack() as stack:
         files = {path: stack.enter_context(_open(path)) for path in _shards(folder)}
         places = [(path, key) for path, file in files.items() for key in file.keys()]  # noqa: SIM118  (no dictionary)
         names = [_our_key(path, key) for path, key in places]
         threads = stack.enter_context(ThreadPoolExecutor(READERS))
-        read = threads.map(lambda place: files[place[0]].get_tensor(place[1]).to(device, dtype), places)
+        read = threads.map(lambda place: upload(files[place[0]].get_tensor(place[1]), dtype), places)
         for name, tensor in zip(names, read, strict=True):
             tensors[name] = tensor
             progress("loading weights", len(tensors) / len(names))
