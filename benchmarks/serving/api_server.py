@@ -62,7 +62,7 @@ class StudioProcess:
                     return time.perf_counter() - self._started, json.load(answer)["engine"]
             except OSError:
                 pass  # not listening yet
-            time.sleep(0.02)
+            time.sleep(0.1)
         self.stop()
         sys.exit(f"app.py was not ready within {START_TIMEOUT:g} s")
 
