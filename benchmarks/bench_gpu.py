@@ -109,7 +109,7 @@ def stages(options: argparse.Namespace, checkpoint: Path, serve: list[str]) -> l
         Stage("engine", "benchmarks.gpu", (str(options.small),), 600),
         Stage("weights", "benchmarks.full_size", (str(checkpoint),), 90),
         Stage("memory", "benchmarks.memory", (str(checkpoint),), 90),
-        Stage("service", "benchmarks.serve", tuple(serve), 200, settings | {"MODEL": str(checkpoint)}),
+        Stage("service", "benchmarks.serve", tuple(serve), 300, settings | {"MODEL": str(checkpoint)}),
         Stage("upstream", "benchmarks.upstream", (str(checkpoint),), 90, {"TQDM_DISABLE": "1"}),
     ]
     wanted = set(options.only or STAGES)
