@@ -6,7 +6,6 @@ import logging
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -32,8 +31,7 @@ from engine.types import EngineStats, FinishReason
 log = logging.getLogger(__name__)
 
 LET_IN_ROWS = 16
-"""Up to so many rows a launch waits for newcomers. With more, two frames are launched ahead: when many chunks go out at
-once, other threads hold this one up for longer than a frame runs."""
+"""Up to so many rows a launch waits for newcomers."""
 
 
 class Loop:
@@ -58,8 +56,7 @@ class Loop:
         self._lock = threading.Lock()
         self._open: set[Row] = set()  # rows whose caller still listens, guarded by the lock
         self._death: str | None = None  # why nothing is accepted any more, guarded by the lock
-        self._launched: deque[Frames] = deque()
-        """What the device draws or will draw next, the oldest first."""
+        self._launched: Frames | None = None
         self._has_read = False  # prompts, in the last turn
         self._timing = LaunchTiming()
         self._finished = self._cancelled = self._frames = self._book_errors = 0
@@ -165,16 +162,16 @@ class Loop:
 
         Not in a crowd: there other threads are so busy that this one would not be back in time.
         """
-        if len(self._launched) != 1 or self._has_read or len(self._launched[0].rows) > LET_IN_ROWS:
+        if self._launched is None or self._has_read or len(self._launched.rows) > LET_IN_ROWS:
             return
-        waited, (running,) = False, self._launched
+        waited = False
         # Not woken by each command: that would take the interpreter's lock from who sends them. Never longer than the
         # frame runs, whatever is expected of it.
-        while (left := self._timing.left(time.perf_counter())) > 0 and not running.are_done():
+        while (left := self._timing.left(time.perf_counter())) > 0 and not self._launched.are_done():
             waited = True
             time.sleep(min(left, LEAST_MARGIN))
         if waited:
-            self._timing.launched(too_late=running.are_done())
+            self._timing.launched(too_late=self._launched.are_done())
 
     def _check_books(self) -> None:
         """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
@@ -196,23 +193,14 @@ class Loop:
             row.state = State.SPEAKING
         speaking = plan.speaking + joining
         self._has_read = bool(plan.prefill)
-        if speaking:
-            self._launched.append(self._runner.launch(speaking))
-        while len(self._launched) > self._ahead(len(speaking)):
-            self._read_oldest()
-
-    def _ahead(self, speaking: int) -> int:
-        """How many frames the device has before it when the oldest is read."""
-        if not (self._runner.ahead and speaking):
-            return 0
-        return 1 if speaking <= LET_IN_ROWS else 2
-
-    def _read_oldest(self) -> None:
-        drawn = list(self._launched.popleft().read())
+        frames = self._runner.launch(speaking) if speaking else None
+        if self._runner.ahead:  # read the frame before while the device draws this one
+            frames, self._launched = self._launched, frames
+        drawn = list(frames.read()) if frames else []
         if self._runner.ahead:
-            self._timing.begun(len(self._launched[0].rows) if self._launched else 0, time.perf_counter())
+            self._timing.begun(len(self._launched.rows) if self._launched else 0, time.perf_counter())
         for row, codes, over in drawn:
-            if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame or two too many
+            if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:

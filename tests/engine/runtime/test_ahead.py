@@ -6,20 +6,12 @@ import asyncio
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from engine.runtime import loop
 from tests.engine.speaking import first_chunk, hear, running_engine, seeded, until
 
 TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 5, 12, 2, 30, 7))]
 
 
-@pytest.fixture(params=[loop.LET_IN_ROWS, 0], ids=["one frame ahead", "two"])
-def frames_ahead(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "LET_IN_ROWS", request.param)
-
-
-@pytest.mark.usefixtures("frames_ahead")
 async def test_takes_drawn_ahead_are_those_drawn_in_step(tiny_checkpoint: Path) -> None:
     heard = []
     for ahead in (False, True):
@@ -32,7 +24,6 @@ async def test_takes_drawn_ahead_are_those_drawn_in_step(tiny_checkpoint: Path) 
         assert in_step.reason == drawn_ahead.reason
 
 
-@pytest.mark.usefixtures("frames_ahead")
 async def test_a_slot_that_a_take_has_left_early_is_clean_for_the_next(tiny_checkpoint: Path) -> None:
     alone = seeded("The next one.", seed=3, frames=9)
     with running_engine(tiny_checkpoint, max_rows=1) as engine:
