@@ -196,7 +196,8 @@ class FusedFrame:
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
-        self._first: dict[int, tuple[Tensor, Tensor]] = {}
+        self._first = {count: _pairs(count, device) for count in range(1, rows + 1)}
+        """By rows. Made here: kernels read them early, before their grid wait, so no graph may write them."""
 
     def __call__(self, slots: Tensor) -> Tensor:
         state = self._state
@@ -215,7 +216,7 @@ class FusedFrame:
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, self._head)
         ended = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:])) == stop
-        which, positions = self._pairs(rows)
+        which, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
             x = self._fast(x, which, positions, self._fast_cache, sharing)[-rows:]
@@ -228,13 +229,6 @@ class FusedFrame:
         end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
         return host_frame(codes, ended)
 
-    def _pairs(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Rows and positions of the first pass: every row at 0, then every row at 1."""
-        if rows not in self._first:  # made before any capture: a graph only reads them
-            at = torch.arange(2 * rows, device=self._rows.device)
-            self._first[rows] = at % rows, at // rows
-        return self._first[rows]
-
 
 class FusedPrefill:
     """Steps of prompts into the cache: several rows of x may be of one slot."""
@@ -246,6 +240,12 @@ class FusedPrefill:
         """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim)."""
         x = self._model.embed(tokens[None], codes[None])[0]
         return self._slow(x, slots, positions, self._cache, "prompts")
+
+
+def _pairs(rows: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows and positions of a frame's first pass: every row at 0, then every row at 1."""
+    at = torch.arange(2 * rows)
+    return (at % rows).to(device), (at // rows).to(device)
 
 
 def masked_attention(

@@ -64,20 +64,19 @@ class Captured:
 
     @classmethod
     def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
-        """Capture work(*inputs), without garbage collection, on a stream aside.
+        """Capture work(*inputs), without garbage collection, on a stream aside, where it has run once before.
 
-        Without a pool it runs there once before: then libraries have their workspaces. Graphs of one pool must be
-        captured on the same stream: memory is only reused where it was freed.
+        Then kernels are on the device, libraries have their workspaces, and what is made once and kept, such as
+        semaphores, holds numbers: made in a capture, it would do so only once that graph has been replayed. Graphs of
+        one pool must be captured on the same stream: memory is only reused where it was freed.
         """
-        if pool is None:
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                work(*inputs)
-            torch.cuda.current_stream().wait_stream(side)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            work(*inputs)
+        torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        # Without a stream given it would take one of its own, which may be another GPU's. Relaxed: kernels that only
-        # smaller sizes have are loaded meanwhile.
-        with torch.cuda.graph(graph, pool=pool, stream=side, capture_error_mode="relaxed"):
+        # Without a stream given it would take one of its own, which may be another GPU's.
+        with torch.cuda.graph(graph, pool=pool, stream=side):
             outputs = work(*inputs)
         return cls(graph, inputs, outputs)
 
