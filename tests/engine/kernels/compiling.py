@@ -29,6 +29,7 @@ from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
 from engine.kernels.compilation.processes import CompilerProcesses, kept_kernels
 from engine.kernels.linear import CUBLAS_ROWS
+from engine.kernels.rms_norm import rms_norm
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
@@ -108,6 +109,11 @@ def main() -> None:
         with kept_kernels(settings) as kept:
             assert kept.are_complete == are_complete
     assert not compiled_here, f"not found where others had compiled them: {compiled_here}"
+    with closing(CompilerProcesses(1, vars(target))) as dead:
+        dead._all[0].kill()
+        with compiling(dead):
+            rms_norm(torch.zeros(2, 1000), torch.zeros(1000), 1e-6)
+    assert compiled_here == ["_rms_norm"]
     print(sum(1 for path in Path(knobs.cache.dir).rglob("*.cubin")))
 
 
