@@ -99,8 +99,9 @@ def kept_kernels(settings: str) -> Iterator[KeptKernels]:
     finally:
         if processes:
             processes.close()
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    with contextlib.suppress(OSError):  # a cache that can only be read is looked through at each start
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
 
 
 def _fingerprint(settings: str) -> str:
