@@ -41,8 +41,9 @@ class CompilerProcesses:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
         command = [sys.executable, "-m", "engine.kernels.compilation.process", json.dumps(target)]
         pipe = subprocess.PIPE
-        self._all = [
-            subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True) for _ in range(count)
+        self._all = [  # in sessions of their own: Ctrl-C is for this process, and their input ends with it
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True, start_new_session=True)
+            for _ in range(count)
         ]
         self._idle: queue.SimpleQueue[subprocess.Popen[str]] = queue.SimpleQueue()
         for process in self._all:
