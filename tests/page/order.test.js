@@ -17,6 +17,7 @@ const { ask, readJson } = await import("../../assets/page/client/requests.js");
 const { soundOf } = await import("../../assets/page/client/sound.js");
 const { Latest } = await import("../../assets/page/lib/latest.js");
 const { once } = await import("../../assets/page/lib/once.js");
+const { UnderWay } = await import("../../assets/page/lib/under-way.js");
 const { wavFile } = await import("../../assets/page/lib/wav.js");
 const { NowPlaying } = await import("../../assets/page/player/now-playing.js");
 const { Recorded } = await import("../../assets/page/player/track.js");
@@ -71,6 +72,24 @@ test("a press that is made again while its work is under way is none, also if th
   await assert.rejects(pressed[0]);
   press();
   assert.equal(calls.length, 2);
+});
+
+test("what waits for work under way comes after all of it, in whatever order and however that ends", async () => {
+  const { calls, call } = held();
+  const underWay = new UnderWay();
+  const ended = [];
+  const first = underWay.add(call());
+  const second = underWay.add(call());
+  underWay.ended().then(() => ended.push("both"));
+  calls[1].resolve();
+  await second;
+  await settled();
+  assert.deepEqual(ended, []);
+  calls[0].reject(new Error("refused"));
+  await assert.rejects(first);
+  await settled();
+  assert.deepEqual(ended, ["both"]);
+  await new UnderWay().ended();
 });
 
 test("an answer that breaks off, or is somebody else's, is told as a lost connection", async () => {

@@ -4,6 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { UnderWay } from "../lib/under-way.js";
 import { duration } from "../lib/time.js";
 import { Arranging } from "./arranging.js";
 import { FindReplace } from "./find-replace.js";
@@ -28,6 +29,7 @@ export class Project extends EventTarget {
   #timer = 0;
   #looks = new Latest();
   #plays = new Latest();
+  #changes = new UnderWay(); // to parts
   #leave = new AbortController();
   /** @type {any} */
   #project = null;
@@ -79,9 +81,9 @@ export class Project extends EventTarget {
   #listen() {
     const { signal } = this.#leave;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => this.#do(() => work(event)), { signal });
-    on("speak", "click", () => speakParts(this.id, "missing"));
-    on("all", "click", () => speakParts(this.id, "all"));
-    on("selected", "click", () => this.#speakSelected());
+    on("speak", "click", () => this.#afterChanges(() => speakParts(this.id, "missing")));
+    on("all", "click", () => this.#afterChanges(() => speakParts(this.id, "all")));
+    on("selected", "click", () => this.#afterChanges(() => this.#speakSelected()));
     on("pause", "click", () => orderProject(this.id, this.#project?.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
     this.part("delete").addEventListener("click", () => this.#delete(), { signal });
@@ -181,11 +183,17 @@ export class Project extends EventTarget {
   #row() {
     const row = new PartRow(this.voices);
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.part, detail)));
-    on("change", (part, changes) => changePart(this.id, part.id, changes));
-    on("again", (part) => speakParts(this.id, [part.id]));
+    on("change", (part, changes) => this.#changes.add(changePart(this.id, part.id, changes)));
+    on("again", (part) => this.#afterChanges(() => speakParts(this.id, [part.id])));
     on("play", (part) => this.#play(part));
-    on("arrange", (part, order) => this.#arrange(row, order));
+    on("arrange", (part, order) => this.#afterChanges(() => this.#arrange(row, order)));
     return row;
+  }
+
+  /** Leaving a text for a button sends its words: they must not come after what the button does, and undo that. */
+  async #afterChanges(work) {
+    await this.#changes.ended();
+    return work();
   }
 
   async #arrange(row, order) {

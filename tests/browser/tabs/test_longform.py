@@ -316,6 +316,30 @@ def replace_one(area: Locator) -> None:
     show(area, "Between.", "Four.", "No 🙂 and two.")
 
 
+def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_next(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    area.get_by_text("Or paste a text").click()
+    area.get_by_label("Cut into").select_option("sentence")
+    area.get_by_label("Text of the project").fill("One. Two.")
+    area.get_by_role("button", name="Make a project").click()
+    row = area.locator("tbody tr").first
+    row.get_by_role("button", name="Arrange part 1", exact=True).click()
+    written: list[str] = []
+    page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
+    words = Held(page, "**/v1/projects/*/parts/*")
+    row.get_by_label("Text of part 1").fill("One and")
+    row.get_by_role("button", name="Merge with next").click()
+    words.wait_for(1)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert len(written) == 1
+    words.answer(0)
+    page.unroute_all()
+    show(area, "One and Two.")
+
+
 def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
