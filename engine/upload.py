@@ -27,14 +27,15 @@ class Uploader:
         if self._device.type != "cuda":
             return tensor.to(self._device, dtype)
         with torch.cuda.device(self._device):
-            return self._copied(tensor.contiguous()).to(dtype)
+            return self._copied(tensor.contiguous(), dtype)
 
-    def _copied(self, tensor: Tensor) -> Tensor:
-        buffer, stream = self._buffer_and_stream()
-        made = torch.empty_like(tensor, device=self._device)
-        source, target = (each.view(-1).view(torch.uint8) for each in (tensor, made))
+    def _copied(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
+        whole, stream = self._buffer_and_stream()
+        buffer = whole.view(dtype)
+        made = torch.empty(tensor.shape, dtype=dtype, device=self._device)
+        stream.wait_stream(torch.cuda.current_stream())  # whose memory this was
         with torch.cuda.stream(stream):
-            for piece, to in zip(source.split(PIECE), target.split(PIECE), strict=True):
+            for piece, to in zip(tensor.view(-1).split(len(buffer)), made.view(-1).split(len(buffer)), strict=True):
                 part = buffer[: len(piece)]
                 part.copy_(piece)
                 to.copy_(part, non_blocking=True)
