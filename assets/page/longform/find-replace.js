@@ -13,11 +13,12 @@ export class FindReplace {
   #timer = 0;
   #counts = new Latest();
 
-  /** changed(): the parts have other words now. */
-  constructor(part, { id, signal, changed }) {
+  /** ready(): until words that were written before are in the parts; changed(): the parts have other words now. */
+  constructor(part, { id, signal, ready, changed }) {
     this.part = part;
     this.id = id;
     this.signal = signal;
+    this.ready = ready;
     this.changed = changed;
     part("find-form").reset();
     this.#say("");
@@ -88,6 +89,7 @@ export class FindReplace {
 
   async #attempt(work) {
     try {
+      await this.ready();
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;

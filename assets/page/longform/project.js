@@ -46,7 +46,7 @@ export class Project extends EventTarget {
     this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
     this.arranging = new Arranging(part, { id, signal: this.#leave.signal });
     this.arranging.addEventListener("change", () => this.look());
-    this.finding = new FindReplace(part, { id, signal: this.#leave.signal, changed: () => this.look() });
+    this.finding = new FindReplace(part, { id, signal: this.#leave.signal, ready: () => this.#changes.ended(), changed: () => this.look() });
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
     this.#listen();
@@ -183,7 +183,7 @@ export class Project extends EventTarget {
   #row() {
     const row = new PartRow(this.voices);
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.part, detail)));
-    on("change", (part, changes) => this.#changes.add(changePart(this.id, part.id, changes)));
+    on("change", (part, changes) => this.#changes.add(this.#afterChanges(() => changePart(this.id, part.id, changes))));
     on("again", (part) => this.#afterChanges(() => speakParts(this.id, [part.id])));
     on("play", (part) => this.#play(part));
     on("arrange", (part, order) => this.#afterChanges(() => this.#arrange(row, order)));

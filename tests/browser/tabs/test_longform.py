@@ -316,8 +316,11 @@ def replace_one(area: Locator) -> None:
     show(area, "Between.", "Four.", "No 🙂 and two.")
 
 
+@pytest.mark.parametrize(
+    ("press", "texts"), [("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])]
+)
 def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_next(
-    studio: Served, open_page: Open
+    studio: Served, open_page: Open, press: str, texts: list[str]
 ) -> None:
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
@@ -327,17 +330,21 @@ def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_
     area.get_by_role("button", name="Make a project").click()
     row = area.locator("tbody tr").first
     row.get_by_role("button", name="Arrange part 1", exact=True).click()
+    area.get_by_text("Find and replace").click()
+    area.get_by_label("Find", exact=True).fill("One")
+    area.get_by_label("Replace with").fill("Nine")
+    expect(area.get_by_role("button", name="Replace all")).to_be_enabled()
     written: list[str] = []
     page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
     words = Held(page, "**/v1/projects/*/parts/*")
     row.get_by_label("Text of part 1").fill("One and")
-    row.get_by_role("button", name="Merge with next").click()
+    area.get_by_role("button", name=press).first.click()
     words.wait_for(1)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert len(written) == 1
     words.answer(0)
     page.unroute_all()
-    show(area, "One and Two.")
+    show(area, *texts)
 
 
 def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:
