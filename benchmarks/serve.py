@@ -64,8 +64,7 @@ async def arrivals(service: Service, options: argparse.Namespace, report: Report
             {f"underruns_{rate:g}rps": row["underruns"], "arrivals": [*rows[:-1], rows[-1] | {"why_failed": why}]}
         )
         _tell(why)
-    if rows:
-        table(f"Requests a second at random for {options.seconds:g} s, takes of 2 to 6 s", rows)
+    table(f"Requests a second at random for {options.seconds:g} s, takes of 2 to 6 s", rows)
 
 
 async def crowds(service: Service, options: argparse.Namespace, report: Report) -> None:

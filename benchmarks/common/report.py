@@ -43,7 +43,9 @@ def spread(ms: Sequence[float]) -> dict[str, float | None]:
 
 
 def table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows of the same names, a column for each."""
+    """Print rows of the same names, a column for each; nothing where there are none."""
+    if not rows:
+        return
     cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     print(f"\n{title}")
