@@ -1,0 +1,139 @@
+"""Parts of a project on the page: split, merged, moved, inserted, and their words replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from studio.settings import Settings
+from tests.browser.screen import Held, Screen
+from tests.browser.tabs.test_longform import area_of
+from tests.browser.test_looks import serious_violations
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+Open = Callable[..., Screen]
+
+
+@pytest.fixture(scope="module")
+def studio(voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = str(tmp_path_factory.mktemp("home"))
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
+    with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
+        yield served
+
+
+def show(area: Locator, *texts: str) -> None:
+    """The parts of a project have these texts."""
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(len(texts))
+    for number, text in enumerate(texts):
+        expect(rows.nth(number).locator("textarea").first).to_have_value(text)
+
+
+def paste_sentences(area: Locator, text: str) -> None:
+    """Make a project of this text, a sentence a part."""
+    area.get_by_text("Or paste a text").click()
+    area.get_by_label("Cut into").select_option("sentence")
+    area.get_by_label("Text of the project").fill(text)
+    area.get_by_role("button", name="Make a project").click()
+
+
+def replace_one(area: Locator) -> None:
+    area.get_by_text("Find and replace").click()
+    area.get_by_label("Find", exact=True).fill("o")
+    expect(area.get_by_text("Found 3 times in 2 parts.")).to_be_visible()
+    area.get_by_label("Whole words").check()
+    expect(area.get_by_text("Not found in any part.")).to_be_visible()
+    expect(area.get_by_role("button", name="Replace all")).to_be_disabled()
+    area.get_by_label("Find", exact=True).fill("one")
+    area.get_by_label("Replace with").fill("No")
+    expect(area.get_by_text("Found 1 time in 1 part.")).to_be_visible()
+    area.get_by_role("button", name="Replace all").click()
+    expect(area.get_by_text("Replaced 1 time in 1 part.")).to_be_visible()
+    show(area, "Between.", "Four.", "No 🙂 and two.")
+
+
+@pytest.mark.parametrize(
+    ("press", "texts"), [("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])]
+)
+def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_next(
+    studio: Served, open_page: Open, press: str, texts: list[str]
+) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    paste_sentences(area, "One. Two.")
+    row = area.locator("tbody tr").first
+    row.get_by_role("button", name="Arrange part 1", exact=True).click()
+    area.get_by_text("Find and replace").click()
+    area.get_by_label("Find", exact=True).fill("One")
+    area.get_by_label("Replace with").fill("Nine")
+    expect(area.get_by_role("button", name="Replace all")).to_be_enabled()
+    written: list[str] = []
+    page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
+    words = Held(page, "**/v1/projects/*/parts/*")
+    row.get_by_label("Text of part 1").fill("One and")
+    area.get_by_role("button", name=press).first.click()
+    words.wait_for(1)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert len(written) == 1
+    words.answer(0)
+    page.unroute_all()
+    show(area, *texts)
+
+
+def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    paste_sentences(area, "One 🙂 two. Three.\n\nFour.")
+    rows = area.locator("tbody tr")
+
+    def shows(*texts: str) -> None:
+        show(area, *texts)
+
+    def press(number: int, name: str) -> None:
+        rows.nth(number).get_by_role("button", name=name, exact=True).click()
+
+    shows("One 🙂 two.", "Three.", "Four.")
+    press(0, "Arrange part 1")
+    expect(rows.nth(0).get_by_role("button", name="Move up")).to_be_disabled()
+    text = rows.nth(0).get_by_label("Text of part 1")
+    text.evaluate("box => box.setSelectionRange(0, 0)")
+    press(0, "Split at cursor")
+    expect(rows.nth(0)).to_contain_text("Put the cursor between two words")
+    text.evaluate("box => { box.focus(); box.setSelectionRange(7, 7); }")
+    press(0, "Split at cursor")
+    shows("One 🙂", "two.", "Three.", "Four.")
+    text.fill("One 🙂 and")  # not sent yet: it goes with what is pressed next
+    press(0, "Merge with next")
+    shows("One 🙂 and two.", "Three.", "Four.")
+    press(0, "Insert below")
+    new = rows.nth(0).get_by_label("Text of a new part after part 1")
+    expect(new).to_be_focused()
+    new.fill("Between.")
+    press(0, "Add")
+    shows("One 🙂 and two.", "Between.", "Three.", "Four.")
+    down = rows.nth(0).get_by_role("button", name="Move down")
+    down.press("Enter")
+    shows("Between.", "One 🙂 and two.", "Three.", "Four.")
+    expect(rows.nth(1).get_by_role("button", name="Move down")).to_be_focused()  # once more, without looking for it
+    press(2, "Arrange part 3")
+    press(2, "Delete")
+    shows("Between.", "One 🙂 and two.", "Four.")
+    expect(rows.nth(2).get_by_role("button", name="Arrange part 4")).to_be_focused()
+    area.get_by_role("button", name="Undo").click()
+    shows("Between.", "One 🙂 and two.", "Three.", "Four.")
+    press(2, "Arrange part 3")
+    press(2, "Delete")
+    press(1, "Move down")  # what was deleted is so for good once something else is arranged
+    shows("Between.", "Four.", "One 🙂 and two.")
+
+    replace_one(area)
+    assert serious_violations(screen) == []
+    area.get_by_role("button", name="Undo").click()
+    shows("Between.", "Four.", "One 🙂 and two.")
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
