@@ -23,17 +23,17 @@ def saturated(x, kind: tl.constexpr):
 
 @triton.jit
 def snake(x, alpha, inverse):
-    """x + sin²(αx) / α. sin² has the period π, so αx is brought into ±π/2, where eleven powers give sin to 6e-8."""
+    """x + sin²(αx) / α. sin² has the period π, so αx is brought into ±π/2, where sin² is r² · P(r²) to 2e-8."""
     y = alpha * x
-    turns = tl.floor(y * 0.3183098861837907 + 0.5)
+    turns = (y * 0.3183098861837907 + 12582912.0) - 12582912.0  # 1.5 · 2²³, beside which there are whole numbers only
     r = (y - turns * 3.140625) - turns * 0.0009676535897932
     q = r * r
-    s = -2.505210838544172e-8 * q + 2.755731922398589e-6
-    s = s * q - 1.984126984126984e-4
-    s = s * q + 8.333333333333333e-3
-    s = s * q - 1.6666666666666666e-1
-    s = s * q * r + r
-    return x + inverse * s * s
+    p = -3.6092474147153553e-6 * q + 1.3921206118538976e-4
+    p = p * q - 3.1720944680273533e-3
+    p = p * q + 0.04444289952516556
+    p = p * q - 0.33333298563957214
+    p = p * q + 1.0
+    return x + inverse * q * p
 
 
 @triton.jit
