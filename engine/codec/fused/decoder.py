@@ -110,7 +110,8 @@ def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], FusedConv]:
     layers: list[Layer] = [FusedConv(as_product(first), setup, reads=torch.float32, result=None, snake=starts[0])]
     for block, end in zip(blocks, starts[1:], strict=True):
         _, up, *units = block.block
-        layers += [FusedConv(as_product(up), setup, snake=units[0].block[0]), *residual_units(units, end, setup)]
+        up = FusedConv(as_product(up), setup, result=setup.activation_dtype, snake=units[0].block[0])
+        layers += [up, *residual_units(units, end, setup)]
     return layers, FusedConv(as_product(last), setup, activation="tanh")
 
 

@@ -19,8 +19,8 @@ from engine.kernels.codec.conv_tiles import unit_parts
 from engine.kernels.codec.residual_unit import UnitWeights, residual_unit, unit_tiles
 
 ACTIVATION_DTYPES = {"float32": torch.float32, "tf32": torch.float16, "bfloat16": torch.bfloat16}
-"""What activations are kept in that only go into a product. TF32 has the eleven bits of float16, which is twice as fast
-and half as large; the range that float16 lacks is not needed here."""
+"""What activations are kept in between layers, sums are made in float32. TF32 has the eleven bits of float16, which is
+twice as fast and half as large; the range that float16 lacks is not needed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class LayerSetup:
 
     @property
     def activation_dtype(self) -> torch.dtype:
-        """Of activations that only go into a product; sums stay in float32."""
+        """Of activations between layers; the few of the transformer's residual stream stay in float32."""
         return ACTIVATION_DTYPES[self.precision]
 
 
@@ -141,7 +141,7 @@ def residual_units(
     layers: list[Layer] = []
     for (_, wide, snake, narrow), following in zip(blocks, [*(block[0] for block in blocks[1:]), end], strict=True):
         first = FusedConv(as_product(wide), setup, result=None, snake=snake, total=total)
-        result = None if following is end else torch.float32  # nothing adds to the last sum
+        result = None if following is end else setup.activation_dtype  # nothing adds to the last sum
         second = FusedConv(as_product(narrow), setup, adds=True, result=result, snake=following, total=total)
         whole = setup.precision != "float32" and unit_parts(narrow.conv.in_channels)
         layers += [FusedUnit(first, second)] if whole else [first, second]

@@ -121,7 +121,7 @@ def residual_unit(
 ) -> tuple[Tensor | None, Tensor]:
     """x (rows, steps, channels), already active, after each row's state → the sum and its Snake, both of this shape.
 
-    residual, of this shape, and the sum are float32; without `out` the sum is not kept. What lies between the two
+    The sum has the type of residual, of this shape, too; without `out` it is not kept. What lies between the two
     convolutions and the second result have the type of x, which is the weights'. The state moves on by x.
     """
     rows, steps, channels = x.shape
@@ -135,7 +135,7 @@ def residual_unit(
         raise ValueError(f"{taps} taps at dilation {unit.dilation} need a state of {context} columns of {channels}")
     if residual.shape != x.shape or not residual.is_contiguous():
         raise ValueError(f"residual {tuple(residual.shape)} is not {tuple(x.shape)}")
-    result, active = torch.empty_like(x, dtype=torch.float32) if out else None, torch.empty_like(x)
+    result, active = torch.empty_like(residual) if out else None, torch.empty_like(x)
     programs = triton.cdiv(rows * steps, tiles.steps)
     launch(
         residual_unit_kernel, (programs + state.state_programs,),
@@ -165,7 +165,7 @@ def residual_unit_twin(
     _, y = conv_twin(x, unit.wide, unit.wide_bias, state, unit.dilation, snake=(unit.between, x.dtype))
     assert y is not None
     result, active = conv_twin(
-        y, unit.narrow, unit.narrow_bias, residual=residual, out=torch.float32 if out else None,
+        y, unit.narrow, unit.narrow_bias, residual=residual, out=residual.dtype if out else None,
         snake=(unit.after, x.dtype),
     )  # fmt: skip
     assert active is not None
