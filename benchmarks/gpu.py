@@ -157,7 +157,7 @@ def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision:
     decoder = FusedDecoder(codec, rows, precision)
     streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
-    capture(streams.graphs)
+    capture(*streams.graphs)
     captured = time.perf_counter() - started
     loop = Loop(runner, streams, decoder.device, rows, 2 * rows, FRAME_SECONDS)
     loop.start()
@@ -198,7 +198,7 @@ def time_codec(codec: Codec) -> dict[str, float]:
     codes = np.random.default_rng(0).integers(0, 1024, (10, 8)).astype(np.int16)
     for precision in get_args(Precision):
         streams = GraphStreams(FusedDecoder(codec, 32, precision), 32)
-        capture(streams.graphs)
+        capture(*streams.graphs)
         pieces = [(i, codes) for i in range(32)]
         for name, _ in pieces:
             streams.open(name)

@@ -90,7 +90,7 @@ def check_small(folder: Path) -> dict[str, Any]:
         frames.append(np.stack([[codes for _, codes, _ in runner.launch(rows).read()] for _ in range(60)]))
     codes = frames[0].transpose(1, 2, 0) % small.codec.config.residual_codebook_size
     plain, graph = PlainStreams(small.codec), GraphStreams(FusedDecoder(small.codec, 4), 4)
-    capture(graph.graphs)
+    capture(*graph.graphs)
     worst = 0.0
     cuts = np.cumsum([0, 1, 2, 4, 8, 8, 7, 5, 3])
     for a, b in itertools.pairwise(cuts):

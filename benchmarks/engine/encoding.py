@@ -52,7 +52,7 @@ def time_encoding(model: DualAR, codec: Codec, rows: int = 16, count: int = 10) 
     runner = Runner(model, rows, 4096)
     sets: list[GraphSet[Any]] = [*runner.use_graphs(True)]
     streams = GraphStreams(FusedDecoder(codec, rows), rows)
-    capture(*sets, streams.graphs)
+    capture(*sets, *streams.graphs)
     graphs = ClipGraphs(FusedEncoder(codec, AT_ONCE), codec.config.frame_samples, DEVICE)
     started = time.perf_counter()
     capture(graphs)

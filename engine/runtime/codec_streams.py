@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
-from engine.runtime.graphs import GraphSet
+from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
 
 StreamCodes = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -96,10 +96,11 @@ class GraphStreams:
             frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
             for frames in self.FRAMES
         }
-        sizes = [(frames, rows) for frames in self.FRAMES for rows in self._sizes[frames]]
-        inputs = {size: tuple(part.to(decoder.device) for part in self._blank(*size)) for size in sizes}
-        self.graphs = GraphSet(decoder, inputs, decoder.device)
-        """By frames and rows."""
+        longest, *shorter = self.FRAMES
+        self._long = self._graphs([longest], MIDDLE_PRIORITY)
+        self._short = self._graphs(shorter, HIGH_PRIORITY)
+        self.graphs = self._long, self._short
+        """By frames and rows. A take's first chunks are short: somebody waits for them."""
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -136,8 +137,15 @@ class GraphStreams:
         size = next(size for size in self._sizes[frames] if size >= len(slots))
         batch, aim = self._blank(frames, size)
         batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
-        pcm = self.graphs[frames, size].replay(batch, aim)
+        graphs = self._long if frames == self.FRAMES[0] else self._short
+        pcm = graphs[frames, size].replay(batch, aim)
         return list(pcm[: len(slots)].cpu().numpy())
+
+    def _graphs(self, lengths: Sequence[int], priority: int) -> GraphSet[tuple[int, int]]:
+        sizes = [(frames, rows) for frames in lengths for rows in self._sizes[frames]]
+        device = self._decoder.device
+        inputs = {size: tuple(part.to(device) for part in self._blank(*size)) for size in sizes}
+        return GraphSet(self._decoder, inputs, device, priority)
 
     def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
         """Codes and slots of a batch that holds nothing but padding."""

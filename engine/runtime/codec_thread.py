@@ -23,6 +23,9 @@ from engine.types import AudioChunk, FinishReason
 
 log = logging.getLogger(__name__)
 
+AWAITED_FRAMES = 7
+"""A third of a second: of the first three chunks on a GPU."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CodecJob:
@@ -36,6 +39,11 @@ class CodecJob:
     @property
     def frames(self) -> int:
         return int(self.codes.shape[1])
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its listener has at most the first frames of the take to play until it comes."""
+        return self.first_frame < self.row.prompt.heard + AWAITED_FRAMES
 
     def new_chunk(self, pcm: np.ndarray) -> AudioChunk | None:
         """What of this sound was not heard before the take was taken up again; None where that is all of it.
@@ -132,16 +140,15 @@ class CodecThread:
             self.book_errors += 1  # once they are: whoever sees the count finds it put right
 
     def _work(self, jobs: list[CodecJob]) -> list[CodecJob]:
-        """Decode the first job of every row together; returns the jobs that are left for the next turn."""
+        """Decode the first job of every row together, where some are awaited, these; returns the jobs that are left."""
         due: dict[Row, CodecJob] = {}
-        left: list[CodecJob] = []
         for job in jobs:
             if job.row.cancelled:
                 self._streams.close(job.row)
-            elif job.row in due or not self._streams.open(job.row):
-                left.append(job)
-            else:
+            elif job.row not in due and self._streams.open(job.row):
                 due[job.row] = job
+        due = {row: job for row, job in due.items() if job.is_awaited} or due
+        left = [job for job in jobs if not job.row.cancelled and due.get(job.row) is not job]
         pieces = [(row, job.codes) for row, job in due.items() if job.frames]
         sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
         for row, job in due.items():

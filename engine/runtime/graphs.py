@@ -23,9 +23,10 @@ BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
 """Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
 
-HIGH_PRIORITY = -1
-"""Of the CUDA streams of frames and of sound: before clips that are encoded meanwhile, whose priority is 0. A graph's
-kernels have that of the stream on which they were captured."""
+HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
+"""Of CUDA streams: frames, and sound that somebody waits for, go before sound of which its listeners have some in hand,
+and that before clips that are encoded, whose priority is 0. A graph's kernels have that of the stream on which they
+were captured."""
 
 Size = TypeVar("Size", int, tuple[int, int])
 """Names a graph; a larger one has more to do."""

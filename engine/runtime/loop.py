@@ -18,10 +18,12 @@ from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
 from engine.runtime.scheduler import (
+    GATHERING_TURNS,
     LEAST_MARGIN,
     LaunchTiming,
     Plan,
     Scheduler,
+    can_wait,
     chunk_size,
     is_chunk_due,
     ramp_of,
@@ -59,6 +61,8 @@ class Loop:
         self._launched: Frames | None = None
         self._has_read = False  # prompts, in the last turn
         self._timing = LaunchTiming()
+        self._gathered: list[CodecJob] = []  # chunks that wait for company
+        self._turns = 0
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -152,6 +156,7 @@ class Loop:
         """Carry out every command there is; ``wait`` for one when there is nothing to do."""
         idle = not (self._scheduler.running or self._scheduler.waiting)
         if idle:
+            self._put_gathered()
             self._check_books()
         while (idle and wait) or not self._commands.empty():
             self._commands.get()()
@@ -202,6 +207,9 @@ class Loop:
         for row, codes, over in drawn:
             if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
+        self._turns += 1
+        if self._turns % GATHERING_TURNS == 0 or not self._scheduler.running:
+            self._put_gathered()
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
@@ -237,9 +245,21 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        self._codec.put(CodecJob(row, codes, row.sent, reason))
+        job = CodecJob(row, codes, row.sent, reason)
+        if not reason and can_wait(row, self._frame_seconds, time.perf_counter()):
+            self._gathered.append(job)
+        else:
+            if any(before.row is row for before in self._gathered):
+                self._put_gathered()
+            self._codec.put(job)
         row.sent, row.chunks = row.drawn, row.chunks + 1
         row.frames.clear()
+
+    def _put_gathered(self) -> None:
+        """Hand the codec the chunks that have waited for each other."""
+        for job in self._gathered:
+            self._codec.put(job)
+        self._gathered.clear()
 
     def _cancel(self, row: Row) -> None:
         if row.state is not State.ENDED:

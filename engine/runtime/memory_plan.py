@@ -79,7 +79,7 @@ def plan_memory(
         (f"{rows} codec streams", rows * _stream_bytes(plain)),
     ]
     if codec_graphs:
-        items.append(("graphs", rows * _graph_bytes(codec)))
+        items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
         items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
     return MemoryPlan(tuple(items))
 
@@ -115,7 +115,7 @@ def _stream_bytes(codec: Codec) -> int:
     return window + 2 * columns * 4
 
 
-def _graph_bytes(codec: CodecConfig) -> int:
-    """What the largest codec graph holds for one row: a layer's two inputs and two results, eight frames long."""
+def _graph_bytes(codec: CodecConfig, precision: Precision) -> int:
+    """Of the largest codec graphs, of eight and of four frames, for one row: a layer's two inputs and two results."""
     widest = codec.decoder_dim // 2 ** len(codec.decoder_rates)
-    return 5 * 8 * codec.frame_samples * widest * 4
+    return 5 * (8 + 4) * codec.frame_samples * widest * (4 if precision == "float32" else 2)

@@ -20,6 +20,10 @@ LOW_LEAD = 0.1
 is goes out at once. (Larger chunks for listeners with seconds in hand made bursts: 64 streams over HTTP fell from 210
 to 169 times real time.)"""
 
+GATHERING_TURNS, PATIENCE = 4, 0.3
+"""A chunk whose listener has so many seconds in hand waits until so many turns have passed, for the codec decodes many
+streams together for less than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in 6.9."""
+
 LEAST_MARGIN, MOST_MARGIN = 1e-3, 5e-3
 """Seconds before the end at which the next frame is launched: what launching takes, and when other threads are busy.
 Within these, it follows what happens: half as much again after a frame that came too late, else a little less."""
@@ -146,3 +150,8 @@ def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, n
     if frame_seconds is not None and row.in_hand(frame_seconds, now) < LOW_LEAD:
         return True
     return len(row.frames) >= chunk_size(row.chunks, ramp)
+
+
+def can_wait(row: Row, frame_seconds: float | None, now: float) -> bool:
+    """Whether the row's next chunk may wait for others; without ``frame_seconds`` nothing is known of its listener."""
+    return frame_seconds is not None and row.in_hand(frame_seconds, now) >= PATIENCE

@@ -73,7 +73,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
             sets += runner.use_graphs(plan.kernel, config.reproducible, config.weights, plan.packed12)
         streams = _streams(codec, plan, config.codec_dtype)
         encode = _encode(codec, plan)
-        sets += [streams.graphs] if isinstance(streams, GraphStreams) else []
+        sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)

@@ -46,7 +46,7 @@ class PlainBatches:
 def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
-    capture(batched.graphs)
+    capture(*batched.graphs)
     codes = np.random.default_rng(0).integers(0, 16, (4, codec.config.num_codebooks, 40)).astype(np.int16)
     names = ["a", "b", "c", "d"]
     assert [batched.open(name) for name in names] == [True, True, True, False]
