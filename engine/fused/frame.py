@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Weights
@@ -20,11 +19,13 @@ from engine.fused.float8 import FLOAT8, Float8
 from engine.kernels import (
     EmbedOut,
     Packed12,
+    begin_frame,
     decode_attention,
     end_frame,
     linear,
     prefill_attention,
     quantised,
+    rms_norm,
     rope,
     sample,
 )
@@ -32,7 +33,6 @@ from engine.kernels.compilation.compiling import launched_alike
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
-from engine.model.sampling import host_frame
 from engine.model.slots import Slots
 
 Attend = Callable[..., Tensor]
@@ -156,13 +156,13 @@ class FusedTransformer:
             **fused,
         )
 
-    def norm(self, x: Tensor) -> Tensor:
-        """The final norm (rows, dim)."""
-        return F.rms_norm(x, x.shape[-1:], self._norm, self._sizes.norm_eps)
+    def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """The final norm (rows, dim), into ``out`` where that is given."""
+        return rms_norm(x, self._norm, self._sizes.norm_eps, out)
 
-    def head(self, x: Tensor, weight: Weight) -> Tensor:
-        """The final norm and a product with weight (columns, dim) in one: logits (rows, columns)."""
-        return self._product(x, weight, norm=self._norm)
+    def head(self, x: Tensor, weight: Weight, is_normed: bool = False) -> Tensor:
+        """The final norm, unless x has it, and a product with weight (columns, dim) in one: logits (rows, columns)."""
+        return self._product(x, weight, norm=None if is_normed else self._norm)
 
 
 class FusedFrame:
@@ -200,8 +200,8 @@ class FusedFrame:
         """By rows. Made here: kernels read them early, before their grid wait, so no graph may write them."""
 
     def __call__(self, slots: Tensor) -> Tensor:
-        state = self._state
-        return self.draw(self.slow(state.input[slots], slots, state.position[slots], self._cache), slots)
+        x, positions = begin_frame(slots, self._state.input, self._state.position)
+        return self.draw(self.slow(x, slots, positions, self._cache), slots)
 
     def draw(self, hidden: Tensor, slots: Tensor) -> Tensor:
         """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there already."""
@@ -209,13 +209,16 @@ class FusedFrame:
         books, stop = model.config.num_codebooks, model.config.semantic_size
         how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output says nothing) and 1 (code 0) go in one pass.
-        project = model.fast_project_in(self.slow.norm(hidden))
-        x = torch.empty(2 * rows, project.shape[1], device=project.device, dtype=project.dtype)
-        x[:rows] = project
         table = model.fast.embeddings.weight
+        x = hidden.new_empty(2 * rows, table.shape[1])
+        if isinstance(model.fast_project_in, nn.Identity):
+            normed = self.slow.norm(hidden, out=x[:rows])
+        else:
+            normed = self.slow.norm(hidden)
+            x[:rows] = model.fast_project_in(normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
-        logits = self.slow.head(hidden, self._head)
-        ended = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:])) == stop
+        logits = self.slow.head(normed, self._head, is_normed=True)
+        drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
         which, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
@@ -226,8 +229,7 @@ class FusedFrame:
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
         text, counters = model.slow.embeddings.weight, (state.position, state.frame, state.recent)
-        end_frame(slots, codes, text, audio, start, state.input, *counters, state.last_position)
-        return host_frame(codes, ended)
+        return end_frame(slots, codes, drawn, stop, text, audio, start, state.input, *counters, state.last_position)
 
 
 class FusedPrefill:

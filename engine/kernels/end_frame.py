@@ -1,8 +1,8 @@
-"""The end of a frame in one kernel: its codes become the next input, and every slot's counters go on by one.
+"""The end of a frame in one kernel: what the host reads, the next input, and every slot's counters one further.
 
 input[slot] = (text[first_token + code₀] + Σ_b audio[b · size + code_b]) / √(codebooks + 1), rounded where the plain
-model rounds: an embedding bag. A program has 1,024 channels of a row; that of the first also moves the slot's counters.
-Our own.
+model rounds: an embedding bag. A program has 1,024 channels of a row; that of the first also moves the slot's counters
+and writes what `host_frame` does. Our own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from torch import Tensor
 
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
+from engine.model.sampling import host_frame
 
 
 @triton.jit
 def _end_frame(
-    slots, codes, text, audio, inputs, positions, frames, recent, last_position,
-    first_token, books, size, width, divisor,
+    slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
+    stop, first_token, books, size, width, divisor,
     WINDOW: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (rows, width / BLOCK): see `end_frame` for shapes."""
@@ -37,11 +38,14 @@ def _end_frame(
     for book in range(books):
         code = tl.load(codes + row * books + book)
         total += tl.load(audio + (book * size + code) * width + at, mask=inside, other=0.0).to(tl.float32)
+        if block == 0:
+            tl.store(host + row * (books + 1) + book, code.to(tl.int16))
     kind = inputs.dtype.element_ty
     word = tl.load(text + (first_token + main) * width + at, mask=inside, other=0.0).to(tl.float32)
     total = (total.to(kind).to(tl.float32) + word).to(kind).to(tl.float32) / divisor
     tl.store(inputs + slot * width + at, total.to(kind), mask=inside)
     if block == 0:
+        tl.store(host + row * (books + 1) + books, (tl.load(drawn + row) == stop).to(tl.int16))
         window = tl.arange(0, 16)
         past = tl.load(recent + slot * WINDOW + window + 1, mask=window < WINDOW - 1, other=0)
         position, frame = tl.load(positions + slot), tl.load(frames + slot)
@@ -55,6 +59,8 @@ def _end_frame(
 def end_frame(
     slots: Tensor,
     codes: Tensor,
+    drawn: Tensor,
+    stop: int,
     text: Tensor,
     audio: Tensor,
     first_token: int,
@@ -63,9 +69,10 @@ def end_frame(
     frames: Tensor,
     recent: Tensor,
     last_position: Tensor,
-) -> None:
+) -> Tensor:
     """Take in a frame's codes (rows, codebooks) int64 for these slots (rows,), each named once but the spare one.
 
+    Returns it as `host_frame` lays it out, (rows, codebooks + 1) int16; a row has ended that has drawn (rows,) stop.
     text (tokens, width): token embeddings, semantic ones from first_token on; audio (codebooks · size, width). Writes
     inputs (slots in all, width), positions, frames (slots in all,) and recent (slots in all, window) where they are; no
     position goes beyond its slot's last_position (slots in all,) int64.
@@ -74,17 +81,21 @@ def end_frame(
     width = text.shape[1]
     if inputs.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
         raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
+    host = torch.empty(rows, books + 1, dtype=torch.int16, device=codes.device)
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
-        slots, codes, text, audio, inputs, positions, frames, recent, last_position,
-        first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
+        slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
+        stop, first_token, books, audio.shape[0] // books, width, math.sqrt(books + 1),
         WINDOW=recent.shape[1], BLOCK=1024, PDL=supports_pdl(codes.device), num_warps=4, **pdl_launch(codes.device),
     )  # fmt: skip
+    return host
 
 
 def end_frame_twin(
     slots: Tensor,
     codes: Tensor,
+    drawn: Tensor,
+    stop: int,
     text: Tensor,
     audio: Tensor,
     first_token: int,
@@ -93,7 +104,7 @@ def end_frame_twin(
     frames: Tensor,
     recent: Tensor,
     last_position: Tensor,
-) -> None:
+) -> Tensor:
     """The same in plain torch."""
     books = codes.shape[1]
     offsets = torch.arange(books, device=codes.device) * (audio.shape[0] // books)
@@ -101,3 +112,4 @@ def end_frame_twin(
     recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
     frames[slots] += 1
     positions[slots] = (positions[slots] + 1).minimum(last_position[slots])
+    return host_frame(codes, drawn == stop)

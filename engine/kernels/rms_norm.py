@@ -1,4 +1,4 @@
-"""RMSNorm (Zhang & Sennrich 2019) of a frame's rows, as a kernel of its own before a GEMM; `gemv` has it built in.
+"""RMSNorm (Zhang & Sennrich 2019) of a frame's rows as a kernel of its own, as before a GEMM; `gemv` has it built in.
 
 out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program has a whole row.
 """
@@ -28,9 +28,11 @@ def _rms_norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, PDL: tl.constexpr)
     tl.store(out + row * depth + k, ((xs * scale).to(weight.dtype) * weight).to(out.dtype.element_ty), mask=k < depth)
 
 
-def rms_norm(x: Tensor, gains: Tensor, eps: float) -> Tensor:
-    """x (rows, depth), contiguous, RMS-normalised with gains (depth,)."""
-    out = torch.empty_like(x)
+def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) -> Tensor:
+    """x (rows, depth), contiguous, RMS-normalised with gains (depth,), into ``out`` where that is given."""
+    out = torch.empty_like(x) if out is None else out
+    if out.shape != x.shape or not (x.is_contiguous() and out.is_contiguous()):
+        raise ValueError(f"x {tuple(x.shape)} and out {tuple(out.shape)} are not contiguous and of one shape")
     launch(
         _rms_norm, (x.shape[0],), x, gains, out, x.shape[1], eps,
         BLOCK=triton.next_power_of_2(x.shape[1]), PDL=supports_pdl(x.device), num_warps=4, **pdl_launch(x.device),

@@ -186,6 +186,13 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
         assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
 
 
+def test_the_beginning_of_a_frame_is_the_plain_one() -> None:
+    slots, positions = torch.tensor([3, 0, 3], device=DEVICE), torch.tensor([5, 6, 7, 98], device=DEVICE)
+    how = slots, random(4, 1100), positions
+    both = zip(kernels.begin_frame(*how), kernels.begin_frame_twin(*how), strict=True)
+    assert all(torch.equal(a, b) for a, b in both)
+
+
 def test_the_end_of_a_frame_is_the_plain_one() -> None:
     books, size, width, first = 3, 11, 70, 5
     text, audio = random(40, width), random(books * size, width, seed=1)
@@ -195,7 +202,9 @@ def test_the_end_of_a_frame_is_the_plain_one() -> None:
         inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
         positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
         last = torch.tensor([0, 99, 99, 99], device=DEVICE)
-        end_frame(slots, codes, text, audio, first, inputs, positions, frames, recent, last)
-        states.append((inputs, recent, positions, frames))
+        drawn = torch.tensor([17, 0], device=DEVICE)  # 17 stops
+        host = end_frame(slots, codes, drawn, 17, text, audio, first, inputs, positions, frames, recent, last)
+        states.append((inputs, recent, positions, frames, host))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))
+    assert states[0][4].tolist() == [[4, 10, 0, 1], [0, 3, 7, 0]] and states[0][4].dtype == torch.int16
