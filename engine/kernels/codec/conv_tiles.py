@@ -63,10 +63,10 @@ def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[Co
     small = (ConvTiles(64, 32, 32, 4, 6), 0)
     wide = 64 if outputs <= 64 or 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
     if taps == 1:  # bound by its reads and writes
-        return [(ConvTiles(64, wide, 32, 4, 3), _SMS), small]
+        return [(ConvTiles(64, wide, 32, 4, 3) if halves else ConvTiles(128, 64, 32, 4, 3), _SMS), small]
     if wide == 64 or halves:
         return [(ConvTiles(128, wide, 32, 4, 3), _SMS), small]
-    return [(ConvTiles(256, 128, 32, 8, 3), 3 * _SMS), (ConvTiles(128, 128, 32, 8, 4), _SMS), small]
+    return [(ConvTiles(128, 128, 32, 4, 3), 6 * _SMS), (ConvTiles(128, 128, 32, 8, 4), _SMS), small]
 
 
 def _fitted(tiles: ConvTiles, inputs: int, nbytes: tuple[int, int]) -> ConvTiles:
@@ -105,7 +105,7 @@ class UnitTiles:
         return self.stages * self.depth * (self.steps + channels) * 2
 
 
-_UNITS = {128: UnitTiles(64, 32, 32, 4, 4, 128), 192: UnitTiles(64, 32, 32, 4, 4, 168)}
+_UNITS = {128: UnitTiles(64, 32, 32, 4, 4, 128), 192: UnitTiles(64, 32, 64, 4, 4, 168)}
 """For up to so many channels. On an H100, 64 streams of eight frames: 736 µs where two launches take 1,090, and 1,042
 for 1,260; tiles of 128 steps take 804 and 1,121."""
 
