@@ -32,7 +32,7 @@ BROAD_EXCEPT_ALLOWED = {
     "fleet/start.py": "Ray raises bare Exception when its own start took too long",
     "engine/runtime/loop.py": "whatever kills the engine's thread is told to every caller",
     "engine/runtime/clip_encoder.py": "whatever goes wrong with a clip is told to those who brought it",
-    "engine/runtime/codec_thread.py": "whatever kills the codec's thread is told to every caller",
+    "engine/runtime/codec_threads.py": "whatever kills a thread of the codec's is told to every caller",
     "engine/model/tokenizer.py": "the tokenizer library raises bare Exception for every malformed file",
 }
 

@@ -1,13 +1,12 @@
 """Triton kernels of the fused path, each with a checked launcher and a plain-torch twin of the same signature."""
 
-from engine.kernels.begin_frame import begin_frame, begin_frame_twin
 from engine.kernels.codec.codebooks import advance, advance_twin, look_up, look_up_twin
 from engine.kernels.codec.conv import conv, conv_twin
 from engine.kernels.codec.depthwise_conv import depthwise_norm, depthwise_norm_twin
 from engine.kernels.codec.residual_unit import residual_unit, residual_unit_twin
 from engine.kernels.codec.window_attention import window_attention, window_attention_twin
 from engine.kernels.decode_attention import decode_attention, decode_attention_twin
-from engine.kernels.end_frame import end_frame, end_frame_twin
+from engine.kernels.frame_ends import begin_frame, begin_frame_twin, end_frame, end_frame_twin
 from engine.kernels.linear import linear, linear_twin, quantised
 from engine.kernels.packed12 import Packed12
 from engine.kernels.prefill_attention import prefill_attention

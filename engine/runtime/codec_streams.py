@@ -18,6 +18,9 @@ StreamCodes = tuple[Hashable, np.ndarray]
 
 
 class CodecStreams(Protocol):
+    side_by_side: bool
+    """Whether two threads may decode at once, each for other streams."""
+
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         """Continue these open streams, each named once, by their codes: float32 (samples,) each."""
 
@@ -33,6 +36,8 @@ class CodecStreams(Protocol):
 
 class PlainStreams:
     """Every stream alone, with any number of frames."""
+
+    side_by_side = False
 
     def __init__(self, codec: Codec, precision: Precision = "float32") -> None:
         self._codec, self._precision = codec, precision
@@ -87,6 +92,7 @@ class GraphStreams:
     """
 
     FRAMES = (8, 4, 2, 1)
+    side_by_side = True
 
     def __init__(self, decoder: BatchDecoder, count: int) -> None:
         self._decoder, self._count = decoder, count
@@ -138,8 +144,9 @@ class GraphStreams:
         batch, aim = self._blank(frames, size)
         batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
         graphs = self._long if frames == self.FRAMES[0] else self._short
-        pcm = graphs[frames, size].replay(batch, aim)
-        return list(pcm[: len(slots)].cpu().numpy())
+        with graphs.in_use:
+            pcm = graphs[frames, size].replay(batch, aim)
+            return list(pcm[: len(slots)].cpu().numpy())
 
     def _graphs(self, lengths: Sequence[int], priority: int) -> GraphSet[tuple[int, int]]:
         sizes = [(frames, rows) for frames in lengths for rows in self._sizes[frames]]

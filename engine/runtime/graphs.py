@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import gc
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,6 +108,8 @@ class GraphSet(Generic[Size]):
         self._work, self._device, self._priority = work, device, priority
         self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
         self._graphs: dict[Size, Captured] = {}
+        self.in_use = threading.Lock()
+        """Held by one of several threads until it has read the outputs of its replay, for graphs share memory."""
 
     def __getitem__(self, size: Size) -> Captured:
         return self._graphs[size]

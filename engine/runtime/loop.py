@@ -13,7 +13,7 @@ import torch
 
 from engine.errors import STOPPED, EngineFull, EngineStopped
 from engine.runtime.codec_streams import CodecStreams, own_stream
-from engine.runtime.codec_thread import CodecJob, CodecThread
+from engine.runtime.codec_threads import CodecJob, CodecThreads
 from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
@@ -50,7 +50,7 @@ class Loop:
     ) -> None:
         """``frame_seconds``: of sound, for listeners who run dry; None: a take's samples are the same each time."""
         self._runner = runner
-        self._codec = CodecThread(streams, codec_device, self._die)
+        self._codec = CodecThreads(streams, codec_device, self._die)
         self._scheduler = Scheduler(slots)
         self._ramp = ramp_of(codec_device.type)
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
@@ -245,21 +245,20 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        job = CodecJob(row, codes, row.sent, reason)
         if not reason and can_wait(row, self._frame_seconds, time.perf_counter()):
-            self._gathered.append(job)
+            self._gathered.append(CodecJob(row, codes, row.sent, None, is_awaited=False))
         else:
             if any(before.row is row for before in self._gathered):
                 self._put_gathered()
-            self._codec.put(job)
+            self._codec.put(CodecJob(row, codes, row.sent, reason))
         row.sent, row.chunks = row.drawn, row.chunks + 1
         row.frames.clear()
 
     def _put_gathered(self) -> None:
         """Hand the codec the chunks that have waited for each other."""
-        for job in self._gathered:
-            self._codec.put(job)
-        self._gathered.clear()
+        if self._gathered:
+            self._codec.put(*self._gathered)
+            self._gathered.clear()
 
     def _cancel(self, row: Row) -> None:
         if row.state is not State.ENDED:

@@ -56,7 +56,7 @@ def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
 def compile_frames(processes: CompilerProcesses) -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
     attention = "rope", "decode_attention", "prefill_attention"
-    for name in ("gemv", "packed12", "gemm", "rms_norm", *attention, "swiglu", "begin_frame", "sample", "end_frame"):
+    for name in ("gemv", "packed12", "gemm", "rms_norm", *attention, "swiglu", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
         module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)

@@ -90,6 +90,8 @@ class SlowDevice:
 class NoSound:
     """Codec streams that decode nothing."""
 
+    side_by_side = False
+
     def decode(self, pieces: Sequence[tuple[Hashable, np.ndarray]]) -> list[np.ndarray]:
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 

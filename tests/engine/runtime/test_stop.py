@@ -13,13 +13,15 @@ import torch
 from engine import AudioChunk, DirectEngine, EngineConfig, EngineError, EngineStopped, Sampling
 from engine.model.prompt import Prompt
 from engine.runtime.codec_streams import StreamCodes
-from engine.runtime.codec_thread import CodecJob, CodecThread
+from engine.runtime.codec_threads import CodecJob, CodecThreads
 from engine.runtime.row import Row
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine
 
 
 class OneStream:
     """A codec with room for a single take at a time."""
+
+    side_by_side = False
 
     def __init__(self) -> None:
         self._open: list[Hashable] = []
@@ -51,15 +53,14 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
 
         return Row(Prompt(np.zeros(1), np.zeros((1, 1))), Sampling(), 3, sink)
 
-    thread = CodecThread(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
+    threads = CodecThreads(OneStream(), torch.device("cpu"), lambda why: pytest.fail(why))
     rows = {name: row(name) for name in "ab"}
     for first in range(3):
         for each in rows.values():
-            thread.put(CodecJob(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
-    thread.stop()  # what it ends is not begun yet, so all of it still waits
-    thread.start()
-    thread._thread.join(20)
-    assert not thread._thread.is_alive(), "what no stream is free for must not keep a stop waiting"
+            threads.put(CodecJob(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
+    threads.stop()  # what it ends is not begun yet, so all of it still waits
+    threads.start()
+    assert threads.join(20), "what no stream is free for must not keep a stop waiting"
     assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 

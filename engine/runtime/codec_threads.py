@@ -1,0 +1,186 @@
+"""The codec's own threads: drawn frames in, sound out, each take's chunks in order.
+
+Apart from the engine's thread, so that the next frame is being drawn while this one is decoded: on another core,
+another CUDA stream or another GPU. Where streams can be decoded side by side, a second thread sees to chunks that
+somebody waits for, so that they need not wait for large batches of others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.runtime.codec_streams import CodecStreams, own_stream
+from engine.runtime.graphs import HIGH_PRIORITY
+from engine.runtime.row import Row
+from engine.types import AudioChunk, FinishReason
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CodecJob:
+    """The next frames of a row, int16 (codebooks, frames); the last job of a take carries its finish_reason."""
+
+    row: Row
+    codes: np.ndarray
+    first_frame: int
+    finish_reason: FinishReason | None
+    is_awaited: bool = True
+    """Whether somebody waits for it, rather than having sound in hand."""
+
+    @property
+    def frames(self) -> int:
+        return int(self.codes.shape[1])
+
+    def new_chunk(self, pcm: np.ndarray) -> AudioChunk | None:
+        """What of this sound was not heard before the take was taken up again; None where that is all of it.
+
+        Frames that were heard are decoded for the stream's state alone.
+        """
+        row, heard = self.row, min(max(self.row.prompt.heard - self.first_frame, 0), self.frames)
+        if heard and heard == self.frames and not self.finish_reason:
+            return None
+        pcm = pcm[heard * (len(pcm) // self.frames) :] if heard else pcm
+        first, resumed_at = self.first_frame + heard, row.prompt.heard or None
+        return AudioChunk(pcm, self.codes[:, heard:], first, row.timing(), self.finish_reason, resumed_at)
+
+
+class CodecThreads:
+    """Decode what is due, all rows at once. All public methods may be called from any thread."""
+
+    def __init__(self, streams: CodecStreams, device: torch.device, on_failure: Callable[[str], None]) -> None:
+        self._streams, self._device = streams, device
+        self._on_failure = on_failure
+        self._jobs: list[CodecJob] = []  # in their order; guarded by _changed, as all below
+        self._busy: set[Row] = set()  # rows that a thread is decoding for
+        self._is_to_check = self._stopped = False
+        self._changed = threading.Condition()
+        self.book_errors = 0
+        kinds = {"codec": False, "codec, awaited": True} if streams.side_by_side else {"codec": None}
+        self._threads = [
+            threading.Thread(target=self._run, args=(awaited,), name=name, daemon=True)
+            for name, awaited in kinds.items()
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, *jobs: CodecJob) -> None:
+        with self._changed:
+            self._jobs += jobs
+            self._is_to_check = False
+            self._changed.notify_all()
+
+    def forget(self, row: Row) -> None:
+        """Close a cancelled row's stream; no job of it follows."""
+        self.put(CodecJob(row, np.zeros((0, 0), np.int16), 0, None))
+
+    def check(self) -> None:
+        """No row lives: once all that was put before is decoded, a stream that is still open is one too many.
+
+        Not done when a job comes before that.
+        """
+        with self._changed:
+            self._is_to_check = True
+            self._changed.notify_all()
+
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams.names())
+
+    def stop(self) -> None:
+        """Finish what was put before and end the threads."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread.is_alive() and threading.current_thread() is not thread:
+                thread.join()
+
+    def join(self, timeout: float) -> bool:
+        """Wait so many seconds for each thread to end; whether all have."""
+        for thread in self._threads:
+            thread.join(timeout)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def work(self) -> None:
+        """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
+        while due := self._take(None):
+            self._decode(due)
+        with self._changed:
+            self._check_if_asked()
+
+    def _run(self, awaited: bool | None) -> None:
+        try:
+            with own_stream(self._device, HIGH_PRIORITY):
+                while due := self._wait_for(awaited):
+                    self._decode(due)
+        except Exception as error:  # noqa: BLE001  (whatever kills a thread is told to every caller)
+            self._on_failure(f"the codec died: {type(error).__name__}: {error}")
+
+    def _wait_for(self, awaited: bool | None) -> dict[Row, CodecJob]:
+        """The jobs to do next, by rows; none once all that can be done before a stop is done."""
+        with self._changed:
+            while not (due := self._take(None if self._stopped else awaited)):
+                if self._stopped and not self._busy:
+                    return due
+                self._check_if_asked()
+                self._changed.wait()
+            return due
+
+    def _take(self, awaited: bool | None) -> dict[Row, CodecJob]:
+        """The first job of every row, by whether it is awaited (None: either), as far as there is room for its stream.
+
+        Rows that another thread is decoding for are left to it. Cancelled ones are forgotten.
+        """
+        with self._changed:
+            due: dict[Row, CodecJob] = {}
+            left, passed = [], set(self._busy)
+            for job in self._jobs:
+                if job.row not in passed and job.row.cancelled:
+                    self._streams.close(job.row)
+                    continue
+                if job.row not in passed and awaited in (None, job.is_awaited) and self._streams.open(job.row):
+                    due[job.row] = job
+                else:
+                    left.append(job)
+                passed.add(job.row)
+            self._jobs = left
+            self._busy |= due.keys()
+            return due
+
+    def _decode(self, due: dict[Row, CodecJob]) -> None:
+        """Decode these rows' jobs together and hand their sound on."""
+        try:
+            pieces = [(row, job.codes) for row, job in due.items() if job.frames]
+            sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
+            for row, job in due.items():
+                if new := job.new_chunk(sounds.get(row, np.zeros(0, np.float32))):
+                    row.sink(new)
+        finally:
+            with self._changed:
+                for row, job in due.items():
+                    if job.finish_reason:
+                        self._streams.close(row)
+                self._busy -= due.keys()
+                self._changed.notify_all()
+
+    def _check_if_asked(self) -> None:
+        """Close streams that nobody has a job for, should that be asked for and nothing be left to do."""
+        if not self._is_to_check or self._busy:
+            return
+        self._is_to_check = False
+        rows = {job.row for job in self._jobs}
+        if stale := [name for name in self._streams.names() if name not in rows]:
+            log.error("codec streams: %d open though nobody speaks; they are closed", len(stale))
+            for name in stale:
+                self._streams.close(name)
+            self.book_errors += 1  # once they are: whoever sees the count finds it put right
+            self._changed.notify_all()

@@ -1,0 +1,95 @@
+"""The codec's threads: who is awaited need not wait for others, and each take's chunks stay in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import EngineError
+from engine.model.prompt import Prompt
+from engine.runtime.codec_streams import StreamCodes
+from engine.runtime.codec_threads import CodecJob, CodecThreads
+from engine.runtime.row import Row
+from engine.types import AudioChunk, Sampling
+from tests.engine.speaking import running_engine, seeded
+
+
+class Streams:
+    """Room for all; a batch with the held row in it takes until it is let go."""
+
+    side_by_side = True
+
+    def __init__(self) -> None:
+        self.held: Hashable = None
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self._open: set[Hashable] = set()
+
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
+        if self.held in [name for name, _ in pieces] and not self.begun.is_set():
+            self.begun.set()
+            assert self.let_go.wait(20)
+        return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
+
+    def open(self, name: Hashable) -> bool:
+        self._open.add(name)
+        return True
+
+    def close(self, name: Hashable) -> None:
+        self._open.discard(name)
+
+    def names(self) -> list[Hashable]:
+        return list(self._open)
+
+
+def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes() -> None:
+    heard: list[tuple[str, int]] = []
+    first_of_b = threading.Event()
+
+    def row(name: str) -> Row:
+        def sink(item: AudioChunk | EngineError) -> None:
+            assert isinstance(item, AudioChunk)
+            heard.append((name, item.first_frame))
+            if name == "b":
+                first_of_b.set()
+
+        return Row(Prompt(np.zeros(1), np.zeros((1, 1))), Sampling(), 9, sink)
+
+    streams, a, b = Streams(), row("a"), row("b")
+    streams.held = a
+    threads = CodecThreads(streams, torch.device("cpu"), lambda why: pytest.fail(why))
+    threads.start()
+    codes = np.zeros((1, 1), np.int16)
+    threads.put(CodecJob(a, codes, 0, None, is_awaited=False))
+    assert streams.begun.wait(20)
+    threads.put(CodecJob(a, codes, 1, "stop"), CodecJob(b, codes, 0, None))
+    assert first_of_b.wait(20), "b waits for nobody's sound but its own"
+    assert heard == [("b", 0)]
+    streams.let_go.set()
+    threads.stop()
+    assert heard[1:] == [("a", 0), ("a", 1)]
+    assert streams.names() == [b]
+
+
+async def test_takes_whose_chunks_wait_for_each_other_are_the_same_takes(tiny_checkpoint: Path) -> None:
+    takes = [seeded("Say this.", seed, 60) for seed in range(3)]
+
+    async def codes_of(frame_seconds: float | None) -> list[np.ndarray]:
+        with running_engine(tiny_checkpoint, max_rows=3) as engine:
+            engine._loop._frame_seconds = frame_seconds  # as on a GPU: somebody who plays in real time listens
+
+            async def codes(number: int) -> np.ndarray:
+                chunks = [chunk async for chunk in engine.speak(takes[number])]
+                frames = np.cumsum([0, *(chunk.frames for chunk in chunks)])
+                assert [chunk.first_frame for chunk in chunks] == frames[:-1].tolist()
+                return np.concatenate([chunk.codes for chunk in chunks], 1)
+
+            return await asyncio.gather(*(codes(number) for number in range(len(takes))))
+
+    for gathered, usual in zip(await codes_of(3600.0), await codes_of(None), strict=True):
+        assert np.array_equal(gathered, usual)
