@@ -30,6 +30,7 @@ from engine.kernels import (
     sample,
 )
 from engine.kernels.compilation.compiling import launched_alike
+from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
@@ -217,7 +218,10 @@ class FusedFrame:
             normed = self.slow.norm(hidden)
             x[:rows] = model.fast_project_in(normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
-        logits = self.slow.head(normed, self._head, is_normed=True)
+        if rows <= GEMV_ROWS:  # GEMV has the norm built in
+            logits = self.slow.head(hidden, self._head)
+        else:
+            logits = self.slow.head(normed, self._head, is_normed=True)
         drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
         which, positions = self._first[rows]
         for book in launched_alike(range(1, books)):

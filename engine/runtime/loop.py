@@ -61,7 +61,8 @@ class Loop:
         self._launched: Frames | None = None
         self._has_read = False  # prompts, in the last turn
         self._timing = LaunchTiming()
-        self._gathered: list[CodecJob] = []  # chunks that wait for company
+        self._due: list[CodecJob] = []  # what goes to the codec at the end of the turn …
+        self._gathered: list[CodecJob] = []  # … and what waits for company
         self._turns = 0
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
@@ -156,7 +157,7 @@ class Loop:
         """Carry out every command there is; ``wait`` for one when there is nothing to do."""
         idle = not (self._scheduler.running or self._scheduler.waiting)
         if idle:
-            self._put_gathered()
+            self._put(gathered=True)
             self._check_books()
         while (idle and wait) or not self._commands.empty():
             self._commands.get()()
@@ -208,8 +209,7 @@ class Loop:
             if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
         self._turns += 1
-        if self._turns % GATHERING_TURNS == 0 or not self._scheduler.running:
-            self._put_gathered()
+        self._put(self._turns % GATHERING_TURNS == 0 or not self._scheduler.running)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""
@@ -248,17 +248,18 @@ class Loop:
         if not reason and can_wait(row, self._frame_seconds, time.perf_counter()):
             self._gathered.append(CodecJob(row, codes, row.sent, None, is_awaited=False))
         else:
-            if any(before.row is row for before in self._gathered):
-                self._put_gathered()
-            self._codec.put(CodecJob(row, codes, row.sent, reason))
+            self._due.append(CodecJob(row, codes, row.sent, reason))
         row.sent, row.chunks = row.drawn, row.chunks + 1
         row.frames.clear()
 
-    def _put_gathered(self) -> None:
-        """Hand the codec the chunks that have waited for each other."""
-        if self._gathered:
-            self._codec.put(*self._gathered)
-            self._gathered.clear()
+    def _put(self, gathered: bool) -> None:
+        """Hand the codec what is due, and what has gathered where that is said or one of its takes goes on."""
+        due, waiting = self._due, self._gathered
+        if gathered or {job.row for job in due} & {job.row for job in waiting}:
+            due, self._gathered = waiting + due, []
+        if due:
+            self._codec.put(*due)
+        self._due = []
 
     def _cancel(self, row: Row) -> None:
         if row.state is not State.ENDED:
