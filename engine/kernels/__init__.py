@@ -4,6 +4,7 @@ from engine.kernels.codec.codebooks import advance, advance_twin, look_up, look_
 from engine.kernels.codec.conv import conv, conv_twin
 from engine.kernels.codec.depthwise_conv import depthwise_norm, depthwise_norm_twin
 from engine.kernels.codec.residual_unit import residual_unit, residual_unit_twin
+from engine.kernels.codec.sound_conv import sound_conv, sound_conv_twin
 from engine.kernels.codec.window_attention import window_attention, window_attention_twin
 from engine.kernels.decode_attention import decode_attention, decode_attention_twin
 from engine.kernels.frame_ends import begin_frame, begin_frame_twin, end_frame, end_frame_twin
@@ -18,6 +19,6 @@ __all__ = [
     "EmbedOut", "Packed12", "advance", "advance_twin", "begin_frame", "begin_frame_twin", "conv", "conv_twin",
     "decode_attention", "decode_attention_twin", "depthwise_norm", "depthwise_norm_twin", "end_frame", "end_frame_twin",
     "linear", "linear_twin", "look_up", "look_up_twin", "prefill_attention", "quantised", "residual_unit",
-    "residual_unit_twin", "rms_norm", "rope", "rope_twin", "sample", "sample_twin", "window_attention",
-    "window_attention_twin",
+    "residual_unit_twin", "rms_norm", "rope", "rope_twin", "sample", "sample_twin", "sound_conv", "sound_conv_twin",
+    "window_attention", "window_attention_twin",
 ]  # fmt: skip

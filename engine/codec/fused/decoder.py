@@ -42,6 +42,19 @@ class Upsampling:
         return self.narrow.only(self.wide.only(y, streams), streams, x)
 
 
+class SoundConv:
+    """The last convolution: every step's channels to a sample."""
+
+    def __init__(self, product: Product, setup: LayerSetup) -> None:
+        self.weight, self.bias = product.weight[0].float().contiguous(), product.bias
+        self.number = setup.states.reserve(product.context, self.weight.shape[1], setup.activation_dtype)
+
+    def __call__(self, x: Tensor, streams: StreamSlots) -> Tensor:
+        """x (rows, steps, channels) → (rows, steps) in [-1, 1]."""
+        assert self.bias is not None
+        return kernels.sound_conv(x, self.weight, self.bias, streams.state(self.number))
+
+
 class FusedDecoder:
     """`count` streams and a spare slot, `count` itself, that fills batches up."""
 
@@ -81,7 +94,7 @@ class FusedDecoder:
 
     def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
         """The next codes (rows, codebooks, frames) int64 of slots (rows,) → float32 (rows, samples) in [-1, 1]."""
-        rows, _, frames = codes.shape
+        frames = codes.shape[2]
         if frames > self.frames:
             raise ValueError(f"{frames} frames are more than the {self.frames} that this decoder was made for")
         streams = StreamSlots(self._states, slots, self._clock[0], self._clock[1])
@@ -94,15 +107,15 @@ class FusedDecoder:
         for stage in self._stages:
             x = stage(x, streams)
         _, x = run_layers(self._layers, x, streams)
-        pcm = self._last.only(x, streams)
+        pcm = self._last(x, streams)
         kernels.advance(slots, self._clock[0], self._clock[1], frames)
-        return pcm.view(rows, -1)
+        return pcm
 
     def _attend(self, ring: tuple[Tensor, Tensor, Tensor, Tensor, int], qkv: Tensor) -> Tensor:
         return kernels.window_attention(qkv, self._frequencies, *ring)
 
 
-def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], FusedConv]:
+def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], SoundConv]:
     """Every convolution with what follows it, and the last; activations are computed where their input is at hand."""
     model: Any = codec.decoder.model
     first, *blocks, last_snake, last, _ = model
@@ -112,7 +125,7 @@ def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], FusedConv]:
         _, up, *units = block.block
         up = FusedConv(as_product(up), setup, result=setup.activation_dtype, snake=units[0].block[0])
         layers += [up, *residual_units(units, end, setup)]
-    return layers, FusedConv(as_product(last), setup, activation="tanh")
+    return layers, SoundConv(as_product(last), setup)
 
 
 def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:

@@ -22,7 +22,7 @@ from engine.kernels.codec.conv_tiles import ConvTiles, pick_interpreter_tiles, p
 from engine.kernels.codec.implicit_gemm import conv_kernel
 from engine.kernels.launch import launch, shared_memory
 
-Activation = Literal["none", "gelu", "silu_gate", "tanh"]
+Activation = Literal["none", "gelu", "silu_gate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def conv_twin(
     y = y + bias
     if activation == "silu_gate":
         y = F.silu(y[..., 0::2]) * y[..., 1::2]
-    elif activation != "none":
-        y = F.gelu(y) if activation == "gelu" else y.tanh()
+    elif activation == "gelu":
+        y = F.gelu(y)
     y = y if residual is None else y + residual
     active = None if snake is None else y + snake[0].inverse * (snake[0].alpha * y).sin().square()
     return None if out is None else y.to(out), None if snake is None or active is None else active.to(snake[1])

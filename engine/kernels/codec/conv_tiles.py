@@ -58,8 +58,6 @@ def _choices(total: int, outputs: int, taps: int, halves: bool) -> list[tuple[Co
     """From large to small, with the number of programs from which on each is worth its size."""
     if total < 64:  # bound by reading the weights: many programs, deep loads
         return [(ConvTiles(16, 32, 128, 4, 4), 48), (ConvTiles(16, 16, 128, 4, 4), 0)]
-    if outputs <= 16:
-        return [(ConvTiles(128, 16, 32, 4, 4), 0)]
     small = (ConvTiles(64, 32, 32, 4, 6), 0)
     wide = 64 if outputs <= 64 or 128 < outputs < 256 else 128  # 192 outputs are three times 64, 96 are nearly 128
     if taps == 1:  # bound by its reads and writes

@@ -121,8 +121,6 @@ def epilogue(
     inside = (m < total)[:, None] & (n < outputs)[None, :]
     if ACTIVATION == "gelu":
         acc = 0.5 * acc * (1 + tl.erf(acc * 0.7071067811865476))
-    if ACTIVATION == "tanh":
-        acc = 1 - 2 / (tl.exp(2 * acc) + 1)
     if HAS_RESIDUAL:
         acc += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
     if HAS_OUT:
