@@ -9,39 +9,23 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  (it stands in for CUDA there, and must come before torch)
 
-from fastapi import FastAPI
-
+# Only what it takes to start the engine: the web layer takes as long to import as a GPU's weights to load.
 from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine, freeze_heap
 from studio.ingress.public_port import PublicPort
-from studio.ingress.server import config_of
-from studio.ingress.speech_processes import SpeechProcesses, StudioServer
-from studio.api import install_api
-from studio.heaps import keep_heaps_small
-from studio.library import Backup, Library
-from studio.projects.service import ProjectService
-from studio.projects.worker import ProjectWorker
-from studio.services import Studio
 from studio.settings import Settings, SettingsError
 from studio.speech.host import EngineHost, Reporter, StartEngine
-from studio.speech.limits import Limits
-from studio.speech.service import SpeechService
-from studio.takes.history import History
-from studio.takes.recorder import Retention
 from studio.terminal import Terminal
-from studio.voices.bundled import import_bundled, read_aliases
-from studio.voices.fetch import Fetcher
-from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.fetching import RecogniserFetch
-from studio.voices.hearing.recogniser import Transcriber
-from studio.voices.resolver import VoiceResolver
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -81,8 +65,18 @@ def create_app(
     ``start_engine`` makes the engine, ``reporter`` hears how that goes.
     In the profile zero the page is not on it: Gradio launches that itself.
     """
-    host = EngineHost(engine_config(settings), start_engine, reporter)
-    studio, worker = _services(settings, host)
+    return _app_around(EngineHost(engine_config(settings), start_engine, reporter), settings)
+
+
+def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
+    """As `create_app`, for an engine that may be starting already."""
+    from fastapi import FastAPI
+
+    from studio.api import install_api
+    from studio.heaps import keep_heaps_small
+    from studio.services import open_studio
+
+    studio, worker = open_studio(settings, host)
     library, service = studio.library, studio.speech
     is_full = settings.profile == "full"  # on ZeroGPU, nothing speaks in the background
     jobs = [(library.watch, library.clear_away)]
@@ -138,56 +132,19 @@ def _way_in() -> StartEngine:
     return way_in()
 
 
-def _frozen_after(start_engine: StartEngine) -> StartEngine:
-    """For this process alone: who makes an app after the other would never be rid of one."""
+def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
+    """The engine is ready once there is a server before it, and all that both have loaded is frozen.
+
+    For this process alone: who makes an app after the other would never be rid of one.
+    """
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SpeechEngine:
         engine = start_engine(config, progress)
+        serving.wait()
         freeze_heap()
         return engine
 
     return start
-
-
-def _services(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
-    """Everything that routes and endpoints are handed, and who speaks projects in the background."""
-    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    library = _open_library(settings)
-    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
-    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
-    voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
-    service = SpeechService(host, voices, limits, retention, fetcher)
-    worker = ProjectWorker(service, settings.project_rows)
-    transcriber = Transcriber(settings.transcriber)
-    studio = Studio(
-        settings=settings,
-        library=library,
-        voices=voices,
-        speech=service,
-        history=History(library, service.takes, service.recorder),
-        projects=ProjectService(library, worker, voices),
-        transcriber=transcriber,
-        denoiser=Denoiser(),
-        recogniser_fetch=RecogniserFetch(library.home, transcriber),
-    )
-    return studio, worker
-
-
-def _open_library(settings: Settings) -> Library:
-    """The library, brought back from its copy where it is gone, with the bundled voices in it."""
-    home = Path(settings.studio_home)
-    backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
-    if backup:
-        try:
-            backup.restore()
-        except OSError as error:  # to go on would be to take an empty library for the real one
-            raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
-    library = Library(home)
-    library.backup = backup
-    import_bundled(library, Path(settings.voices))
-    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
-        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
-    return library
 
 
 def main() -> int:
@@ -202,17 +159,43 @@ def main() -> int:
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
-        app = create_app(settings, _frozen_after(_start_engine(settings)), terminal)
     except SettingsError as error:
-        print(f"The studio did not start: {error}", file=sys.stderr)
-        return 1
+        return _not_started(error)
+    serving = threading.Event()
+    host = EngineHost(engine_config(settings), _frozen_after(_start_engine(settings), serving), terminal)
+    if not settings.has_fleet:  # neither imports what the other does, so that none finds a module half made
+        host.start()
+    try:
+        return _serve(settings, terminal, port, host, serving)
+    except SettingsError as error:
+        return _not_started(error)
+    except KeyboardInterrupt:  # while the web layer was imported
+        return 0
+    finally:
+        serving.set()
+        host.stop()
+
+
+def _not_started(error: SettingsError) -> int:
+    print(f"The studio did not start: {error}", file=sys.stderr)
+    return 1
+
+
+def _serve(settings: Settings, terminal: Terminal, port: PublicPort, host: EngineHost, serving: threading.Event) -> int:
+    """Serve until stopped; the exit code. ``serving`` is set once the port is listened at."""
+    from studio.ingress.server import config_of
+    from studio.ingress.speech_processes import SpeechProcesses, StudioServer
+
+    app = _app_around(host, settings)
     processes = SpeechProcesses(settings, engine_config(settings), app.state.studio.speech, _way_in, terminal.tell)
-    server = StudioServer(config_of(app, settings), port, processes)
+    server = StudioServer(config_of(app, settings), port, processes, serving)
 
     def leave() -> None:
         server.should_exit = True
 
     terminal.on_failure = leave
+    if terminal.has_failed:
+        return 1
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
     return 1 if terminal.has_failed or not server.started else 0

@@ -1,14 +1,21 @@
-"""The services of one studio, made once where it is put together; routes and endpoints are handed those they need."""
+"""The services of one studio, and how they are put together; routes and endpoints are handed those they need."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from studio.library import Library
+from studio.library import Backup, Library
 from studio.projects.service import ProjectService
-from studio.settings import Settings
+from studio.projects.worker import ProjectWorker
+from studio.settings import Settings, SettingsError
+from studio.speech.host import EngineHost
+from studio.speech.limits import Limits
 from studio.speech.service import SpeechService
 from studio.takes.history import History
+from studio.takes.recorder import Retention
+from studio.voices.bundled import import_bundled, read_aliases
+from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
@@ -26,3 +33,47 @@ class Studio:
     transcriber: Transcriber
     denoiser: Denoiser
     recogniser_fetch: RecogniserFetch
+
+
+def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
+    """Everything that routes and endpoints are handed, and who speaks projects in the background.
+
+    Raises SettingsError where the library's folder or its copy cannot be used.
+    """
+    limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    library = _open_library(settings)
+    fetcher = Fetcher(Path(settings.ref_folder) if settings.ref_folder else None, settings.ref_networks)
+    retention = Retention(settings.keep_takes, settings.keep_takes_mb * 2**20) if settings.keep_takes else None
+    voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
+    service = SpeechService(host, voices, limits, retention, fetcher)
+    worker = ProjectWorker(service, settings.project_rows)
+    transcriber = Transcriber(settings.transcriber)
+    studio = Studio(
+        settings=settings,
+        library=library,
+        voices=voices,
+        speech=service,
+        history=History(library, service.takes, service.recorder),
+        projects=ProjectService(library, worker, voices),
+        transcriber=transcriber,
+        denoiser=Denoiser(),
+        recogniser_fetch=RecogniserFetch(library.home, transcriber),
+    )
+    return studio, worker
+
+
+def _open_library(settings: Settings) -> Library:
+    """The library, brought back from its copy where it is gone, with the bundled voices in it."""
+    home = Path(settings.studio_home)
+    backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
+    if backup:
+        try:
+            backup.restore()
+        except OSError as error:  # to go on would be to take an empty library for the real one
+            raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
+    library = Library(home)
+    library.backup = backup
+    import_bundled(library, Path(settings.voices))
+    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
+        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
+    return library

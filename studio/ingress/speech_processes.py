@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -158,13 +159,17 @@ class SpeechProcesses:
 class StudioServer(ListeningServer):
     """The studio's own process: takes all connections itself until speech processes do."""
 
-    def __init__(self, config: uvicorn.Config, port: PublicPort, processes: SpeechProcesses) -> None:
+    def __init__(
+        self, config: uvicorn.Config, port: PublicPort, processes: SpeechProcesses, serving: threading.Event
+    ) -> None:
+        """``serving`` is set once it listens."""
         super().__init__(config)
-        self._port, self._processes = port, processes
+        self._port, self._processes, self._serving = port, processes, serving
 
     async def startup(self, sockets: object = None) -> None:
         await super().startup()
         await self._processes.begin(self, self._port)
+        self._serving.set()
 
     async def shutdown(self, sockets: object = None) -> None:
         self._port.close()

@@ -63,8 +63,9 @@ class EngineHost:
         return HostStatus("failed", "stopped", 0.0, cause) if cause else HostStatus("ready", "ready", 1.0)
 
     def start(self) -> None:
-        """Begin to start the engine; returns at once."""
-        self._thread.start()
+        """Begin to start the engine, unless that has begun; returns at once."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def engine(self) -> SpeechEngine:
         """The ready engine; raises NotReady while it starts, Unavailable when it could not or has stopped."""

@@ -106,6 +106,28 @@ def test_a_start_can_be_broken_off(step: str, tmp_path: Path) -> None:
     assert "terminate" not in said and "could not start" not in said and "Ready" not in said
 
 
+def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "fastapi.py").write_text(f"open({str(gate)!r}).read()\nraise KeyboardInterrupt\n")
+    settings = {"MODEL": str(quick_checkpoint), "PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
+    with command(**settings, STUDIO_HOME=str(tmp_path / "home"), PYTHONUNBUFFERED="1") as process:
+        said_until(process, "ready")  # the engine's last step
+        gate.write_text("")
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "Ready" not in said and "terminate" not in said, "nobody is told to come before anybody is served"
+
+
+def test_what_is_refused_while_the_engine_starts_ends_that_start(tmp_path: Path) -> None:
+    (tmp_path / "copy").write_text("no folder")
+    settings = {"BACKUP_DIR": str(tmp_path / "copy"), "PAGE": "0", "PORT": free_port()}
+    with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert "BACKUP_DIR=" in said and "Traceback" not in said and "Ready" not in said
+
+
 def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with command(MODEL=str(tmp_path / "empty"), VOICES=str(tmp_path), PORT=free_port(), PAGE="0") as process:

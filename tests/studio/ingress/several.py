@@ -84,7 +84,7 @@ def several(
     processes = SpeechProcesses(settings, engine_config(settings), service, join, lambda line: None)
     config = config_of(app, settings)
     config.timeout_graceful_shutdown = 2
-    server = StudioServer(config, public, processes)
+    server = StudioServer(config, public, processes, threading.Event())
     port = public.first[0].getsockname()[1]
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
