@@ -45,6 +45,12 @@ def test_a_listener_who_runs_dry_gets_what_there_is() -> None:
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)
 
 
+def test_chunks_are_shorter_until_a_listener_has_some_sound_in_hand() -> None:
+    heard = 100.0 + 23 * FRAME
+    for frames, in_hand, due in ((4, 0.25, True), (3, 0.25, False), (4, 0.35, False), (8, 0.35, True)):
+        assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - in_hand) == due
+
+
 def test_without_the_clock_the_ramp_alone_decides() -> None:
     late = 100.0 + 60
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, None, late)
