@@ -27,7 +27,10 @@ from studio.terminal import Terminal
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+# Gradio sets the second one too, while the engine starts: there already, it is changed in place, and CUDA, which reads
+# the environment without a lock, finds no list that has moved.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """FISH_KVCACHE_ATTN, in the engine's words."""
@@ -161,6 +164,8 @@ def main() -> int:
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
     except SettingsError as error:
         return _not_started(error)
+    # As the server does later: a shell has what it starts in the background ignore this signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     serving = threading.Event()
     host = EngineHost(engine_config(settings), _frozen_after(_start_engine(settings), serving), terminal)
     if not settings.has_fleet:  # neither imports what the other does, so that none finds a module half made

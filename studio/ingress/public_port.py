@@ -49,6 +49,8 @@ def _bind(settings: Settings) -> Sockets:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(found):
             sockets.append(_bound(family, address))
+        for each in sockets:  # two programs that start together can both bind a port, but only one listens at it
+            each.listen()
     except OSError as error:
         for each in sockets:
             each.close()

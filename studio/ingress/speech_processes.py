@@ -162,14 +162,16 @@ class StudioServer(ListeningServer):
     def __init__(
         self, config: uvicorn.Config, port: PublicPort, processes: SpeechProcesses, serving: threading.Event
     ) -> None:
-        """``serving`` is set once it listens."""
+        """``serving`` is set once it listens, or cannot."""
         super().__init__(config)
         self._port, self._processes, self._serving = port, processes, serving
 
     async def startup(self, sockets: object = None) -> None:
         await super().startup()
-        await self._processes.begin(self, self._port)
-        self._serving.set()
+        try:
+            await self._processes.begin(self, self._port)
+        finally:  # else the engine's start would wait on, and whoever stops it would wait for that
+            self._serving.set()
 
     async def shutdown(self, sockets: object = None) -> None:
         self._port.close()
