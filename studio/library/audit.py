@@ -7,11 +7,10 @@ import json
 import time
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import StudioError
 from studio.library.database import Store
 from studio.library.records import AuditEntry, Scalar
+from studio.library.sqlite import Database
 
 _GENESIS = "0" * 64
 

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
+from studio.library.sqlite import Database
 
 log = logging.getLogger(__name__)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
+from studio.library.sqlite import Database, Migrations
 
 MIGRATIONS = Migrations("studio")
 

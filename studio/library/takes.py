@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from sqlite_utils import Database
 
 from studio.errors import NotFound
 from studio.library.database import Store
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
+from studio.library.sqlite import Database
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000

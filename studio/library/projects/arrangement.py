@@ -6,12 +6,11 @@ import secrets
 from dataclasses import asdict
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import Changed, InvalidRequest
 from studio.library.database import Store
 from studio.library.projects.records import MAX_PART_TEXT, MAX_PARTS, NewPart, Part
 from studio.library.projects.rows import AFRESH, clean_part, number_of, part_of, row_of, settings_of, settle, touch
+from studio.library.sqlite import Database
 
 UNDER_WAY = ("queued", "speaking")
 

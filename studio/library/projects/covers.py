@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-from sqlite_utils import Database
-
 from studio.audio.cover import Cover
 from studio.library.database import Store
 from studio.library.projects.records import Project
 from studio.library.projects.rows import project_of, row_of
+from studio.library.sqlite import Database
 
 
 class Covers:

@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
 from studio.library.projects.records import MAX_PART_TEXT
 from studio.library.projects.rows import clean_part, parts_of, row_of, settings_of, settle, touch
+from studio.library.sqlite import Database
 from studio.strings import normalised
 
 MAX_FIND = 200

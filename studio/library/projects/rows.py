@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.projects.records import (
@@ -23,6 +21,7 @@ from studio.library.projects.records import (
     ProjectSettings,
 )
 from studio.library.pronunciations.entries import Shelf, entries_on
+from studio.library.sqlite import Database
 from studio.strings import mended
 
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}

@@ -8,13 +8,12 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
-from sqlite_utils import Database
-
 from studio.errors import NotFound
 from studio.library.database import Store
 from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.projects.rows import part_of, parts_of, row_of, settings_of, settle, touch
 from studio.library.records import WordTime
+from studio.library.sqlite import Database
 
 MAX_TAKES = 8
 """Takes that a part keeps: the newest, and the chosen one."""

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest
 from studio.library.checks import clean_text
+from studio.library.sqlite import Database
 
 MAX_PHRASE = 100
 MAX_SAID = 200

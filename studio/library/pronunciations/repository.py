@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
 from studio.library.projects.rows import settle_all
@@ -22,6 +20,7 @@ from studio.library.pronunciations.entries import (
     entries_on,
     entry_of,
 )
+from studio.library.sqlite import Database
 
 Result = TypeVar("Result")
 

@@ -6,13 +6,12 @@ import secrets
 import time
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest, NotFound
 from studio.library.audit import note
 from studio.library.checks import MAX_DESCRIPTION, clean_language, clean_text
 from studio.library.database import Store
 from studio.library.records import Consent, NewConsent
+from studio.library.sqlite import Database
 
 MAX_PAGE = 100
 

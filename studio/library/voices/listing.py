@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlite_utils import Database
-
 from studio.errors import InvalidRequest
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
+from studio.library.sqlite import Database
 from studio.library.voices.names import fold
 from studio.library.voices.rows import Row
 

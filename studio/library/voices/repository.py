@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import (
@@ -26,6 +24,7 @@ from studio.library.checks import (
 )
 from studio.library.database import Store
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
+from studio.library.sqlite import Database
 from studio.library.voices.consents import write_consent
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision

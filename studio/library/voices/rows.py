@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlite_utils import Database
-
 from studio.library.records import Cut, NewSample, Sample, Voice
+from studio.library.sqlite import Database
 from studio.library.voices.names import fold
 
 Row = dict[str, Any]
