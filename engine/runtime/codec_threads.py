@@ -104,12 +104,6 @@ class CodecThreads:
             if thread.is_alive() and threading.current_thread() is not thread:
                 thread.join()
 
-    def join(self, timeout: float) -> bool:
-        """Wait so many seconds for each thread to end; whether all have."""
-        for thread in self._threads:
-            thread.join(timeout)
-        return not any(thread.is_alive() for thread in self._threads)
-
     def work(self) -> None:
         """Decode what is due in the calling thread: in the place of `start` where no thread can live."""
         while due := self._take(None):

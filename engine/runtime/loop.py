@@ -209,7 +209,7 @@ class Loop:
             if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
         self._turns += 1
-        self._put(self._turns % GATHERING_TURNS == 0 or not self._scheduler.running)
+        self._put(self._turns % GATHERING_TURNS == 0)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""

@@ -49,7 +49,7 @@ def pick_tiles(
     """
     *large, small = ((_fitted(tiles, inputs, nbytes), least) for tiles, least in _choices(total, outputs, taps, halves))
     possible = [(tiles, least) for tiles, least in large if tiles.shared(*nbytes) + SCRATCH <= limit]
-    if large and not possible:
+    if not possible:
         possible = [(_fitted(_SPARING, inputs, nbytes), _SMS)]
     return next((tiles for tiles, least in possible if tiles.programs(total, outputs) >= least), small[0])
 

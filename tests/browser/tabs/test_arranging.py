@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from studio.settings import Settings
 from tests.browser.screen import Held, Screen
 from tests.browser.tabs.test_longform import area_of
 from tests.browser.test_looks import serious_violations
-from tests.studio.fake_engine import FakeEngine
-from tests.studio.server import Served, serve
+from tests.studio.server import Served
 
 Open = Callable[..., Screen]
-
-
-@pytest.fixture(scope="module")
-def studio(voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    home = str(tmp_path_factory.mktemp("home"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
-        yield served
 
 
 def show(area: Locator, *texts: str) -> None:

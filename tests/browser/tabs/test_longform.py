@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import FilePayload, Locator, Route, expect
 
 from engine import ModelCard
-from studio.settings import Settings
 from tests.browser.screen import Held, Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page, png
 from tests.studio.fake_engine import FakeEngine, with_card
-from tests.studio.server import Served, serve
+from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -27,14 +24,6 @@ def area_of(screen: Screen) -> Locator:
 
 def table(text: str) -> FilePayload:
     return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
-
-
-@pytest.fixture(scope="module")
-def studio(voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    home = str(tmp_path_factory.mktemp("home"))
-    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=home)
-    with serve(settings, FakeEngine.start, page=True, port=ports[0]) as served:
-        yield served
 
 
 def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_chosen_is_shown(

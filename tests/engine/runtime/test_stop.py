@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
@@ -60,7 +61,10 @@ def test_what_was_put_before_a_stop_is_decoded(ends: bool) -> None:
             threads.put(CodecJob(each, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None))
     threads.stop()  # what it ends is not begun yet, so all of it still waits
     threads.start()
-    assert threads.join(20), "what no stream is free for must not keep a stop waiting"
+    stopping = threading.Thread(target=threads.stop, daemon=True)  # this time it waits for their end
+    stopping.start()
+    stopping.join(20)
+    assert not stopping.is_alive(), "what no stream is free for must not keep a stop waiting"
     assert heard == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 
