@@ -186,12 +186,13 @@ export class CaptureCard extends EventTarget {
     if (!clip) return;
     const sound = await decodeClip(clip);
     if (this.draft.clip !== clip) return sound?.close();
-    this.draft.set({ sound });
+    this.draft.set({ sound, isDecoded: true });
   }
 
   #show() {
-    const { clip, source, sound, isRead, refused } = this.draft;
-    this.root.toggleAttribute("data-captured", isRead && !refused && !this.recording.isRecording);
+    const { clip, source, sound, isDecoded, isRead, refused } = this.draft;
+    const isCaptured = isRead && !refused && isDecoded && !this.recording.isRecording;
+    this.root.toggleAttribute("data-captured", isCaptured); // not before it can be heard: focus would go on to Remove
     this.part("captured").hidden = !clip;
     this.part("clip-words").textContent = source;
     this.part("playback").disabled = !sound;

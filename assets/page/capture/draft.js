@@ -7,6 +7,7 @@ export class Draft extends EventTarget {
   source = ""; // recorded, uploaded or kept, in words
   /** Decoded; null for what the browser cannot read. @type {import("./decoded-clip.js").Clip | null} */
   sound = null;
+  isDecoded = false; // or the browser has found that it cannot
   /** As the API has it. @type {any} */
   cut = null;
   denoise = false; // its noise is reduced
@@ -26,6 +27,7 @@ export class Draft extends EventTarget {
     if (names.includes("clip")) {
       this.sound?.close();
       this.sound = null;
+      this.isDecoded = false;
       this.cut = null;
       this.denoise = false;
       this.advice = null;
