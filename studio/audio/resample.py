@@ -54,10 +54,12 @@ class Resampler:
         if not blocks:
             self._pending = pending
             return np.zeros(0, np.float32)
-        windows = np.lib.stride_tricks.sliding_window_view(pending, span)[:: self._step][:blocks]
+        strides = self._step * pending.itemsize, pending.itemsize
+        windows = np.ndarray((blocks, span), np.float32, pending, strides=strides)
         rows = max(1, ONE_THREAD // self._kernel.size)
-        pieces = [windows[at : at + rows] @ self._kernel for at in range(0, blocks, rows)]  # (rows, phases)
-        out = np.concatenate(pieces).reshape(-1)
+        whole = windows[: blocks // rows * rows].reshape(-1, rows, span)
+        pieces = [whole @ self._kernel, windows[len(whole) * rows :] @ self._kernel]  # (rows, phases)
+        out = np.concatenate([piece.reshape(-1) for piece in pieces])
         self._pending = pending[blocks * self._step :]
         self._written += len(out)
         return out

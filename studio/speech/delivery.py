@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from studio.takes.recorder import Recording
 
 Result = TypeVar("Result")
 
+CANCELLED = "the request was cancelled while it was under way"
 SILENCE_SECONDS = 0.1
 """What is heard of a text that the model has no sound for, such as a full stop alone: players, and programs that
 expect a file, cannot do anything with an empty one."""
@@ -52,7 +54,7 @@ class Delivery:
     def __init__(
         self, take: Take, takes: TakeRecords, on_end: Callable[[Take], None], recording: Recording | None = None
     ) -> None:
-        """Must be made in the event loop; ``on_end`` is called once, with the take as it ended.
+        """``on_end`` is called once, with the take as it ended.
 
         ``recording`` gets the take's sound, and is closed then.
         """
@@ -68,7 +70,9 @@ class Delivery:
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
         self._speed = 1.0
-        self._cancelled = asyncio.get_running_loop().create_future()
+        self._is_cancelled = False
+        self._worker: asyncio.Task[Any] | None = None
+        """Waits in `unless_cancelled`."""
         self._closed = False
         self._take = take
         self._recording = recording
@@ -80,8 +84,9 @@ class Delivery:
 
     def cancel(self) -> None:
         """End the take from outside: whoever waits for it gets Cancelled."""
-        if not self._cancelled.done():
-            self._cancelled.set_result(None)
+        self._is_cancelled = True
+        if self._worker is not None:
+            self._worker.cancel()
 
     def forget(self) -> None:
         """Keep nothing of this take in the library."""
@@ -90,18 +95,25 @@ class Delivery:
         self._recording = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first."""
-        task = asyncio.ensure_future(work)
+        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first.
+
+        In the caller's own task, as `asyncio.timeout` does it: a task for each piece of sound would cost more than all
+        else that is done for it.
+        """
+        if self._is_cancelled:
+            work.close()
+            raise Cancelled(CANCELLED)
+        self._worker = task = asyncio.current_task()
         try:
-            await asyncio.wait({task, self._cancelled}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise Cancelled("the request was cancelled while it was under way")
-            return task.result()
+            return await work
+        except asyncio.CancelledError:
+            if not self._is_cancelled:
+                raise
+            if task is not None and sys.version_info >= (3, 11):
+                task.uncancel()
+            raise Cancelled(CANCELLED) from None
         finally:
-            if not task.done():
-                task.cancel()
-                with anyio.CancelScope(shield=True):
-                    await asyncio.gather(task, return_exceptions=True)
+            self._worker = None
 
     async def open(self, source: AsyncGenerator[Sound, None], source_rate: int, delivered: DeliveredAs) -> Encoder:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -30,15 +31,16 @@ class QualityCheck:
         self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
         self._frames = 0 if heard is None else heard.shape[1]
         self._peak = 1.0 if self._frames else 0.0
-        self._recent = np.zeros((0, 0), np.int16) if heard is None else heard[:, -LOOP_FRAMES:]
+        self._recent = b"" if heard is None else _bytes_of(heard[:, -LOOP_FRAMES:])
+        """The latest frames, one after the other."""
 
     def watch(self, chunk: AudioChunk) -> None:
         """Raises DegenerateSpeech, which names what is wrong."""
-        if not np.isfinite(chunk.pcm).all():
+        peak = float(np.abs(chunk.pcm).max(initial=0))  # of samples that are no numbers none either
+        if not math.isfinite(peak):
             raise DegenerateSpeech("the speech contains invalid samples")
         self._frames += chunk.frames
-        if len(chunk.pcm):
-            self._peak = max(self._peak, float(np.abs(chunk.pcm).max()))
+        self._peak = max(self._peak, peak)
         if chunk.frames:
             self._look_for_loop(chunk.codes)
         if chunk.finish_reason == "stop" and self._frames < self._fewest:
@@ -47,10 +49,15 @@ class QualityCheck:
             raise DegenerateSpeech("the speech came out silent")
 
     def _look_for_loop(self, codes: np.ndarray) -> None:
-        held = self._recent if self._recent.size else codes[:, :0]
-        self._recent = np.concatenate([held, codes], axis=1)[:, -LOOP_FRAMES:]
-        if self._recent.shape[1] < LOOP_FRAMES:
+        size = codes.itemsize * len(codes)  # of a frame
+        self._recent = (self._recent + _bytes_of(codes))[-LOOP_FRAMES * size :]
+        if len(self._recent) < LOOP_FRAMES * size:
             return
         for period in LOOP_PERIODS:
-            if np.array_equal(self._recent[:, period:], self._recent[:, :-period]):
+            if self._recent[period * size :] == self._recent[: -period * size]:
                 raise DegenerateSpeech("the speech got stuck in a loop")
+
+
+def _bytes_of(codes: np.ndarray) -> bytes:
+    """Frame by frame; as such they are compared in a tenth of the time that arrays of so few numbers take."""
+    return codes.T.tobytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -48,17 +49,22 @@ class SpeechResponse(StreamingResponse):
         self._send_timeout = send_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        clock = asyncio.get_running_loop().time
+
         async def send_in_time(message: Message) -> None:
             """A listener who takes nothing any more would hold what is made for it for ever."""
-            with anyio.fail_after(self._send_timeout):
-                await send(message)
+            patience.deadline = clock() + self._send_timeout
+            await send(message)
+            patience.deadline = math.inf
 
         try:
-            await super().__call__(scope, receive, send_in_time)
+            with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
+                await super().__call__(scope, receive, send_in_time)
+            if patience.cancelled_caught:
+                raise TimeoutError("the listener stopped receiving")
         except (EngineError, StudioError, TimeoutError) as error:
             # The body is left without its end, and the server closes the connection: so the listener can tell.
-            request_id = scope["state"]["request_id"]
-            log.warning("request %s broke off: %s", request_id, str(error) or "the listener stopped receiving")
+            log.warning("request %s broke off: %s", scope["state"]["request_id"], error)
         finally:
             await self._close()
 
