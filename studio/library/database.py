@@ -16,7 +16,7 @@ from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +172,7 @@ class Store:
         """Remove those audio files that no row names any more. Call it after the rows are gone for good."""
         with self.freeing() as db:
             for digest in digests:
-                if not list(db.query(_REFERRED, {"d": digest})):
+                if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
 
     def _clear_orphans(self, db: Database) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from studio.errors import NotFound
 from studio.library.database import Store
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -63,7 +63,7 @@ class Takes:
         """None when none are kept."""
         query = "select take_codes.* from take_codes join takes on takes.n = take_codes.take where takes.id = ?"
         with self._store.reading() as db:
-            row = next(db.query(query, [take_id]), None)
+            row = next(select(db, query, [take_id]), None)
         return None if row is None else _codes(row)
 
     def word_times(self, take_id: str) -> list[WordTime] | None:
@@ -162,7 +162,7 @@ class Takes:
         while True:
             with self._store.freeing() as db:
                 few = f"select n, audio from takes where {where} order by n limit ?"
-                gone = list(db.query(few, [value, REMOVED_AT_ONCE]))
+                gone = list(select(db, few, [value, REMOVED_AT_ONCE]))
                 db.table("takes").delete_where(
                     "n in (select value from json_each(?))", [json.dumps([row["n"] for row in gone])]
                 )
@@ -227,7 +227,7 @@ class _Search:
     def rows(self, db: Database, limit: int) -> list[dict[str, Any]]:
         """Newest first."""
         query = f"select takes.* {self._from(db)} order by {self.order} desc limit ?"
-        return list(db.query(query, [*self.values, limit]))
+        return list(select(db, query, [*self.values, limit]))
 
     def count(self, db: Database) -> int:
         return int(db.execute(f"select count(*) {self._from(db)}", self.values).fetchone()[0])

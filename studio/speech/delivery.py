@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -21,6 +19,7 @@ from studio.audio.formats import open_encoder
 from studio.audio.tempo import Tempo
 from studio.errors import Cancelled, StudioError
 from studio.library.records import SpokenPart
+from studio.speech.interruption import Interruption
 from studio.speech.performance import Sound, next_sound
 from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
@@ -70,9 +69,7 @@ class Delivery:
         self._encoder: Encoder | None = None
         self._tempo: Tempo | None = None
         self._speed = 1.0
-        self._is_cancelled = False
-        self._worker: asyncio.Task[Any] | None = None
-        """Waits in `unless_cancelled`."""
+        self._cancellation = Interruption(partial(Cancelled, CANCELLED))
         self._closed = False
         self._take = take
         self._recording = recording
@@ -84,9 +81,7 @@ class Delivery:
 
     def cancel(self) -> None:
         """End the take from outside: whoever waits for it gets Cancelled."""
-        self._is_cancelled = True
-        if self._worker is not None:
-            self._worker.cancel()
+        self._cancellation.set()
 
     def forget(self) -> None:
         """Keep nothing of this take in the library."""
@@ -95,25 +90,8 @@ class Delivery:
         self._recording = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first.
-
-        In the caller's own task, as `asyncio.timeout` does it: a task for each piece of sound would cost more than all
-        else that is done for it.
-        """
-        if self._is_cancelled:
-            work.close()
-            raise Cancelled(CANCELLED)
-        self._worker = task = asyncio.current_task()
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if not self._is_cancelled:
-                raise
-            if task is not None and sys.version_info >= (3, 11):
-                task.uncancel()
-            raise Cancelled(CANCELLED) from None
-        finally:
-            self._worker = None
+        """The result of ``work``; raises Cancelled, the work ended, when `cancel` comes first."""
+        return await self._cancellation.unless(work)
 
     async def open(self, source: AsyncGenerator[Sound, None], source_rate: int, delivered: DeliveredAs) -> Encoder:
         """Wait for the first encoded bytes, so that every refusal of the engine comes before them.

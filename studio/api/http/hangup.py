@@ -10,6 +10,7 @@ import anyio
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
+from studio.speech.interruption import Interruption
 from studio.speech.service import Speech
 
 Result = TypeVar("Result")
@@ -20,18 +21,13 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
 
     The request's body must have been read.
     """
-    working = asyncio.ensure_future(work)
+    hangup = Interruption(ClientDisconnect)
     watching = asyncio.ensure_future(_hangup(request))
+    watching.add_done_callback(lambda _: hangup.set())
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-    except BaseException:
-        await let_go(working)
-        raise
+        return await hangup.unless(work)
     finally:
         watching.cancel()
-    return working.result()
 
 
 async def let_go(work: asyncio.Future[Any]) -> None:

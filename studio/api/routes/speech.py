@@ -88,9 +88,11 @@ async def spoken(
     request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody, send_timeout: float
 ) -> Response:
     """The answer to a request whose speech begins by this work; it is let go when the caller leaves."""
+    if not body.wants_events:
+        return _answer(await until_hangup(request, work), body, send_timeout)
     speaking = asyncio.ensure_future(until_hangup(request, work))
     try:
-        await asyncio.wait({speaking}, timeout=sse.PING_SECONDS if body.wants_events else None)
+        await asyncio.wait({speaking}, timeout=sse.PING_SECONDS)
     except asyncio.CancelledError:
         await let_go(speaking)
         raise

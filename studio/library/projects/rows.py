@@ -21,7 +21,7 @@ from studio.library.projects.records import (
     ProjectSettings,
 )
 from studio.library.pronunciations.entries import Shelf, entries_on
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 from studio.strings import mended
 
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
@@ -92,7 +92,7 @@ def project_of(db: Database, project_id: str, sees: str | None) -> Project:
 
 def as_project(db: Database, row: dict[str, Any]) -> Project:
     sums = "select state, count(*) as parts, sum(length(text)) as characters from parts where project_id = ?"
-    states = {each["state"]: each for each in db.query(f"{sums} group by state", [row["id"]])}
+    states = {each["state"]: each for each in select(db, f"{sums} group by state", [row["id"]])}
     mine = "from part_takes join parts on parts.id = part_takes.part_id where parts.project_id = ?"
     # What has a time of its own, as subtitles have, begins then, or once the one before it is over.
     onward = "sum(1.0 * samples / sample_rate) over (order by position desc) as seconds"

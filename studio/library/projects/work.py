@@ -13,7 +13,7 @@ from studio.library.database import Store
 from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.projects.rows import part_of, parts_of, row_of, settings_of, settle, touch
 from studio.library.records import WordTime
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 
 MAX_TAKES = 8
 """Takes that a part keeps: the newest, and the chosen one."""
@@ -43,7 +43,7 @@ class ProjectWork:
         with self._store.writing() as db:
             waiting = "select 1 from parts where project_id = projects.id and state = 'queued'"
             query = f"select * from projects where paused = 0 and exists ({waiting}) order by served, n limit 1"
-            for row in db.query(query):
+            for row in select(db, query):
                 first = "project_id = ? and state = 'queued'"
                 [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)
                 db.execute("update parts set state = 'speaking' where n = ?", [part["n"]])
@@ -51,7 +51,7 @@ class ProjectWork:
                 settings = settings_of(db, row)
                 recipe = settings.recipe(part["text"], part["voice"])
                 again = list(
-                    db.query("select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
+                    select(db, "select 1 from part_takes where part_id = ? and recipe = ?", [part["id"], recipe])
                 )
                 drawn = again or part["attempts"]  # the same seed would say the same again
                 seed = secrets.randbelow(2**31) if drawn else settings.seed
@@ -85,7 +85,7 @@ class ProjectWork:
         """
         with self._store.writing() as db:
             found = list(db.table("part_takes").rows_where("id = ? and part_id = ?", [base.id, base.part_id]))
-            rows = db.query("select project_id from parts where id = ?", [base.part_id])
+            rows = select(db, "select project_id from parts where id = ?", [base.part_id])
             project_id = next((row["project_id"] for row in rows), None)
             if not found or project_id is None:
                 raise NotFound("the part, or its take, was deleted meanwhile", "part")

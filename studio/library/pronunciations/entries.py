@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from studio.errors import InvalidRequest
 from studio.library.checks import clean_text
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 
 MAX_PHRASE = 100
 MAX_SAID = 200
@@ -51,7 +51,7 @@ EVERYBODY = Shelf()
 
 def entries_on(db: Database, shelf: Shelf) -> list[Pronunciation]:
     query = "select * from pronunciations where scope = ? and subject = ? order by phrase collate nocase, key"
-    return [entry_of(row) for row in db.query(query, [shelf.scope, shelf.subject])]
+    return [entry_of(row) for row in select(db, query, [shelf.scope, shelf.subject])]
 
 
 def clean_entry(entry: Pronunciation) -> Pronunciation:

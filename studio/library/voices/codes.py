@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from studio.library.database import Store
+from studio.library.sqlite import select
 
 
 class Codes:
@@ -18,7 +19,7 @@ class Codes:
     def get(self, cut: str, codec: str) -> np.ndarray | None:
         """The codes of a cut by a codec's fingerprint, or None when it has not been encoded yet."""
         with self._store.reading() as db:
-            rows = list(db.query("select * from codes where cut = ? and codec = ?", [cut, codec]))
+            rows = list(select(db, "select * from codes where cut = ? and codec = ?", [cut, codec]))
         if not rows:
             return None
         flat = np.frombuffer(rows[0]["codes"], "<i2").astype(np.int16)

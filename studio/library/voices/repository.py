@@ -24,7 +24,7 @@ from studio.library.checks import (
 )
 from studio.library.database import Store
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 from studio.library.voices.consents import write_consent
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
@@ -335,12 +335,13 @@ def _meanings(reference: str) -> tuple[str, str, str]:
 
 
 def _find(db: Database, reference: str) -> Row | None:
-    """By id, then slug, then name: a name can look like another voice's slug, but never like an id."""
+    """By slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
     if len(reference) > MAX_REFERENCE:
         return None
-    for column, value in zip(("id", "slug", "folded"), _meanings(reference), strict=True):
+    as_id, as_slug, as_name = _meanings(reference)
+    for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
         # Not through `table`, which looks up the schema each time: every request for speech comes by here.
-        for row in db.query(f"select * from voices where deleted is null and {column} = ? limit 1", [value]):
+        for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):
             return row
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from studio.library.records import Cut, NewSample, Sample, Voice
-from studio.library.sqlite import Database
+from studio.library.sqlite import Database, select
 from studio.library.voices.names import fold
 
 Row = dict[str, Any]
@@ -28,7 +28,7 @@ def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None) ->
         part = wanted[start : start + 200]
         pairs = ",".join("(?,?)" for _ in part)
         query = f"select * from samples where (voice_id, revision) in (values {pairs}) order by voice_id, position"
-        for row in db.query(query, [value for pair in part for value in pair]):
+        for row in select(db, query, [value for pair in part for value in pair]):
             samples[row["voice_id"]].append(sample_of(row))
     return [_voice(row, number, samples[row["id"]]) for row, (_, number) in zip(rows, wanted, strict=True)]
 
