@@ -173,7 +173,7 @@ class FrameGraphs(GraphSet[int]):
 
 
 class FirstFrameGraph(GraphSet[int]):
-    """The first frame of a row that speaks alone, from what its prompt's last position has left in the slow AR.
+    """The first frame of one row, from what its prompt's last position has left in the slow AR.
 
     So the slow AR's weights are read once less before the first sound: 2 ms on an H200.
     """

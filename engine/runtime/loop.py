@@ -194,22 +194,31 @@ class Loop:
     def _turn(self, plan: Plan) -> None:
         for row in plan.admitted:
             self._hear_again(row)
-        joining = tuple(self._runner.prefill(plan.prefill, alone=not plan.speaking)) if plan.prefill else ()
+        joining = tuple(self._runner.prefill(plan.prefill)) if plan.prefill else ()
         for row in joining:
             row.state = State.SPEAKING
         speaking = plan.speaking + joining
-        self._has_read = bool(plan.prefill)
+        first = self._runner.launch_first() if joining else None
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the frame before while the device draws this one
             frames, self._launched = self._launched, frames
         drawn = list(frames.read()) if frames else []
         if self._runner.ahead:
             self._timing.begun(len(self._launched.rows) if self._launched else 0, time.perf_counter())
+        self._has_read = bool(plan.prefill) and first is None
+        self._settle_all(drawn)
+        self._turns += 1
+        self._put(self._turns % GATHERING_TURNS == 0)
+        if first:  # drawn before the frame of all, which has begun only now
+            drawn = list(first.read())
+            self._timing.held_up(time.perf_counter())
+            self._settle_all(drawn)
+            self._put(gathered=False)
+
+    def _settle_all(self, drawn: list[tuple[Row, np.ndarray, bool]]) -> None:
         for row, codes, over in drawn:
             if row.state is State.SPEAKING:  # one that ended or left meanwhile was drawn a frame too many
                 self._settle(row, codes, over)
-        self._turns += 1
-        self._put(self._turns % GATHERING_TURNS == 0)
 
     def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
         """Keep a row's new frame, send a chunk when one is due, let the row go when its take is over."""

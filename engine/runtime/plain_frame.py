@@ -29,8 +29,12 @@ class PlainFrame:
         slots = torch.tensor(indices, device=self._positions.device)
         x, steps = state.input[slots][:, None], state.position[slots][:, None]
         hidden = model.slow(x, steps, self._cache.steps(indices, positions))[:, 0]
+        return self.draw(hidden, slots, max(row.sampling.top_k for row in rows))
+
+    def draw(self, hidden: Tensor, slots: Tensor, ranks: int) -> Tensor:
+        """The frame without the slow AR, whose hidden states (rows, dim) are there; ``ranks``: the largest top_k."""
+        state, model = self._slots, self._model
         books = model.config.num_codebooks
-        ranks = max(row.sampling.top_k for row in rows)
         noise = exponential_noise(state.seed[slots], state.frame[slots], books + 1, ranks)
         stop = model.config.semantic_size
         logits = F.linear(hidden, self._head)

@@ -60,7 +60,7 @@ class Runner:
         self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
         self._draw_first: Callable[[Tensor, int], Tensor] | None = None
         self._begun: tuple[Row, Tensor] | None = None
-        """Whose prompt has been read with its last position, and that one's hidden state (1, dim)."""
+        """Whose prompt has just been read with its last position, and that one's hidden state (1, dim)."""
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
@@ -105,10 +105,10 @@ class Runner:
         return [frames, prefill, first]
 
     @torch.inference_mode()
-    def prefill(self, rows: Sequence[Row], alone: bool = False) -> list[Row]:
+    def prefill(self, rows: Sequence[Row]) -> list[Row]:
         """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
 
-        A prompt's last token is left to the first frame, unless there is one row, ``alone``: nobody speaks.
+        A prompt's last token is left to the first frame, unless there is one row: see `launch_first`.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows:
@@ -123,7 +123,7 @@ class Runner:
             if row.position < end:
                 pieces.append(PrefillChunk.of(row.prompt, row.slot, row.position, end, one_by_one))
                 room -= (end - row.position) * cost
-        if pieces and alone and len(rows) == 1 and self._begins(rows[0], ends[0], room):
+        if pieces and len(rows) == 1 and self._begins(rows[0], ends[0], room):
             (piece,) = pieces
             whole = PrefillChunk.of(rows[0].prompt, piece.slot, piece.start, ends[0] + 1)
             self._begun = rows[0], self._read([whole])[-1:]
@@ -173,15 +173,25 @@ class Runner:
         self._slots.join([r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, heard)
 
     @torch.inference_mode()
+    def launch_first(self) -> Frames | None:
+        """Begin the first frame of who came alone, from what its prompt's last position has left in the slow AR.
+
+        So it need not wait for a frame of all who speak. None where its first frame is one of those.
+        """
+        if self._begun is None or self._draw_first is None:
+            return None
+        (row, hidden), self._begun = self._begun, None
+        return self._launched((row,), self._draw_first(hidden, row.slot))
+
+    @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
         """Begin one frame for each of these rows."""
-        begun, self._begun = self._begun, None
-        if self._draw_first and begun and rows == (begun[0],):
-            frame = self._draw_first(begun[1], begun[0].slot)
-        else:
-            frame = self._frame(rows)
+        frame = self._frame(rows)
         if repeated := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
             self._repeat(rows, repeated, frame)
+        return self._launched(rows, frame)
+
+    def _launched(self, rows: tuple[Row, ...], frame: Tensor) -> Frames:
         for row in rows:
             row.position += 1
         if self.device.type != "cuda":

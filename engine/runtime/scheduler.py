@@ -121,6 +121,10 @@ class LaunchTiming:
             self._taken[self._rows] = min(taken, SLOWER * self._taken.get(self._rows, taken))
         self._began, self._rows = now, rows
 
+    def held_up(self, now: float) -> None:
+        """What was taken to be the running frame has begun only now, behind something else."""
+        self._began = now
+
     def left(self, now: float) -> float:
         """Seconds until the next frame should be launched; none is left where nothing is known."""
         if self._began is None:

@@ -16,7 +16,7 @@ import torch
 from engine.model.prompt import Prompt
 from engine.runtime.loop import Loop
 from engine.runtime.prefix_cache import PrefixCache
-from engine.runtime.row import Row
+from engine.runtime.row import Row, Sink
 from engine.runtime.scheduler import LEAST_MARGIN, MOST_MARGIN, LaunchTiming
 from engine.types import Sampling
 
@@ -34,8 +34,13 @@ def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
     assert timing.left(10.05) == pytest.approx(1.01 * 0.02 - LEAST_MARGIN)
     timing.begun(3, 10.06)
     assert timing.left(10.065) == pytest.approx(0.005 - LEAST_MARGIN)
-    timing.begun(0, 10.07)
-    assert timing.left(10.08) < 0
+    timing.begun(3, 10.07)
+    timing.held_up(10.075)  # a newcomer's first frame went before
+    assert timing.left(10.075) == pytest.approx(0.01 - LEAST_MARGIN)
+    timing.begun(0, 10.085)
+    assert timing.left(10.09) < 0
+    timing.begun(3, 11.0)
+    assert timing.left(11.0) == pytest.approx(0.01 - LEAST_MARGIN)  # that it began later was not held against it
 
 
 def test_a_launch_that_came_too_late_makes_the_next_ones_earlier() -> None:
@@ -69,7 +74,10 @@ class SlowFrames:
 class SlowDevice:
     """A runner in whose frames nothing is drawn, one after the other; remembers when each began, and who was in it."""
 
+    apart: float = 0.0
+    """Seconds of a newcomer's first frame; 0: it is in the frame of all."""
     launched: list[tuple[float, tuple[Row, ...]]] = field(default_factory=list)
+    newcomers: tuple[Row, ...] = ()
     device = torch.device("cpu")
     config = SimpleNamespace(num_codebooks=1)
     kernel_attention = True
@@ -77,13 +85,20 @@ class SlowDevice:
     prefixes = PrefixCache(None, 0)  # type: ignore[arg-type]
     free = 0.0
 
-    def prefill(self, rows: tuple[Row, ...], alone: bool) -> tuple[Row, ...]:
+    def prefill(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        self.newcomers = rows
         return rows
 
+    def launch_first(self) -> SlowFrames | None:
+        return self._launched(self.newcomers, self.apart) if self.apart else None
+
     def launch(self, rows: tuple[Row, ...]) -> SlowFrames:
-        began = max(self.free, time.perf_counter())
-        self.launched.append((began, rows))
-        self.free = began + FRAME
+        frames = self._launched(rows, FRAME)
+        self.launched.append((frames.ended - FRAME, rows))
+        return frames
+
+    def _launched(self, rows: tuple[Row, ...], seconds: float) -> SlowFrames:
+        self.free = max(self.free, time.perf_counter()) + seconds
         return SlowFrames(rows, self.free)
 
 
@@ -105,12 +120,15 @@ class NoSound:
         return []
 
 
-def new_row(frames: int = 1000) -> Row:
-    return Row(Prompt(np.zeros(2, np.int64), np.zeros((1, 2), np.int64), 0), Sampling(), frames, lambda item: None)
+def new_row(frames: int = 1000, sink: Sink = lambda item: None) -> Row:
+    return Row(Prompt(np.zeros(2, np.int64), np.zeros((1, 2), np.int64), 0), Sampling(), frames, sink)
 
 
-def test_who_comes_while_a_frame_runs_is_in_the_next_one() -> None:
-    device, speaking, newcomer = SlowDevice(), new_row(), new_row()
+@pytest.mark.parametrize("apart", [0.0, FRAME / 4], ids=["in it", "before it"])
+def test_who_comes_while_a_frame_runs_is_heard_in_the_next_one_or_before_it(apart: float) -> None:
+    heard: list[float] = []
+    device, speaking = SlowDevice(apart), new_row()
+    newcomer = new_row(sink=lambda item: heard.append(time.perf_counter()))
     loop = Loop(device, NoSound(), torch.device("cpu"), 4, 4, None)  # type: ignore[arg-type]
     loop.start()
     loop.submit(speaking)
@@ -120,13 +138,15 @@ def test_who_comes_while_a_frame_runs_is_in_the_next_one() -> None:
         poll.wait(FRAME / 40)
     running = len(device.launched) - 1
     loop.submit(newcomer)
-    while len(device.launched) < running + 3:
+    while len(device.launched) < running + 3 or not heard:
         assert loop.death is None
         poll.wait(FRAME / 40)
     loop.stop()
     assert newcomer not in device.launched[running][1] and newcomer in device.launched[running + 1][1]
-    between = [b - a for (a, _), (b, _) in itertools.pairwise(device.launched)]
-    assert max(between) < 1.5 * FRAME
+    began = [moment for moment, _ in device.launched]
+    assert max(b - a for a, b in itertools.pairwise(began)) < 1.5 * FRAME
+    waited = heard[0] - began[running + 1]  # since the frame of all began, which ends after FRAME
+    assert waited < FRAME / 2 if apart else waited > FRAME / 2
 
 
 def test_a_launch_waits_no_longer_than_the_frame_runs_whatever_is_expected_of_it() -> None:
