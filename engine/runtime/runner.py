@@ -20,7 +20,7 @@ from engine.model.kv_cache import KVCache
 from engine.model.prompt import PrefillChunk, Prompt
 from engine.model.slots import Slots, sent
 from engine.runtime.cpu_frame import CpuFrame
-from engine.runtime.graphs import FirstFrameGraph, FrameGraphs, GraphSet, PrefillGraphs
+from engine.runtime.graphs import FIRST_FRAMES, FirstFrameGraphs, FrameGraphs, GraphSet, PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
@@ -58,9 +58,9 @@ class Runner:
         self._frame, self._read_frame = frame, frame.read
         self._repeats, self._reads_frames_one_by_one = repeats, weight.device.type == "cpu"
         self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
-        self._draw_first: Callable[[Tensor, int], Tensor] | None = None
-        self._begun: tuple[Row, Tensor] | None = None
-        """Whose prompt has just been read with its last position, and that one's hidden state (1, dim)."""
+        self._draw_first: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None = None
+        self._begun: dict[Row, Tensor] = {}
+        """Whose prompts have just been read with their last position, and that one's hidden state (dim,)."""
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
     @torch.inference_mode()
@@ -100,7 +100,7 @@ class Runner:
         if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
             return [frames, prefill]
         like = self._slots.input
-        first = FirstFrameGraph(step.draw, like.shape[1], like.dtype, self._rows, self.device)
+        first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self.device)
         self._draw_first = first.replay
         return [frames, prefill, first]
 
@@ -108,7 +108,7 @@ class Runner:
     def prefill(self, rows: Sequence[Row]) -> list[Row]:
         """Read on in these rows' prompts, first come first served; the rows that have now been read to the end.
 
-        A prompt's last token is left to the first frame, unless there is one row: see `launch_first`.
+        A prompt's last token is left to the first frame, unless there are few rows: see `launch_first`.
         """
         room, pieces, ends = self._positions, [], []
         for row in rows:
@@ -123,20 +123,27 @@ class Runner:
             if row.position < end:
                 pieces.append(PrefillChunk.of(row.prompt, row.slot, row.position, end, one_by_one))
                 room -= (end - row.position) * cost
-        if pieces and len(rows) == 1 and self._begins(rows[0], ends[0], room):
-            (piece,) = pieces
-            whole = PrefillChunk.of(rows[0].prompt, piece.slot, piece.start, ends[0] + 1)
-            self._begun = rows[0], self._read([whole])[-1:]
-        elif pieces:
-            self._read(pieces)
+        begins = self._begin(rows, ends, room)
+        if begins:
+            pieces = [
+                PrefillChunk.of(row.prompt, row.slot, row.position, end + 1)
+                for row, end in zip(rows, ends, strict=True)
+            ]
+        if pieces:
+            hidden = self._read(pieces)
+        if begins:
+            last = np.cumsum([len(piece.ids) for piece in pieces]) - 1
+            self._begun = {row: hidden[at] for row, at in zip(rows, last, strict=True)}
         read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
         if read:
             self._join(read)
         return read
 
-    def _begins(self, row: Row, end: int, room: int) -> bool:
-        """Whether a piece up to `end`, which leaves so much room, can take the prompt's last position along."""
-        return self._draw_first is not None and end == len(row.prompt) - 1 and room > 0 and not row.prompt.heard
+    def _begin(self, rows: Sequence[Row], ends: Sequence[int], room: int) -> bool:
+        """Whether pieces up to `ends`, which leave so much room, can take the prompts' last positions along."""
+        if self._draw_first is None or len(rows) > min(FIRST_FRAMES, room) or len(ends) < len(rows):
+            return False
+        return all(end == len(row.prompt) - 1 and not row.prompt.heard for row, end in zip(rows, ends, strict=True))
 
     def _piece_end(self, row: Row, room: int) -> int:
         """Where the next piece of a prompt ends: at the prefix's end, so that it can be kept, and before frames."""
@@ -174,14 +181,15 @@ class Runner:
 
     @torch.inference_mode()
     def launch_first(self) -> Frames | None:
-        """Begin the first frame of who came alone, from what its prompt's last position has left in the slow AR.
+        """Begin the first frames of few newcomers, from what their prompts' last positions have left in the slow AR.
 
-        So it need not wait for a frame of all who speak. None where its first frame is one of those.
+        So they need not wait for a frame of all who speak. None where their first frames are in that.
         """
-        if self._begun is None or self._draw_first is None:
+        begun, self._begun = self._begun, {}
+        if not begun or self._draw_first is None:
             return None
-        (row, hidden), self._begun = self._begun, None
-        return self._launched((row,), self._draw_first(hidden, row.slot))
+        rows = tuple(begun)
+        return self._launched(rows, self._draw_first(list(begun.values()), [row.slot for row in rows]))
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:

@@ -1,11 +1,15 @@
-"""A newcomer's first frame, drawn from what its prompt has left in the slow AR: the take is the same."""
+"""Newcomers' first frames, drawn from what their prompts have left in the slow AR: the takes are the same."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -14,13 +18,13 @@ from engine.model.prompt import PrefillChunk
 from engine.runtime.plain_frame import PlainFrame
 from tests.engine.speaking import first_chunk, hear, running_engine, seeded, until
 
-NEWCOMERS = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30))]
+TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30, 5, 1))]
 SPEAKING = seeded("Speaks all the time.", seed=9, frames=400)
 
 
 def draw_first_frames_apart(engine: Engine) -> list[int]:
-    """As on a GPU, but in plain torch; the slots for which that is done."""
-    runner, slots = engine._loop._runner, list[int]()
+    """As on a GPU, but in plain torch; for how many rows that is done, each time."""
+    runner, drawn = engine._loop._runner, list[int]()
     model = runner._model
     frame = PlainFrame(model, runner._cache, runner._slots)
 
@@ -32,26 +36,51 @@ def draw_first_frames_apart(engine: Engine) -> list[int]:
             hidden.append(model.slow(runner._embed(piece.ids, piece.codes), positions, span)[0])
         return torch.cat(hidden)
 
-    def draw(hidden: Tensor, slot: int) -> Tensor:
-        slots.append(slot)
-        return frame.draw(hidden, torch.tensor([slot]), max(take.sampling.top_k for take in NEWCOMERS))
+    def draw(hidden: Sequence[Tensor], slots: Sequence[int]) -> Tensor:
+        drawn.append(len(slots))
+        return frame.draw(torch.stack(list(hidden)), torch.tensor(slots), max(take.sampling.top_k for take in TAKES))
 
     runner._frame, runner._read, runner._draw_first, runner.ahead = frame, read, draw, True
-    return slots
+    return drawn
 
 
-async def test_who_comes_alone_says_the_same_beside_others_and_they_do_not_hear_it(tiny_checkpoint: Path) -> None:
-    with running_engine(tiny_checkpoint, max_rows=3) as engine:
-        expected = [await hear(engine, take) for take in NEWCOMERS]
+@contextmanager
+def standing_still(engine: Engine) -> Iterator[None]:
+    """Whoever comes meanwhile is met in one turn."""
+    stands, goes_on = threading.Event(), threading.Event()
+
+    def stand() -> None:
+        stands.set()
+        goes_on.wait(20)
+
+    engine._loop._commands.put(stand)
+    assert stands.wait(20)
+    try:
+        yield
+    finally:
+        goes_on.set()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+async def test_who_comes_says_the_same_beside_others_and_they_do_not_hear_it(
+    tiny_checkpoint: Path, at_once: int
+) -> None:
+    with running_engine(tiny_checkpoint, max_rows=4) as engine:
+        expected = [await hear(engine, take) for take in TAKES]
         unbroken = await hear(engine, SPEAKING)
         drawn = draw_first_frames_apart(engine)
         chunks, first = await first_chunk(engine, SPEAKING)
-        heard = [await hear(engine, take) for take in NEWCOMERS]
-        left, _ = await first_chunk(engine, NEWCOMERS[-1])
+        heard = []
+        for at in range(0, len(TAKES), at_once):
+            with standing_still(engine):
+                coming = [asyncio.create_task(hear(engine, take)) for take in TAKES[at : at + at_once]]
+                await until(lambda: engine._loop._commands.qsize() == len(coming))  # noqa: B023
+            heard += await asyncio.gather(*coming)
+        left, _ = await first_chunk(engine, TAKES[-1])
         await left.aclose()
         codes = np.concatenate([first.codes, *[chunk.codes async for chunk in chunks]], axis=1)
         await until(lambda: engine.stats().running == 0)
-        assert len(drawn) == 1 + len(NEWCOMERS) + 1
+        assert drawn == [1, *{1: [1] * 6, 2: [2] * 3, 3: []}[at_once], 1]
         assert engine.stats().book_errors == 0
     for one, other in zip(expected, heard, strict=True):
         assert np.array_equal(one.codes, other.codes)
