@@ -13,8 +13,8 @@ Result = TypeVar("Result")
 class Interruption:
     """Ends what is awaited through `unless`, by cancelling the awaiting task, as `asyncio.timeout` does.
 
-    A task for the work would cost more than a piece of sound does otherwise. Used from one event loop; one task at a time
-    waits.
+    A task for the work would cost more than a piece of sound does otherwise. Used from one event loop, by one task at a
+    time.
     """
 
     def __init__(self, error: Callable[[], Exception]) -> None:
