@@ -23,11 +23,12 @@ from tests.studio.server import serve
 
 
 @pytest.fixture(scope="module")
-def api(voices_folder: Path) -> Iterator[object]:
+def api(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     def start(config: EngineConfig, progress: object) -> FakeEngine:
         return FakeEngine(config, rows=8)
 
-    with serve(Settings(voices=str(voices_folder), share_days=30), start) as served:
+    home = str(tmp_path_factory.mktemp("document"))
+    with serve(Settings(voices=str(voices_folder), studio_home=home, share_days=30), start) as served:
         yield schemathesis.openapi.from_url(f"{served.url}/openapi.json")
 
 
