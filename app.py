@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 if os.environ.get("SPACES_ZERO_GPU"):
@@ -164,14 +165,13 @@ def main() -> int:
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
     except SettingsError as error:
         return _not_started(error)
-    # As the server does later: a shell has what it starts in the background ignore this signal.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    check_interrupt = _interruptible()
     serving = threading.Event()
     host = EngineHost(engine_config(settings), _frozen_after(_start_engine(settings), serving), terminal)
     if not settings.has_fleet:  # neither imports what the other does, so that none finds a module half made
         host.start()
     try:
-        return _serve(settings, terminal, port, host, serving)
+        return _serve(settings, terminal, port, host, serving, check_interrupt)
     except SettingsError as error:
         return _not_started(error)
     except KeyboardInterrupt:  # while the web layer was imported
@@ -181,13 +181,45 @@ def main() -> int:
         host.stop()
 
 
+def _interruptible() -> Callable[[], None]:
+    """From now on an interrupt is noted, and a second one raised; returns what raises the one that was noted.
+
+    Raised within an import, it could be lost in a callback, or leave a lock of the import system held for all threads.
+    Also where a shell has what it starts in the background ignore this signal: the server heeds it later, too.
+    """
+    has_come = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if has_come.is_set():
+            raise KeyboardInterrupt
+        has_come.set()
+
+    def check() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if has_come.is_set():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    return check
+
+
 def _not_started(error: SettingsError) -> int:
     print(f"The studio did not start: {error}", file=sys.stderr)
     return 1
 
 
-def _serve(settings: Settings, terminal: Terminal, port: PublicPort, host: EngineHost, serving: threading.Event) -> int:
-    """Serve until stopped; the exit code. ``serving`` is set once the port is listened at."""
+def _serve(
+    settings: Settings,
+    terminal: Terminal,
+    port: PublicPort,
+    host: EngineHost,
+    serving: threading.Event,
+    check_interrupt: Callable[[], None],
+) -> int:
+    """Serve until stopped; the exit code. ``serving`` is set once the port is listened at.
+
+    Raises KeyboardInterrupt for one that came while the web layer was imported.
+    """
     from studio.ingress.server import config_of
     from studio.ingress.speech_processes import SpeechProcesses, StudioServer
 
@@ -201,6 +233,7 @@ def _serve(settings: Settings, terminal: Terminal, port: PublicPort, host: Engin
     terminal.on_failure = leave
     if terminal.has_failed:
         return 1
+    check_interrupt()
     with contextlib.suppress(KeyboardInterrupt):
         server.run()
     return 1 if terminal.has_failed or not server.started else 0

@@ -119,6 +119,27 @@ def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Pat
     assert "Ready" not in said and "terminate" not in said, "nobody is told to come before anybody is served"
 
 
+INTERRUPTED = """
+import signal, sys, weakref
+class Gone: pass
+gone = Gone()
+called_back = weakref.ref(gone, lambda _: signal.raise_signal(signal.SIGINT))
+del gone, sys.modules["fastapi"]
+sys.path.remove(__file__.rpartition("/")[0])
+import fastapi
+"""
+"""In the place of FastAPI's: what is raised in a weak reference's callback, of which imports have many, is ignored."""
+
+
+def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "fastapi.py").write_text(INTERRUPTED)
+    settings = {"MODEL": str(quick_checkpoint), "PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
+    with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "Exception ignored" not in said and "Ready" not in said
+
+
 def test_what_is_refused_while_the_engine_starts_ends_that_start(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
     settings = {"BACKUP_DIR": str(tmp_path / "copy"), "PAGE": "0", "PORT": free_port()}
