@@ -180,12 +180,14 @@ class FirstFrameGraphs(GraphSet[int]):
     So the slow AR's weights are read once less before the first sound: 2 ms on an H200.
     """
 
-    def __init__(self, draw: Draw, dim: int, dtype: torch.dtype, spare_slot: int, device: torch.device) -> None:
+    def __init__(
+        self, draw: Draw, dim: int, dtype: torch.dtype, max_rows: int, spare_slot: int, device: torch.device
+    ) -> None:
         def inputs(rows: int) -> tuple[Tensor, Tensor]:
             hidden = torch.zeros(rows, dim, dtype=dtype, device=device)
             return hidden, torch.full((rows,), spare_slot, dtype=torch.int64, device=device)
 
-        super().__init__(draw, {rows: inputs(rows) for rows in range(1, FIRST_FRAMES + 1)}, device)
+        super().__init__(draw, {rows: inputs(rows) for rows in range(1, min(FIRST_FRAMES, max_rows) + 1)}, device)
 
     def replay(self, hidden: Sequence[Tensor], slots: Sequence[int]) -> Tensor:
         """A frame (rows, codebooks + 1) int16 for these slots from their hidden states (dim,), valid until the next."""

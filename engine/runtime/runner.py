@@ -100,7 +100,7 @@ class Runner:
         if batch_invariant:  # a prompt's last position is read as in a frame, wherever it stands
             return [frames, prefill]
         like = self._slots.input
-        first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self.device)
+        first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self._rows, self.device)
         self._draw_first = first.replay
         return [frames, prefill, first]
 
@@ -132,8 +132,8 @@ class Runner:
         if pieces:
             hidden = self._read(pieces)
         if begins:
-            last = np.cumsum([len(piece.ids) for piece in pieces]) - 1
-            self._begun = {row: hidden[at] for row, at in zip(rows, last, strict=True)}
+            ends_read = np.cumsum([len(piece.ids) for piece in pieces]).tolist()
+            self._begun = {row: hidden[end - 1] for row, end in zip(rows, ends_read, strict=True)}
         read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
         if read:
             self._join(read)

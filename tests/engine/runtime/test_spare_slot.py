@@ -33,10 +33,11 @@ def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         request.getfixturevalue("eager_graphs")
 
 
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize(("kernel_attention", "batch_invariant"), [(True, True), (True, False), (False, False)])
 @pytest.mark.usefixtures("filled_up", "wide_tiles")
 def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_filled_up(
-    tmp_path: Path, kernel_attention: bool, batch_invariant: bool
+    tmp_path: Path, kernel_attention: bool, batch_invariant: bool, rows: int
 ) -> None:
     device = torch.device(DEVICE)
     folder = write_checkpoint(
@@ -46,17 +47,21 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
     prompt = Prompt(np.arange(12), np.zeros((3, 12), np.int64), prefix=6)  # read in two turns
     drawn, kept = [], []
     for with_graphs in (False, True):
-        runner = Runner(checkpoint.model, 2, 64)
+        runner = Runner(checkpoint.model, rows, 64)
         if with_graphs:
-            capture(*runner.use_graphs(kernel_attention, batch_invariant))
-        row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # slot 1 stays empty
+            sets = runner.use_graphs(kernel_attention, batch_invariant)
+            capture(*sets)
+            for firsts in (each for each in sets if isinstance(each, graphs.FirstFrameGraphs)):
+                for size in range(1, len(firsts) + 1):
+                    firsts[size].again()  # as a GPU's capture does with every graph
+        row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # any other stays empty
         while not runner.prefill([row]):
             pass
         first = runner.launch_first()
         assert (first is not None) == (with_graphs and kernel_attention and not batch_invariant)
         frames = itertools.chain([first] if first else [], (runner.launch((row,)) for _ in range(3)))
         drawn.append(np.stack([[codes.copy() for _, codes, _ in each.read()] for each in itertools.islice(frames, 3)]))
-        kept.append(torch.stack([runner._cache.keys[:, :2], runner._cache.values[:, :2]]))
+        kept.append(torch.stack([runner._cache.keys[:, :rows], runner._cache.values[:, :rows]]))
     assert np.array_equal(drawn[0], drawn[1])
     assert close(*kept)
 
