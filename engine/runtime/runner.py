@@ -123,23 +123,22 @@ class Runner:
             if row.position < end:
                 pieces.append(PrefillChunk.of(row.prompt, row.slot, row.position, end, one_by_one))
                 room -= (end - row.position) * cost
-        begins = self._begin(rows, ends, room)
-        if begins:
+        if pieces and self._can_begin(rows, ends, room):
             pieces = [
                 PrefillChunk.of(row.prompt, row.slot, row.position, end + 1)
                 for row, end in zip(rows, ends, strict=True)
             ]
-        if pieces:
             hidden = self._read(pieces)
-        if begins:
             ends_read = np.cumsum([len(piece.ids) for piece in pieces]).tolist()
             self._begun = {row: hidden[end - 1] for row, end in zip(rows, ends_read, strict=True)}
+        elif pieces:
+            self._read(pieces)
         read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
         if read:
             self._join(read)
         return read
 
-    def _begin(self, rows: Sequence[Row], ends: Sequence[int], room: int) -> bool:
+    def _can_begin(self, rows: Sequence[Row], ends: Sequence[int], room: int) -> bool:
         """Whether pieces up to `ends`, which leave so much room, can take the prompts' last positions along."""
         if self._draw_first is None or len(rows) > min(FIRST_FRAMES, room) or len(ends) < len(rows):
             return False
