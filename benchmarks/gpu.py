@@ -24,7 +24,7 @@ from benchmarks.engine.resume import check_resume
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.fused.decoder import FusedDecoder
-from engine.config import Weights
+from engine.config import TwelveBits, Weights
 from engine.model.dual_ar import DualAR
 from engine.runtime.codec_streams import GraphStreams
 from engine.runtime.graphs import capture
@@ -108,11 +108,11 @@ def floor() -> tuple[float, float]:
 
 
 def time_frames(
-    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", packed12: bool = True
+    model: DualAR, sizes: tuple[int, ...], context: int, weights: Weights = "dtype", twelve_bits: TwelveBits = "tiles"
 ) -> dict[str, float]:
     runner = Runner(model, max(sizes), 1024)
     started = time.perf_counter()
-    capture(*runner.use_graphs(True, weights=weights, packed12=packed12))
+    capture(*runner.use_graphs(True, weights=weights, twelve_bits=twelve_bits))
     torch.cuda.synchronize()
     out = {"capture_s": time.perf_counter() - started}
     rows = join(runner, tuple(row(i, i, context, S2_PRO) for i in range(max(sizes))))
@@ -153,7 +153,7 @@ class Heard:
 def time_streams(model: DualAR, codec: Codec, rows: int, frames: int, precision: Precision) -> dict[str, float]:
     """The whole loop, codec included: every row draws `frames` frames; then first audio of a known voice, alone."""
     runner = Runner(model, rows, 1024, 2**31)
-    capture(*runner.use_graphs(True, packed12=True))
+    capture(*runner.use_graphs(True, twelve_bits="tiles"))
     decoder = FusedDecoder(codec, rows, precision)
     streams = GraphStreams(decoder, rows)
     started = time.perf_counter()
@@ -239,7 +239,7 @@ def main() -> None:
             keep("products", time_products())
         model = random_model()
         keep("frames", time_frames(model, (1, 2, 4, 8, 16, 32, 64), 600))
-        plain = time_frames(model, (1,), 600, packed12=False)
+        plain = time_frames(model, (1,), 600, twelve_bits="none")
         keep("frames_sixteen_bits", {"frame_ms_b1_sixteen_bits": plain["frame_ms_b1"]})
         keep("alike", check_batch_invariance(model))
         with DEVICE:

@@ -15,6 +15,9 @@ MIN_CONTEXT = 256
 
 
 Weights = Literal["dtype", "fp8", "fp8-all"]
+TwelveBits = Literal["none", "words", "tiles"]
+"""What is held of weights in twelve bits: nothing; the words that one row or two read; and besides the same words of
+gates and ups, the largest weights, as the tiles that three to eight rows read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class EngineConfig:
     too. On CUDA with the attention kernel."""
     twelve_bits: bool = True
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
-    which changes their products by less than float32's own rounding."""
+    which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others on CUDA too, bit by bit. Without it one row goes
     through faster kernels than several, and rounding may then tell which. Needs the attention kernel."""

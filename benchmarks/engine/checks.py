@@ -16,6 +16,7 @@ from benchmarks.engine.model import DEVICE, S2_PRO, error, join, row
 from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.checkpoint import load
 from engine.codec.fused.decoder import FusedDecoder
+from engine.config import TwelveBits
 from engine.fused.float8 import Float8
 from engine.fused.frame import FusedTransformer, Weight
 from engine.model.dual_ar import Causal, DualAR
@@ -124,17 +125,23 @@ def check_logits(model: DualAR) -> dict[str, float]:
     for name, float8 in kinds.items():
         slow = copy.deepcopy(model.slow)  # float8 takes the weights away
         fused = FusedTransformer(
-            slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, packed12=False
+            slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, twelve_bits="none"
         )
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         hidden = fused(x[0].clone(), slots, positions, cache, "prompts")
         out[name] = error(fused.head(hidden, head), oracle)
         if float8 == "none":
-            for kind, packed12 in (("kernels bfloat16", False), ("twelve bits", True)):
-                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, packed12)
+            kept: dict[str, TwelveBits] = {"kernels bfloat16": "none", "twelve bits": "words"}
+            for kind, held in kept.items():
+                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, held)
                 cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
                 alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
                 out[f"{kind}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+            fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, "tiles")
+            cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
+            eights = [slice(i, i + 8) for i in range(0, steps, 8)]
+            those = [fused(x[0, eight].clone(), slots[eight], positions[eight], cache, "prompts") for eight in eights]
+            out["twelve bits, by eights"] = error(fused.head(torch.cat(those), head), oracle)
     return out
 
 

@@ -41,7 +41,7 @@ def main() -> None:
         for filled in (cache.keys, cache.values, slots.input):
             filled.normal_()
         slots.seed.random_(2**62)
-        frame = FusedFrame(model, cache, slots, max(ROWS), CONTEXT, True, packed12=True)
+        frame = FusedFrame(model, cache, slots, max(ROWS), CONTEXT, True, twelve_bits="tiles")
         report.add({"frame_ms": {rows: time_frame(frame, slots, rows) for rows in ROWS}})
         read = FusedPrefill(model, frame.slow, cache)
         report.add({"prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES}})

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from engine.config import Weights
+from engine.config import TwelveBits, Weights
 from engine.fused.float8 import FLOAT8, Float8
 from engine.kernels import (
     EmbedOut,
@@ -43,7 +43,7 @@ Sharing = Literal["none", "pairs", "prompts"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weight:
-    """Of a product (outputs, inputs), and for float8 a scale an output; packed12: what GEMV reads instead."""
+    """Of a product (outputs, inputs), and for float8 a scale an output; packed12: what few rows read instead."""
 
     values: Tensor
     scales: Tensor | None = None
@@ -55,10 +55,12 @@ class Weight:
         return self.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, weight: Tensor, float8: bool, packed12: bool, gated: bool = False) -> Weight:
+    def of(cls, weight: Tensor, float8: bool, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
         if float8:
             return cls(*quantised(weight))
-        return cls(weight, packed12=Packed12.of(weight) if packed12 and Packed12.fits(weight, gated) else None)
+        if twelve_bits == "none" or not Packed12.fits(weight, gated):
+            return cls(weight)
+        return cls(weight, packed12=Packed12.of(weight, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,7 +77,7 @@ class FusedLayer:
     down: Weight
 
     @classmethod
-    def of(cls, block: Block, float8: Float8, packed12: bool) -> FusedLayer:
+    def of(cls, block: Block, float8: Float8, twelve_bits: TwelveBits) -> FusedLayer:
         """Take a block's weights, so that nothing is held twice.
 
         Its w1 and w3 become views of the joined tensor; of what is held in float8 the block has nothing any more.
@@ -85,32 +87,38 @@ class FusedLayer:
         ffn.w1.weight.data, ffn.w3.weight.data = gate_up.chunk(2) if not small else (gate_up.new_empty(0),) * 2
         return cls(
             attention_norm=block.attention_norm.weight,
-            qkv=_moved(attention.wqkv, float8 == "all", packed12),
+            qkv=_moved(attention.wqkv, float8 == "all", twelve_bits),
             norms=(attention.q_norm.weight, attention.k_norm.weight) if attention.sizes.qk_norm else None,
-            output=_moved(attention.wo, float8 == "all", packed12),
+            output=_moved(attention.wo, float8 == "all", twelve_bits),
             ffn_norm=block.ffn_norm.weight,
-            gate_up=Weight.of(gate_up, small, packed12, gated=True),
-            down=_moved(ffn.w2, small, packed12),
+            gate_up=Weight.of(gate_up, small, twelve_bits, gated=True),
+            down=_moved(ffn.w2, small, twelve_bits),
         )
 
 
-def _moved(part: nn.Linear, float8: bool, packed12: bool) -> Weight:
+def _moved(part: nn.Linear, float8: bool, twelve_bits: TwelveBits) -> Weight:
     weight = part.weight.data
     if float8:
         part.weight.data = weight.new_empty(0)
-    return Weight.of(weight, float8, packed12)
+    return Weight.of(weight, float8, twelve_bits)
 
 
 class FusedTransformer:
     """Runs one step a row: x (rows, dim) at positions (rows,) of slots (rows,), on the device throughout."""
 
     def __init__(
-        self, plain: Transformer, context: int, attend: Attend, batch_invariant: bool, float8: Float8, packed12: bool
+        self,
+        plain: Transformer,
+        context: int,
+        attend: Attend,
+        batch_invariant: bool,
+        float8: Float8,
+        twelve_bits: TwelveBits,
     ) -> None:
         self._attend, self._batch_invariant = attend, batch_invariant
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
-        self._layers = [FusedLayer.of(block, float8, packed12) for block in plain.layers]  # type: ignore[arg-type]
+        self._layers = [FusedLayer.of(block, float8, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
         angles = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
         self._table = torch.view_as_real(angles).contiguous()
 
@@ -179,21 +187,21 @@ class FusedFrame:
         kernel_attention: bool,
         batch_invariant: bool = False,
         weights: Weights = "dtype",
-        packed12: bool = False,
+        twelve_bits: TwelveBits = "none",
     ) -> None:
         """batch_invariant: a row draws the same alone and beside others, bit by bit, at some cost of speed.
 
-        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. packed12: GEMV reads the
-        other weights, as rounded to bfloat16, in twelve bits, which are held besides.
+        weights: as EngineConfig says; what is held in float8 is half as many bytes to read. twelve_bits: of the other
+        weights, as rounded to bfloat16, which of them are held in twelve bits besides, for few rows to read.
         """
         device, books = cache.keys.device, model.config.num_codebooks
         self._model, self._cache, self._state = model, cache, slots
-        self._head = Weight.of(model.head().contiguous(), False, packed12)
-        self._fast_head = Weight.of(model.fast_output.weight, False, packed12)
+        self._head = Weight.of(model.head().contiguous(), False, twelve_bits)
+        self._fast_head = Weight.of(model.fast_output.weight, False, twelve_bits)
         attend = decode_attention if kernel_attention else masked_attention
         slow, fast = FLOAT8[weights]
-        self.slow = FusedTransformer(model.slow, context, attend, batch_invariant, slow, packed12)
-        self._fast = FusedTransformer(model.fast, books, attend, batch_invariant, fast, packed12)
+        self.slow = FusedTransformer(model.slow, context, attend, batch_invariant, slow, twelve_bits)
+        self._fast = FusedTransformer(model.fast, books, attend, batch_invariant, fast, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)

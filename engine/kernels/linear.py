@@ -1,5 +1,7 @@
 """Matrix products of a frame and which kernel makes them: `gemv` up to two rows, split-K `gemm`, for many cuBLAS.
 
+Where weights are held in twelve bits too, `gemv` reads these, and gates and ups are read so up to eight rows.
+
 out = residual + act(norm(x) · Wᵀ), x (rows, depth), W (columns, depth); act is silu(gate) · up (SwiGLU, Shazeer 2020)
 where W holds gates over ups.
 
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from engine.kernels.gemm import gemm
 from engine.kernels.gemv import GEMV_ROWS, gemv
-from engine.kernels.packed12 import Packed12, gemv_packed12
+from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
 from engine.kernels.rms_norm import rms_norm
 from engine.kernels.swiglu import swiglu
 
@@ -46,7 +48,7 @@ def linear(
     norm (depth,): x is RMS-normalised with these gains and eps first. gated: weight holds gate rows over up rows
     (2 · columns, depth), and the result is silu(gate) · up. residual (rows, columns) is added last, and may be
     overwritten by the result. scales (rows of weight,) float32: weight is float8 (`quantised`), times these.
-    packed12: the same weights in twelve bits, which GEMV reads instead.
+    packed12: the same weights in twelve bits, which GEMV reads instead; with tiles, gates and ups of few rows too.
     batch_invariant: a row's result must not depend on how many rows there are; always `gemm`, which costs speed.
     preload: the kernel before leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
     prefetch: what the next product reads: GEMV with float8 weights prefetches the beginning of it into the L2 cache.
@@ -73,6 +75,8 @@ def linear(
         return gemv(x, weight, scales, norm, eps, gated, residual, preload, prefetch if scales is not None else None)
     if norm is not None:
         x = rms_norm(x, norm, eps)
+    if gated and rows <= PACKED12_ROWS and packed12 is not None and packed12.tiles is not None and not batch_invariant:
+        return gated_packed12(x, packed12)
     if rows > (CUBLAS_ROWS if residual is None else CUBLAS_ROWS_RESIDUAL) and not batch_invariant and scales is None:
         return _cublas(x, weight, gated, residual)
     return gemm(x, weight, scales, gated, residual)

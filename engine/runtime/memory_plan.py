@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,7 +11,7 @@ from torch import nn
 from engine.codec import Codec, CodecConfig, Precision
 from engine.codec.config import PIECE_SAMPLES
 from engine.codec.layers import CausalConv1d, CausalConvTranspose1d
-from engine.config import ModelConfig, Weights
+from engine.config import ModelConfig, TwelveBits, Weights
 from engine.errors import ConfigError
 from engine.fused.float8 import in_float8
 from engine.model.dual_ar import DualAR
@@ -56,12 +57,12 @@ def plan_memory(
     prefix_bytes: int,
     codec_graphs: Precision | None,
     weights: Weights = "dtype",
-    packed12: bool = False,
+    twelve_bits: TwelveBits = "none",
 ) -> MemoryPlan:
     """The plan of an engine with these rows of this context, on one device.
 
     codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
-    EngineConfig says. packed12: whether what is not in float8 is held in twelve bits besides.
+    EngineConfig says. twelve_bits: how what is not in float8 is held in twelve bits besides.
     """
     with only_shapes():
         model, plain = DualAR(config), Codec(codec)
@@ -70,8 +71,10 @@ def plan_memory(
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
     items = [("weights", held + head)]
-    if packed12:
+    if twelve_bits != "none":
         items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
+    if twelve_bits == "tiles":
+        items.append(("gates and ups again, as tiles", _in_tiles(model, weights)))
     items += [
         ("codec", _codec_bytes(plain, codec_graphs)),
         (f"{rows} rows of {context} positions", cache),
@@ -90,6 +93,13 @@ def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int
     layers: list[nn.Module] = [*model.slow.layers, *model.fast.layers]
     products = sum(p.numel() for layer in layers for p in layer.parameters() if p.ndim == 2)
     return (products - sum(p.numel() for p in in_float8(model, weights)) + heads) * 3 // 2
+
+
+def _in_tiles(model: DualAR, weights: Weights) -> int:
+    """Bytes of the products with gates, in twelve bits, where they are not held in float8."""
+    layers: list[Any] = [*model.slow.layers, *model.fast.layers]
+    gated = {p for layer in layers for p in (layer.feed_forward.w1.weight, layer.feed_forward.w3.weight)}
+    return sum(p.numel() for p in gated.difference(in_float8(model, weights))) * 3 // 2
 
 
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:

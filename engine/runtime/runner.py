@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, Weights
+from engine.config import ModelConfig, TwelveBits, Weights
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import PrefillChunk, Prompt
@@ -69,12 +69,12 @@ class Runner:
         kernel_attention: bool,
         batch_invariant: bool = False,
         weights: Weights = "dtype",
-        packed12: bool = False,
+        twelve_bits: TwelveBits = "none",
     ) -> list[GraphSet[int]]:
         """Draw frames by CUDA graphs over fused kernels from now on, once these have been captured.
 
         batch_invariant: a row's codes do not depend on what else is in the batch, not even by rounding. weights: as
-        EngineConfig says. Both need the kernel. packed12: as `FusedFrame` says.
+        EngineConfig says. Both need the kernel. twelve_bits: as `FusedFrame` says.
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
 
@@ -87,7 +87,7 @@ class Runner:
             kernel_attention,
             batch_invariant,
             weights,
-            packed12,
+            twelve_bits,
         )
         frames = FrameGraphs(step, self._rows, self._rows, self.device)
         self.kernel_attention, self.ahead = kernel_attention, True

@@ -16,7 +16,7 @@ from engine import checkpoint as checkpoints
 from engine.card import ModelCard
 from engine.checkpoint import Checkpoint
 from engine.codec import Codec, CodecConfig, Precision
-from engine.config import EngineConfig, ModelConfig, Weights
+from engine.config import EngineConfig, ModelConfig, TwelveBits, Weights
 from engine.errors import ConfigError
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
@@ -52,7 +52,7 @@ class _Plan:
     """Whether attention reads the KV cache by its kernel."""
     precision: Precision | None
     """Of the codec's fused decoder; None where plain torch decodes."""
-    packed12: bool
+    twelve_bits: TwelveBits
     memory: MemoryPlan
     kernel_settings: str
     """All that decides which kernels there are, beside the GPU."""
@@ -70,7 +70,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         runner = Runner(checkpoint.model, plan.rows, plan.context, config.prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
         if plan.missing is None:
-            sets += runner.use_graphs(plan.kernel, config.reproducible, config.weights, plan.packed12)
+            sets += runner.use_graphs(plan.kernel, config.reproducible, config.weights, plan.twelve_bits)
         streams = _streams(codec, plan, config.codec_dtype)
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
@@ -105,14 +105,24 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     plan = partial(plan_memory, sizes, codec, dtype, rows, context, config.prefix_bytes, precision, config.weights)
     memory, budget = plan(), _budget(config, device)
     memory.check(budget)
-    packed12 = _twelve_bits(config, dtype, missing)
-    if packed12:
-        more = plan(packed12=True)
-        packed12 = more.fits(budget, spare=GIB)
-        memory = more if packed12 else memory
-    settings = sizes, codec, dtype, rows, context, kernel, precision, packed12, config.weights, config.reproducible
+    twelve_bits: TwelveBits = "none"
+    for more in _twelve_bits(config, dtype, missing, rows):
+        if (larger := plan(twelve_bits=more)).fits(budget, spare=GIB):
+            twelve_bits, memory = more, larger
+    settings = sizes, codec, dtype, rows, context, kernel, precision, twelve_bits, config.weights, config.reproducible
     return _Plan(
-        folder, device, codec_device, dtype, rows, context, missing, kernel, precision, packed12, memory, repr(settings)
+        folder,
+        device,
+        codec_device,
+        dtype,
+        rows,
+        context,
+        missing,
+        kernel,
+        precision,
+        twelve_bits,
+        memory,
+        repr(settings),
     )
 
 
@@ -177,9 +187,11 @@ def _cannot_align(weights: Weights) -> str | None:
     return f"the times of words are found with weights as they were published, and this engine holds them as {weights}"
 
 
-def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None) -> bool:
-    """Whether any rows would read weights in twelve bits, were there memory for them."""
-    return config.twelve_bits and dtype == torch.bfloat16 and missing is None and not config.reproducible
+def _twelve_bits(config: EngineConfig, dtype: torch.dtype, missing: str | None, rows: int) -> tuple[TwelveBits, ...]:
+    """How weights would be held in twelve bits, were there memory for it, each more than the one before."""
+    if not config.twelve_bits or dtype != torch.bfloat16 or missing is not None or config.reproducible:
+        return ()
+    return ("words", "tiles") if rows > 2 else ("words",)
 
 
 def _streams(codec: Codec, plan: _Plan, precision: Precision) -> CodecStreams:

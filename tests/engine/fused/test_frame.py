@@ -83,7 +83,7 @@ def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
-    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True, packed12=True)
+    plain, mine = drawn(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
     assert np.array_equal(plain, mine)
 
 

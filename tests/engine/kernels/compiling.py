@@ -29,6 +29,7 @@ from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
 from engine.kernels.compilation.processes import CompilerProcesses, kept_kernels
 from engine.kernels.linear import CUBLAS_ROWS
+from engine.kernels.packed12 import PACKED12_ROWS
 from engine.kernels.rms_norm import rms_norm
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
@@ -55,8 +56,9 @@ def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
 
 def compile_frames(processes: CompilerProcesses) -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
+    products = "gemv", "gemm", "packed12.gemv", "packed12.gemm", "swiglu"
     attention = "rope", "decode_attention", "prefill_attention"
-    for name in ("gemv", "packed12", "gemm", "rms_norm", *attention, "swiglu", "sample", "frame_ends"):
+    for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
         module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
@@ -66,13 +68,13 @@ def compile_frames(processes: CompilerProcesses) -> None:
         model = DualAR(config).bfloat16().eval().requires_grad_(False)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
-        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, packed12=True)
+        frame = FusedFrame(model, cache, slots, 2, 256, True, weights=weights, twelve_bits="tiles")
         read = FusedPrefill(model, frame.slow, cache)
-        few, many = torch.zeros(8, dtype=torch.int64), torch.zeros(CUBLAS_ROWS + 1, dtype=torch.int64)
         with compiling(processes):
             frame(torch.arange(1))
             frame(torch.arange(2))
-            for lines in (few, many):
+            for size in (PACKED12_ROWS, 16, CUBLAS_ROWS + 1):
+                lines = torch.zeros(size, dtype=torch.int64)
                 read(lines, lines.repeat(4, 1), lines, lines)
 
 

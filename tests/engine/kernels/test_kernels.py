@@ -93,6 +93,22 @@ def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand
     assert close(small, kernels.linear_twin(1e-6 * x, plain))
 
 
+@pytest.mark.parametrize("rows", [3, 8])
+@pytest.mark.parametrize("dtype", DTYPES)
+@torch.inference_mode()
+def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(rows: int, dtype: torch.dtype) -> None:
+    x, weight, gains = (
+        random(rows, 384, dtype=dtype, seed=1),
+        random(128, 384, seed=2),
+        random(384, dtype=dtype, seed=3),
+    )
+    packed12 = kernels.Packed12.of(weight, tiled=True)
+    assert packed12.tiles is not None and packed12.tiles.nbytes == packed12.words.nbytes
+    how = x, packed12.unpacked().to(dtype), gains, 1e-6, True
+    assert close(kernels.linear(*how, packed12=packed12), kernels.linear_twin(*how))
+    assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates are no whole tiles
+
+
 def test_what_twelve_bits_cannot_hold_is_refused() -> None:
     weight = random(8, 128)
     with pytest.raises(ValueError, match="come by fours"):

@@ -39,18 +39,21 @@ def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConf
     plan = plan_memory(s2_pro, CodecConfig(), BFLOAT16, 4, 4096, 2**29, "float32")
     plan.check(14 * GIB)
     assert plan.fits(14 * GIB, spare=14 * GIB - plan.total) and not plan.fits(14 * GIB, spare=GIB)
-    assert not plan_memory(s2_pro, CodecConfig(), BFLOAT16, 4, 4096, 2**29, "float32", packed12=True).fits(14 * GIB)
+    more = plan_memory(s2_pro, CodecConfig(), BFLOAT16, 4, 4096, 2**29, "float32", twelve_bits="words")
+    assert not more.fits(14 * GIB)
 
 
 def test_float8_holds_less_and_what_it_does_not_hold_is_held_in_twelve_bits(s2_pro: ModelConfig) -> None:
     plans = [
-        plan_memory(s2_pro, CodecConfig(), BFLOAT16, 1, 1024, 0, "float32", weights, packed12=True)
+        plan_memory(s2_pro, CodecConfig(), BFLOAT16, 1, 1024, 0, "float32", weights, twelve_bits="tiles")
         for weights in ("dtype", "fp8", "fp8-all")
     ]
     weights, packed12 = ([size(plan, name) for plan in plans] for name in ("weights", "the same in twelve bits"))
     assert weights[0] - weights[1] == 36 * 3 * 2560 * 9728  # the slow AR's feed-forward, a byte each
     assert packed12[0] - packed12[1] == 36 * 3 * 2560 * 9728 * 3 // 2
     assert weights == sorted(weights, reverse=True) and packed12[2] == (4097 + 4096) * 2560 * 3 // 2  # two heads
+    tiles = [size(plan, "gates and ups again, as tiles") for plan in plans]
+    assert tiles == [layers * 2 * 2560 * 9728 * 3 // 2 for layers in (36 + 4, 4, 0)]
 
 
 @torch.inference_mode()
@@ -60,13 +63,16 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
     config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
     model = DualAR(config).to(DEVICE, BFLOAT16)
     runner = Runner(model, 1, 64)
-    frame = fused.FusedFrame(model, runner._cache, runner._slots, 1, 64, True, packed12=True)
+    frame = fused.FusedFrame(model, runner._cache, runner._slots, 1, 64, True, twelve_bits="tiles")
     layers = [getattr(layer, name) for part in (frame.slow, frame._fast) for layer in part._layers for name in PRODUCTS]
     weights = [*layers, frame._head, frame._fast_head]
-    held = sum(weight.packed12.words.nbytes for weight in weights if weight.packed12)
-    plan = plan_memory(config, codec, BFLOAT16, 1, 64, 0, None, packed12=True)
+    packed = [weight.packed12 for weight in weights if weight.packed12]
+    held = sum(weight.words.nbytes for weight in packed)
+    plan = plan_memory(config, codec, BFLOAT16, 1, 64, 0, None, twelve_bits="tiles")
     filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns come by fours
     assert 0 <= held - size(plan, "the same in twelve bits") <= filled_up
+    tiles = sum(weight.tiles.nbytes for weight in packed if weight.tiles is not None)
+    assert tiles == size(plan, "gates and ups again, as tiles") > 0
 
 
 def test_what_does_not_fit_is_refused_with_the_arithmetic(tmp_path: Path) -> None:
