@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -69,6 +67,10 @@ def find(model: str) -> Path:
         return folder
     if model.count("/") != 1 or model.startswith((".", "/", "~")):
         raise CheckpointError(f"{model!r} is neither a folder nor a hub id such as fishaudio/s2-pro")
+    # A quarter of a second to import, which a folder's start is spared.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
     try:
         return Path(snapshot_download(model, allow_patterns=_FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
