@@ -68,8 +68,7 @@ class Conversation:
                 if self._budget is not None and self._budget <= 0:
                     yield self._ending("length")
                     return
-                # The first too is pulled by a task: of a crowd all are planned before the engine begins with any.
-                turn, begun = begun or _Begun(self._perform(number)), None
+                turn, begun = begun or self._perform(number), None
                 async with aclosing(turn):
                     async for sound in turn:
                         yield self._placed(sound, number)
