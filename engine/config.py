@@ -35,11 +35,11 @@ class EngineConfig:
     codec_dtype: Literal["float32", "tf32", "bfloat16"] = "float32"
     """Precision of the codec's decoder; clips are always encoded in float32. tf32 needs graphs."""
     max_rows: int | None = None
-    """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere."""
+    """Utterances spoken at the same time; None: 8 on CUDA, 4 elsewhere, or as many of these as there is memory for."""
     max_waiting: int = 64
     """Utterances that may wait for a row; beyond it EngineFull."""
     max_context: int | None = None
-    """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096."""
+    """Positions a row, prompt and frames together; None: the checkpoint's own, at most 4096, or what fits."""
     memory_bytes: int | None = None
     """What the engine may hold; more is refused with the numbers. None: what is free on a GPU, else anything."""
     prefix_bytes: int = 2**29
@@ -48,9 +48,10 @@ class EngineConfig:
     """On CUDA, draw a frame by one graph over fused kernels; False: plain torch."""
     kv_attention: Literal["auto", "off", "required"] = "auto"
     """The KV-cache attention kernel: where it can load, never, or refuse to start without it."""
-    weights: Weights = "dtype"
-    """fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its attention's and the fast AR's
-    too. On CUDA with the attention kernel."""
+    weights: Weights | None = None
+    """dtype: as the dtype says; fp8: the slow AR's feed-forward weights in float8 with a scale a row; fp8-all: its
+    attention's and the fast AR's too. fp8 needs CUDA, compute capability 8.9 and the attention kernel. None: dtype, or
+    fp8 where that does not fit."""
     twelve_bits: bool = True
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
     which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
@@ -74,7 +75,7 @@ class EngineConfig:
                 raise ConfigError(f"{name} must be at least {low}, not {value}")
 
     def rows_on(self, device_type: str) -> int:
-        """``max_rows``, or what is chosen for that kind of device."""
+        """``max_rows``, or what is chosen for that kind of device if there is memory for it."""
         return self.max_rows or (8 if device_type == "cuda" else 4)
 
 

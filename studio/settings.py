@@ -99,11 +99,11 @@ class Settings:
     """With ENGINES or RAY_ADDRESS: so many processes beside the studio's own, which take all connections and send the
     speech; 0 or 1: none. Unset: for engines on GPUs as many as there are engines, if there are two cores for each."""
     max_rows: int | None = None
-    """Requests spoken at the same time; unset: chosen by device."""
+    """Requests spoken at the same time; unset: chosen by device and memory."""
     max_waiting: int = 64
     """Requests that may wait for their turn; one more is answered 429."""
     max_context: int | None = None
-    """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096."""
+    """Positions a request, prompt and speech together; unset: the checkpoint's own, at most 4096, or what fits."""
     threads: int | None = None
     """CPU threads an operation may use; unset: half of the cores when the device is a CPU."""
     prefix_cache_mb: int = 512
@@ -112,10 +112,11 @@ class Settings:
     """0: on a GPU too, draw frames in plain torch instead of CUDA graphs over fused kernels."""
     fish_kvcache_attn: str = "1"
     """The Triton KV-cache attention kernel: 1 where it can load, 0 never, required refuses to start without it."""
-    weights: str = "dtype"
-    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits; fp8-all: attention and fast AR too."""
+    weights: str | None = None
+    """dtype: as DTYPE says; fp8: on a GPU, the slow AR's feed-forward in 8 bits; fp8-all: attention and fast AR too.
+    Unset: dtype, or fp8 where that does not fit."""
     twelve_bits: bool = True
-    """0: do not hold bfloat16 weights in twelve bits besides, from which a GPU serves one caller or two faster."""
+    """0: do not hold bfloat16 weights in twelve bits besides, from which a GPU serves few callers faster."""
     reproducible: bool = False
     """1: a seeded take is the same alone and under load on a GPU too, bit by bit, a tenth slower for one caller."""
     log_level: str = "warning"

@@ -1,9 +1,10 @@
-"""What an engine will hold in memory, one line an item, worked out before anything is allocated."""
+"""What an engine will hold in memory, worked out before anything is allocated, and the largest size that fits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -19,6 +20,8 @@ from engine.model.kv_cache import KVCache
 from engine.model.shapes import only_shapes
 
 GIB = 2**30
+UNPLANNED = GIB // 2
+"""Left free on a GPU where rows or context are chosen: for graphs of prefills and clips, and for the allocator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class MemoryPlan:
     """Bytes by item, in the order in which they are explained to people."""
 
     items: tuple[tuple[str, int], ...]
+    loading: int = 0
+    """Bytes held together while weights are still as they were read; float8 comes after that."""
 
     @property
     def total(self) -> int:
@@ -37,15 +42,56 @@ class MemoryPlan:
 
     def fits(self, budget: int | None, spare: int = 0) -> bool:
         """Whether it fits the budget (bytes; None: unlimited) and leaves so much to spare."""
-        return budget is None or self.total + spare <= budget
+        return budget is None or max(self.total, self.loading) + spare <= budget
 
     def check(self, budget: int | None) -> None:
         """Raise ConfigError with the arithmetic when it does not fit the budget."""
         if budget is not None and not self.fits(budget):
+            before = f", and {self.loading / GIB:.2f} before weights are in 8 bits" if self.loading > self.total else ""
             raise ConfigError(
-                f"this needs {self}, but {budget / GIB:.2f} GiB may be used; "
+                f"this needs {self}{before}, but {budget / GIB:.2f} GiB may be used; "
                 "lower max_rows, max_context or the memory for known voices"
             )
+
+
+class Size(NamedTuple):
+    """What is chosen where it is not set."""
+
+    rows: int
+    context: int
+    weights: Weights
+
+
+_SIZES = (8, 4096), (6, 4096), (4, 4096), (3, 4096), (2, 4096), (3, 2048), (2, 2048), (1, 2048), (1, 1024)
+"""Rows and positions of each, the best first: two rows of half the length are better than one."""
+
+
+def sizes(
+    rows: int | None, context: int | None, weights: Weights | None, most_rows: int, most_context: int, float8: bool
+) -> list[Size]:
+    """Sizes to try, the best first, keeping to what is set. float8: this GPU can have weights in eight bits."""
+    kinds: tuple[Weights, ...] = (weights,) if weights else ("dtype", "fp8") if float8 else ("dtype",)
+    tries = [
+        Size(rows or min(some, most_rows), context or min(long, most_context), kind)
+        for kind in kinds
+        for some, long in _SIZES
+    ]
+    return list(dict.fromkeys(tries))
+
+
+def largest(
+    tries: Sequence[Size], plan: Callable[[Size], MemoryPlan], budget: int | None, spare: int
+) -> tuple[Size, MemoryPlan]:
+    """The first that fits the budget and leaves so much to spare; the last one if it fits without.
+
+    Raises ConfigError with the last one's arithmetic where that does not fit either.
+    """
+    for size in tries:
+        memory = plan(size)
+        if memory.fits(budget, spare):
+            return size, memory
+    memory.check(budget)
+    return size, memory
 
 
 def plan_memory(
@@ -70,21 +116,22 @@ def plan_memory(
     held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     cache = KVCache.nbytes(config.slow, rows, context, dtype, spare=True)
-    items = [("weights", held + head)]
+    items = [("weights" if weights == "dtype" else f"weights ({weights})", held + head)]
     if twelve_bits != "none":
         items.append(("the same in twelve bits", _in_twelve_bits(model, weights, config)))
     if twelve_bits == "tiles":
         items.append(("gates and ups again, as tiles", _in_tiles(model, weights)))
     items += [
         ("codec", _codec_bytes(plain, codec_graphs)),
-        (f"{rows} rows of {context} positions", cache),
+        (f"{rows} row{'s' * (rows > 1)} of {context} positions", cache),
         ("known voices", prefix_bytes),
-        (f"{rows} codec streams", rows * _stream_bytes(plain)),
+        (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(plain)),
     ]
     if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
         items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
-    return MemoryPlan(tuple(items))
+    loading = sum(p.numel() for p in model.parameters()) * dtype.itemsize + sum(p.nbytes for p in plain.parameters())
+    return MemoryPlan(tuple(items), loading + cache)
 
 
 def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int:

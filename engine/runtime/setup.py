@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
 from engine.runtime.graphs import ClipGraphs, GraphSet, capture
 from engine.runtime.loop import Loop
-from engine.runtime.memory_plan import GIB, MemoryPlan, plan_memory
+from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
 from engine.runtime.runner import Runner
 from engine.types import EngineInfo, Gpu
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far it is, 0 to 1, while the engine starts."""
 
-DEFAULT_MAX_CONTEXT = 4096
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -52,6 +50,7 @@ class _Plan:
     """Whether attention reads the KV cache by its kernel."""
     precision: Precision | None
     """Of the codec's fused decoder; None where plain torch decodes."""
+    weights: Weights
     twelve_bits: TwelveBits
     memory: MemoryPlan
     kernel_settings: str
@@ -70,7 +69,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         runner = Runner(checkpoint.model, plan.rows, plan.context, config.prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
         if plan.missing is None:
-            sets += runner.use_graphs(plan.kernel, config.reproducible, config.weights, plan.twelve_bits)
+            sets += runner.use_graphs(plan.kernel, config.reproducible, plan.weights, plan.twelve_bits)
         streams = _streams(codec, plan, config.codec_dtype)
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
@@ -99,27 +98,32 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     missing = _missing_kernels(device, config)
     kernel = missing is None and config.kv_attention != "off"
     _check(config, device, codec_device, missing, kernel)
-    rows, sizes, codec = config.rows_on(device.type), ModelConfig.read(folder), CodecConfig.of(folder)
-    context = _context(config, sizes)
+    model, codec = ModelConfig.read(folder), CodecConfig.of(folder)
     precision = config.codec_dtype if missing is None and codec_device.type == "cuda" else None
-    plan = partial(plan_memory, sizes, codec, dtype, rows, context, config.prefix_bytes, precision, config.weights)
-    memory, budget = plan(), _budget(config, device)
-    memory.check(budget)
+
+    def plan(size: Size, twelve_bits: TwelveBits = "none") -> MemoryPlan:
+        fixed = model, codec, dtype, size.rows, size.context, config.prefix_bytes, precision
+        return plan_memory(*fixed, size.weights, twelve_bits)
+
+    tries, budget = _sizes(config, device, dtype, model, kernel), _budget(config, device)
+    is_set = config.max_rows and config.max_context
+    size, memory = largest(tries, plan, budget, spare=0 if is_set or device.type == "cpu" else UNPLANNED)
     twelve_bits: TwelveBits = "none"
-    for more in _twelve_bits(config, dtype, missing, rows):
-        if (larger := plan(twelve_bits=more)).fits(budget, spare=GIB):
+    for more in _twelve_bits(config, dtype, missing, size.rows):
+        if (larger := plan(size, more)).fits(budget, spare=GIB):
             twelve_bits, memory = more, larger
-    settings = sizes, codec, dtype, rows, context, kernel, precision, twelve_bits, config.weights, config.reproducible
+    settings = model, codec, dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
         folder,
         device,
         codec_device,
         dtype,
-        rows,
-        context,
+        size.rows,
+        size.context,
         missing,
         kernel,
         precision,
+        size.weights,
         twelve_bits,
         memory,
         repr(settings),
@@ -148,7 +152,7 @@ def _info(
         frame_path="CUDA graphs over fused kernels" if missing is None else f"plain torch ({missing})",
         kv_attention="on" if plan.kernel else f"off: {missing or 'switched off'}",
         card=card,
-        cannot_align=_cannot_align(config.weights),
+        cannot_align=_cannot_align(plan.weights),
         gpu=_gpu(plan.device),
     )
 
@@ -173,10 +177,12 @@ def _check(
         raise ConfigError(f"the KV-cache attention kernel is required, but cannot be used: {missing}")
     for wanted, asked in (
         ("reproducible takes", config.reproducible and device.type == "cuda"),
-        (f"{config.weights} weights", config.weights != "dtype"),
+        (f"{config.weights} weights", config.weights not in (None, "dtype")),
     ):
         if asked and not kernel:
             raise ConfigError(f"{wanted} need the KV-cache attention kernel: {missing or 'it is switched off'}")
+    if config.weights not in (None, "dtype") and not _has_float8(device):
+        raise ConfigError(f"{config.weights} weights need a GPU of compute capability 8.9 (Ada, Hopper) or later")
     if config.codec_dtype == "tf32" and (missing is not None or codec_device.type != "cuda"):
         raise ConfigError(f"codec_dtype tf32 needs CUDA graphs: {missing or f'the codec is on {codec_device}'}")
 
@@ -217,11 +223,19 @@ def _encode(codec: Codec, plan: _Plan) -> Encode | ClipGraphs:
     return codec.encode
 
 
-def _context(config: EngineConfig, sizes: ModelConfig) -> int:
-    context = config.max_context or min(sizes.max_context, DEFAULT_MAX_CONTEXT)
-    if context > sizes.max_context:
-        raise ConfigError(f"max_context {context} is more than the checkpoint's {sizes.max_context}")
-    return context
+def _sizes(
+    config: EngineConfig, device: torch.device, dtype: torch.dtype, model: ModelConfig, kernel: bool
+) -> list[Size]:
+    """What to try to hold, the best first."""
+    if config.max_context and config.max_context > model.max_context:
+        raise ConfigError(f"max_context {config.max_context} is more than the checkpoint's {model.max_context}")
+    float8 = kernel and dtype == torch.bfloat16 and _has_float8(device)
+    most_rows = config.rows_on(device.type)
+    return sizes(config.max_rows, config.max_context, config.weights, most_rows, model.max_context, float8)
+
+
+def _has_float8(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 9)
 
 
 def _budget(config: EngineConfig, device: torch.device) -> int | None:

@@ -14,7 +14,7 @@ from engine import ConfigError, Engine, EngineConfig
 from engine.codec import CodecConfig
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
-from engine.runtime.memory_plan import GIB, MemoryPlan, plan_memory
+from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
 from engine.runtime.runner import Runner
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyModel, write_checkpoint
@@ -48,7 +48,10 @@ def test_float8_holds_less_and_what_it_does_not_hold_is_held_in_twelve_bits(s2_p
         plan_memory(s2_pro, CodecConfig(), BFLOAT16, 1, 1024, 0, "float32", weights, twelve_bits="tiles")
         for weights in ("dtype", "fp8", "fp8-all")
     ]
-    weights, packed12 = ([size(plan, name) for plan in plans] for name in ("weights", "the same in twelve bits"))
+    weights = [
+        size(plan, name) for plan, name in zip(plans, ("weights", "weights (fp8)", "weights (fp8-all)"), strict=True)
+    ]
+    packed12 = [size(plan, "the same in twelve bits") for plan in plans]
     assert weights[0] - weights[1] == 36 * 3 * 2560 * 9728  # the slow AR's feed-forward, a byte each
     assert packed12[0] - packed12[1] == 36 * 3 * 2560 * 9728 * 3 // 2
     assert weights == sorted(weights, reverse=True) and packed12[2] == (4097 + 4096) * 2560 * 3 // 2  # two heads
@@ -73,6 +76,40 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
     assert 0 <= held - size(plan, "the same in twelve bits") <= filled_up
     tiles = sum(weight.tiles.nbytes for weight in packed if weight.tiles is not None)
     assert tiles == size(plan, "gates and ups again, as tiles") > 0
+
+
+@pytest.mark.parametrize(
+    ("free", "float8", "chosen"),
+    [  # as docs/hosting.md has it, by what a card of 12, 16 or 24 GB has free at the start
+        (11.2, True, Size(2, 2048, "fp8")),
+        (11.2, False, Size(1, 1024, "dtype")),
+        (15.1, True, Size(6, 4096, "dtype")),
+        (22.9, True, Size(8, 4096, "dtype")),
+    ],
+)
+def test_what_is_not_set_is_chosen_by_the_memory_there_is(
+    s2_pro: ModelConfig, free: float, float8: bool, chosen: Size
+) -> None:
+    budget = int(free * GIB)
+
+    def plan(size: Size) -> MemoryPlan:
+        return plan_memory(s2_pro, CodecConfig(), BFLOAT16, size.rows, size.context, 2**29, "float32", size.weights)
+
+    picked, memory = largest(sizes(None, None, None, 8, s2_pro.max_context, float8), plan, budget, UNPLANNED)
+    assert picked == chosen and memory.fits(budget)
+    picked, _ = largest(sizes(3, 1500, "fp8", 8, s2_pro.max_context, float8), plan, budget, 0)
+    assert picked == Size(3, 1500, "fp8")
+    with pytest.raises(ConfigError, match=r"10\.10 before weights are in 8 bits, but 10\.00 GiB may be used"):
+        largest(sizes(1, 1024, "fp8", 8, s2_pro.max_context, float8), plan, 10 * GIB, 0)
+
+
+def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path, TinyModel(max_seq_len=4096))
+    config, codec = ModelConfig.read(folder), CodecConfig.of(folder)
+    two, three = (plan_memory(config, codec, torch.float32, rows, 4096, 0, None).total for rows in (2, 3))
+    engine = Engine.start(EngineConfig(str(folder), device="cpu", prefix_bytes=0, memory_bytes=(two + three) // 2))
+    engine.stop()
+    assert (engine.info.max_rows, engine.info.max_context) == (2, 4096)
 
 
 def test_what_does_not_fit_is_refused_with_the_arithmetic(tmp_path: Path) -> None:
