@@ -16,8 +16,9 @@ exponent in 10 to 7, mantissa in 6 to 0); the four bits between sign and exponen
 last two. First words of four columns, a quad, lie side by side, then those of the next eight weights of these columns:
 so a thread takes four words at once that want the same eight inputs, and shared memory is read without conflicts.
 
-`gemv` goes through few columns a program and far into the depth, `gemm` through 32 columns and little of the depth at a
-time. Either is slower by a sixth where it does not find what it takes next in one piece: hence a second order, `tiles`.
+`gemv` goes through few columns a program and far into the depth, `gemm` through 32 columns and little of the depth at
+a time. Either is slower by an eighth where it does not find what it takes next in one piece: hence a second order, the
+`tiles`.
 """
 
 from __future__ import annotations
