@@ -1,22 +1,31 @@
 """What an engine really takes of a GPU: four rows of 4,096 positions, a cloned voice, four takes at once.
 
-python -m benchmarks.memory CHECKPOINT [--out FILE]
+python -m benchmarks.memory CHECKPOINT [--cards GIB …] [--out FILE]
+
+--cards: then, each in a process of its own, what is chosen where nothing is set within so many GiB, as smaller cards
+have them free at the start. torch gives out no byte more, so an engine that speaks on all its rows would do so there.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks.common.material import noise
-from benchmarks.common.report import Report
+from benchmarks.common.report import Report, table
 from engine import Engine, EngineConfig, Sampling, Utterance
 
 ROWS, CONTEXT = 4, 4096
-BUDGET = 14 * 2**30
+GIB = 2**30
+BUDGET = 14 * GIB
 """Bytes; too little for weights in twelve bits besides."""
 CLIP_SECONDS = 10
 
@@ -31,22 +40,62 @@ async def clone(engine: Engine) -> None:
         async for _ in engine.speak(utterance):
             pass
 
-    await asyncio.gather(*(speak(seed) for seed in range(ROWS)))
+    await asyncio.gather(*(speak(seed) for seed in range(engine.info.max_rows)))
+
+
+def measure(config: EngineConfig) -> dict[str, Any]:
+    """Start such an engine, speak and stop it: its plan, and what it took by the driver and by torch, in GiB."""
+    free = torch.cuda.mem_get_info()[0]
+    engine = Engine.start(config)
+    asyncio.run(clone(engine))
+    taken = free - torch.cuda.mem_get_info()[0]
+    found = {
+        "rows": engine.info.max_rows,
+        "context": engine.info.max_context,
+        "plan": engine.info.memory,
+        "gib_by_the_driver": round(taken / GIB, 2),
+        "gib_allocated": round(torch.cuda.memory_allocated() / GIB, 2),
+        "gib_reserved_at_most": round(torch.cuda.max_memory_reserved() / GIB, 2),
+    }
+    engine.stop()
+    return found
+
+
+def as_a_card(checkpoint: str, gib: float) -> dict[str, Any]:
+    """`measure` with nothing set, in a process that gets so many GiB; or the error that this ended with."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "measured.json"
+        command = [sys.executable, "-m", "benchmarks.memory", checkpoint, "--within", str(gib), "--out", str(out)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            return {"gib": gib, "error": done.stderr.strip().rpartition("\n")[2]}
+        measured: dict[str, Any] = json.loads(out.read_text())["measured"]
+        return {"gib": gib, "error": None} | measured
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint")
+    parser.add_argument("--cards", type=float, nargs="*", default=[], metavar="GIB")
+    parser.add_argument("--within", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     report = Report(options.out)
-    free = torch.cuda.mem_get_info()[0]
-    engine = Engine.start(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
-    asyncio.run(clone(engine))
-    taken = free - torch.cuda.mem_get_info()[0]
-    report.add({"plan": engine.info.memory, "gib_4x4k": round(taken / 2**30, 2)})
-    report.add({"gib_allocated": round(torch.cuda.memory_allocated() / 2**30, 2)})
-    engine.stop()
+    if options.within:
+        nbytes = int(options.within * GIB)
+        torch.cuda.set_per_process_memory_fraction(nbytes / torch.cuda.get_device_properties(0).total_memory)
+        report.add({"measured": measure(EngineConfig(options.checkpoint, memory_bytes=nbytes))})
+        report.close()
+        return
+    found = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
+    report.add({"plan": found["plan"], "gib_4x4k": found["gib_by_the_driver"], "gib_allocated": found["gib_allocated"]})
+    cards = []
+    for gib in options.cards:
+        cards.append(as_a_card(options.checkpoint, gib))
+        report.add({"cards": cards})
+    if cards:
+        names = "gib", "rows", "context", "gib_by_the_driver", "gib_reserved_at_most", "error"
+        table("cards", [{name: card.get(name) for name in names} for card in cards])
     report.close()
 
 
