@@ -128,20 +128,22 @@ def check_logits(model: DualAR) -> dict[str, float]:
             slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, twelve_bits="none"
         )
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
-        hidden = fused(x[0].clone(), slots, positions, cache, "prompts")
-        out[name] = error(fused.head(hidden, head), oracle)
+        hidden, normed = fused(x[0].clone(), slots, positions, cache, "prompts")
+        out[name] = error(fused.head(hidden, normed, head), oracle)
         if float8 == "none":
             kept: dict[str, TwelveBits] = {"kernels bfloat16": "none", "twelve bits": "words"}
             for kind, held in kept.items():
                 fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, held)
                 cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
                 alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
-                out[f"{kind}, step by step"] = error(fused.head(torch.cat(alone), head), oracle)
+                hidden = torch.cat([before for before, _ in alone])
+                out[f"{kind}, step by step"] = error(fused.head(hidden, fused.norm(hidden), head), oracle)
             fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, "tiles")
             cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
             eights = [slice(i, i + 8) for i in range(0, steps, 8)]
             those = [fused(x[0, eight].clone(), slots[eight], positions[eight], cache, "prompts") for eight in eights]
-            out["twelve bits, by eights"] = error(fused.head(torch.cat(those), head), oracle)
+            hidden, normed = (torch.cat(states) for states in zip(*those, strict=True))
+            out["twelve bits, by eights"] = error(fused.head(hidden, normed, head), oracle)
     return out
 
 

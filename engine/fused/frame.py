@@ -23,6 +23,7 @@ from engine.kernels import (
     decode_attention,
     end_frame,
     linear,
+    linear_norm,
     prefill_attention,
     quantised,
     rms_norm,
@@ -124,16 +125,22 @@ class FusedTransformer:
 
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
-    ) -> Tensor:
-        """Returns the hidden states before the final norm, (rows, dim); `head` applies it."""
+    ) -> tuple[Tensor, Tensor]:
+        """The hidden states (rows, dim) before the final norm and after it; for GEMV's rows that is left to `head`."""
+        ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
         for index, layer in launched_alike(list(enumerate(self._layers))):
-            qkv = self._product(x, layer.qkv, norm=layer.attention_norm)
+            qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
-            x = self._product(y.flatten(1), layer.output, residual=x, preload=True)
-            y = self._product(x, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
-            after = self._layers[index + 1].qkv.gemv_weights if index + 1 < len(self._layers) else None
-            x = self._product(y, layer.down, residual=x, prefetch=after)
-        return x
+            x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, preload=True)
+            y = self._product(ready, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
+            after = self._layers[index + 1] if index + 1 < len(self._layers) else None
+            norm, weights = (after.attention_norm, after.qkv.gemv_weights) if after else (self._norm, None)
+            x, ready = self._added(y, layer.down, x, norm, prefetch=weights)
+        return x, ready
+
+    def _has_gemv(self, x: Tensor) -> bool:
+        """Whether the products with x (rows, dim) are GEMV's, which has the norm built in."""
+        return len(x) <= GEMV_ROWS and not self._batch_invariant
 
     def _attended(
         self,
@@ -153,25 +160,33 @@ class FusedTransformer:
             rope(*how, slots, positions, keys, values)
         return self._attend(*how, keys, values, slots, positions, sharing == "pairs", self._batch_invariant)
 
-    def _product(self, x: Tensor, weight: Weight, **fused: Any) -> Tensor:
-        eps = self._sizes.norm_eps
+    def _product(self, ready: Tensor, weight: Weight, norm: Tensor | None = None, **fused: Any) -> Tensor:
+        """`linear` of an input that has its norm already, unless GEMV does that."""
         return linear(
-            x,
+            ready,
             weight.values,
-            eps=eps,
+            norm=norm if self._has_gemv(ready) else None,
+            eps=self._sizes.norm_eps,
             scales=weight.scales,
             packed12=weight.packed12,
             batch_invariant=self._batch_invariant,
             **fused,
         )
 
+    def _added(self, y: Tensor, weight: Weight, x: Tensor, norm: Tensor, **fused: Any) -> tuple[Tensor, Tensor]:
+        """x plus a product, and the same as the next product takes it: with this norm, unless GEMV does that."""
+        if self._has_gemv(y):
+            x = self._product(y, weight, residual=x, **fused)
+            return x, x
+        return linear_norm(y, weight.values, x, norm, self._sizes.norm_eps, weight.scales, self._batch_invariant)
+
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), into ``out`` where that is given."""
         return rms_norm(x, self._norm, self._sizes.norm_eps, out)
 
-    def head(self, x: Tensor, weight: Weight, is_normed: bool = False) -> Tensor:
-        """The final norm, unless x has it, and a product with weight (columns, dim) in one: logits (rows, columns)."""
-        return self._product(x, weight, norm=None if is_normed else self._norm)
+    def head(self, hidden: Tensor, normed: Tensor, weight: Weight) -> Tensor:
+        """Logits (rows, columns) of hidden states (rows, dim), before the final norm and after it."""
+        return self._product(hidden if self._has_gemv(hidden) else normed, weight, norm=self._norm)
 
 
 class FusedFrame:
@@ -210,7 +225,8 @@ class FusedFrame:
 
     def __call__(self, slots: Tensor) -> Tensor:
         x, positions = begin_frame(slots, self._state.input, self._state.position)
-        return self.draw(self.slow(x, slots, positions, self._cache), slots)
+        hidden, _ = self.slow(x, slots, positions, self._cache)
+        return self.draw(hidden, slots)
 
     def draw(self, hidden: Tensor, slots: Tensor) -> Tensor:
         """The frame without the slow AR, whose hidden states (rows, dim), before the final norm, are there already."""
@@ -226,17 +242,14 @@ class FusedFrame:
             normed = self.slow.norm(hidden)
             x[:rows] = model.fast_project_in(normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
-        if rows <= GEMV_ROWS:  # GEMV has the norm built in
-            logits = self.slow.head(hidden, self._head)
-        else:
-            logits = self.slow.head(normed, self._head, is_normed=True)
+        logits = self.slow.head(hidden, normed, self._head)
         drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
         which, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
-            x = self._fast(x, which, positions, self._fast_cache, sharing)[-rows:]
-            logits = self._fast.head(x, self._fast_head)
-            x = torch.empty_like(x)
+            hidden, normed = self._fast(x, which, positions, self._fast_cache, sharing)
+            logits = self._fast.head(hidden[-rows:], normed[-rows:], self._fast_head)
+            x = torch.empty_like(hidden[-rows:])
             sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
@@ -253,7 +266,8 @@ class FusedPrefill:
     def __call__(self, tokens: Tensor, codes: Tensor, slots: Tensor, positions: Tensor) -> Tensor:
         """tokens, slots, positions (steps,), codes (codebooks, steps) → hidden states (steps, dim)."""
         x = self._model.embed(tokens[None], codes[None])[0]
-        return self._slow(x, slots, positions, self._cache, "prompts")
+        hidden, _ = self._slow(x, slots, positions, self._cache, "prompts")
+        return hidden
 
 
 def _pairs(rows: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -2,8 +2,8 @@
 
 out[m, n] = epilogue(Σₖ x[m, k] · W[n, k]) with x (rows, depth), W (columns, depth) and sums in float32. A tile is one
 of outᵀ = W · xᵀ, because a tensor core's has at least 64 lines on one side and a frame has few rows. Where the columns
-are too few to keep every multiprocessor busy, the depth is cut into SPLITS parts, whose partial sums are added up by
-the program that finishes last (`split_k`), always in the same order.
+are too few to keep every multiprocessor busy, the depth is cut into SPLITS parts. Their partial sums are added up,
+always in the same order, by the program that finishes last (`split_k`), or where a norm comes next, by that.
 
 Tiles come by Hopper's Tensor Memory Accelerator (TMA; CUDA C++ Programming Guide, "Asynchronous Data Copies using the
 Tensor Memory Accelerator"), which takes no registers for addresses, and a multiprocessor has one program whose loads
@@ -36,14 +36,14 @@ EARLY_LINES: tl.constexpr = tl.constexpr(2)
 @triton.jit(do_not_specialize=["rows"])
 def _split_k_gemm(
     x, weight, x_tiles, weight_tiles, scales, residual, out, partial, semaphore, rows, columns, depth, share,
-    SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr, TMA: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
+    SCALED: tl.constexpr, GATED: tl.constexpr, HAS_RESIDUAL: tl.constexpr, SPLITS: tl.constexpr, SUM: tl.constexpr,
+    TMA: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (columns / BLOCK_N, SPLITS, rows / BLOCK_M): a part `share` deep of a tile of x · Wᵀ, then `store`.
 
     x (rows, depth); weight (columns, depth), or where GATED (2 · columns, depth); x_tiles, weight_tiles: descriptors
     of both, cut into tiles, where TMA; scales (lines of weight,) where SCALED; residual and out (rows, columns);
-    partial (SPLITS, rows, columns) float32. GATED goes with SPLITS 1.
+    partial (SPLITS, rows, columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
     """
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -84,22 +84,25 @@ def _split_k_gemm(
             total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
-    last = block >= 0
-    if SPLITS > 1:  # the last program adds the parts up, in their order, so that the sum is always the same
+    if not SUM:
         tl.store(partial + split * rows * columns + cell, total, mask=mask)
-        tl.debug_barrier()
-        last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
+    else:
+        last = block >= 0
+        if SPLITS > 1:  # the last program adds the parts up, in their order, so that the sum is always the same
+            tl.store(partial + split * rows * columns + cell, total, mask=mask)
+            tl.debug_barrier()
+            last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
+            if last:
+                total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+                for part in range(SPLITS):
+                    total += tl.load(partial + part * rows * columns + cell, mask=mask, other=0.0, cache_modifier=".cg")
+                tl.store(place, 0)
         if last:
-            total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-            for part in range(SPLITS):
-                total += tl.load(partial + part * rows * columns + cell, mask=mask, other=0.0, cache_modifier=".cg")
-            tl.store(place, 0)
-    if last:
-        if SCALED:
-            total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
-            if GATED:
-                total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
-        store(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
+            if SCALED:
+                total *= tl.load(scales + column, mask=column < columns, other=0.0)[:, None]
+                if GATED:
+                    total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
+            store(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
 
 
 def gemm(
@@ -110,12 +113,32 @@ def gemm(
     residual: Tensor | None,
 ) -> Tensor:
     """`linear` for x (rows, depth) that is normed already; parameters and result as there."""
+    columns = weight.shape[0] // 2 if gated else weight.shape[0]
+    out = torch.empty(len(x), columns, device=x.device, dtype=x.dtype)
+    _run(x, weight, scales, gated, residual, out)
+    return out
+
+
+def is_split(weight: Tensor) -> bool:
+    """Whether `gemm` splits the depth of a product with weight (columns, depth), which has no gates."""
+    columns, depth = weight.shape
+    return _tiles(columns, depth, False, weight.element_size()).splits > 1
+
+
+def gemm_parts(x: Tensor, weight: Tensor) -> Tensor:
+    """The partial sums (splits, rows, columns) float32 of a product that is split, before any scales."""
+    return _run(x, weight, None, False, None, None)
+
+
+def _run(
+    x: Tensor, weight: Tensor, scales: Tensor | None, gated: bool, residual: Tensor | None, out: Tensor | None
+) -> Tensor:
+    """The partial sums, and where ``out`` is given the result there."""
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
     block_m = min(64, max(16, triton.next_power_of_2(rows)))
     tiles = _fitted(_tiles(columns, depth, gated, weight.element_size()), block_m, x, weight, gated)
-    out = torch.empty(rows, columns, device=x.device, dtype=x.dtype)
-    partial = torch.empty(tiles.splits, rows, columns, device=x.device) if tiles.splits > 1 else out
+    partial = x if tiles.splits == 1 else torch.empty(tiles.splits, rows, columns, device=x.device)
     share = triton.cdiv(triton.cdiv(depth, tiles.splits), tiles.block_k) * tiles.block_k
     tma = has_tma(x.device) and all(t.stride(0) * t.element_size() % 16 == 0 for t in (x, weight))
     launch(
@@ -124,12 +147,12 @@ def gemm(
         TensorDescriptor.from_tensor(x, [block_m, tiles.block_k]) if tma else None,
         TensorDescriptor.from_tensor(weight, [tiles.block_n, tiles.block_k]) if tma else None,
         x if scales is None else scales, x if residual is None else residual,
-        out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
-        SCALED=scales is not None, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits, TMA=tma,
-        BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
+        x if out is None else out, partial, semaphores(x.device, "gemm"), rows, columns, depth, share,
+        SCALED=weight.dtype != x.dtype, GATED=gated, HAS_RESIDUAL=residual is not None, SPLITS=tiles.splits,
+        SUM=out is not None, TMA=tma, BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
         PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
     )  # fmt: skip
-    return out
+    return partial
 
 
 def _fitted(tiles: MatmulTiles, block_m: int, x: Tensor, weight: Tensor, gated: bool) -> MatmulTiles:

@@ -20,14 +20,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.gemm import gemm
+from engine.kernels.gemm import gemm, gemm_parts, is_split
 from engine.kernels.gemv import GEMV_ROWS, gemv
 from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
-from engine.kernels.rms_norm import rms_norm
+from engine.kernels.rms_norm import add_rms_norm, rms_norm
 from engine.kernels.swiglu import swiglu
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
-"""Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner."""
+"""Above so many rows cuBLAS is faster than the kernel; with few columns, as before a residual, sooner, unless the norm
+that follows adds the parts up (`linear_norm`)."""
 
 
 def linear(
@@ -82,6 +83,26 @@ def linear(
     return gemm(x, weight, scales, gated, residual)
 
 
+def linear_norm(
+    x: Tensor,
+    weight: Tensor,
+    residual: Tensor,
+    norm: Tensor,
+    eps: float,
+    scales: Tensor | None = None,
+    batch_invariant: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`linear` with a residual, and its result RMS-normalised with the gains norm (columns,): both (rows, columns).
+
+    For more rows than GEMV takes. Where many rows are split, the norm adds the parts up: 0.13 ms less a frame of 64
+    rows on an H200 than with cuBLAS, but 0.06 more with 32, and 0.18 with 16.
+    """
+    if CUBLAS_ROWS_RESIDUAL < x.shape[0] <= CUBLAS_ROWS and is_split(weight):
+        return add_rms_norm(gemm_parts(x, weight), scales, residual, norm, eps)
+    y = linear(x, weight, residual=residual, scales=scales, batch_invariant=batch_invariant)
+    return y, rms_norm(y, norm, eps)
+
+
 def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
     """weight (rows, depth) as float8 (e4m3) and a float32 scale for each row, so that the largest entry is kept."""
     largest = torch.finfo(torch.float8_e4m3fn).max
@@ -117,3 +138,17 @@ def linear_twin(
         gates, ups = y.chunk(2, -1)
         y = F.silu(gates) * ups
     return y if residual is None else residual + y
+
+
+def linear_norm_twin(
+    x: Tensor,
+    weight: Tensor,
+    residual: Tensor,
+    norm: Tensor,
+    eps: float,
+    scales: Tensor | None = None,
+    batch_invariant: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The same in plain torch."""
+    y = linear_twin(x, weight, residual=residual, scales=scales)
+    return y, F.rms_norm(y.float(), y.shape[-1:], None, eps).to(y.dtype) * norm

@@ -1,6 +1,7 @@
 """RMSNorm (Zhang & Sennrich 2019) of a frame's rows as a kernel of its own, as before a GEMM; `gemv` has it built in.
 
-out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program has a whole row.
+out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program has a whole row. Where x is
+a residual plus the partial sums of a split product (`gemm`), the same kernel adds these up.
 """
 
 from __future__ import annotations
@@ -24,8 +25,39 @@ def _rms_norm(x, gains, out, depth, eps, BLOCK: tl.constexpr, PDL: tl.constexpr)
         grid_wait()
         launch_dependents()
     xs = tl.load(x + row * depth + k, mask=k < depth, other=0.0).to(tl.float32)
+    tl.store(out + row * depth + k, _normed(xs, weight, depth, eps).to(out.dtype.element_ty), mask=k < depth)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _add_rms_norm(
+    parts, scales, residual, gains, total, out, rows, depth, eps,
+    SCALED: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Grid (rows,): parts (SPLITS, rows, depth) float32, scales (depth,) where SCALED, the others as in `_rms_norm`."""
+    row = tl.program_id(0)
+    k = tl.arange(0, BLOCK)
+    inside = k < depth
+    cell = row * depth + k
+    weight = tl.load(gains + k, mask=inside, other=0.0)
+    if PDL:
+        grid_wait()
+        launch_dependents()
+    y = tl.zeros((BLOCK,), tl.float32)
+    for part in tl.static_range(SPLITS):  # always in this order, so that the sum is always the same
+        y += tl.load(parts + part * rows * depth + cell, mask=inside, other=0.0)
+    if SCALED:
+        y *= tl.load(scales + k, mask=inside, other=0.0)
+    before = tl.load(residual + cell, mask=inside, other=0.0)
+    xs = (y.to(before.dtype).to(tl.float32) + before.to(tl.float32)).to(before.dtype)
+    tl.store(total + cell, xs, mask=inside)
+    tl.store(out + cell, _normed(xs.to(tl.float32), weight, depth, eps).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _normed(xs, weight, depth, eps):
+    """xs (BLOCK,) float32, zeros beyond depth, normed and rounded to the type of the gains before they are applied."""
     scale = tl.rsqrt(tl.sum(xs * xs, 0) / depth + eps)
-    tl.store(out + row * depth + k, ((xs * scale).to(weight.dtype) * weight).to(out.dtype.element_ty), mask=k < depth)
+    return (xs * scale).to(weight.dtype) * weight
 
 
 def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) -> Tensor:
@@ -38,3 +70,20 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) ->
         BLOCK=triton.next_power_of_2(x.shape[1]), PDL=supports_pdl(x.device), num_warps=4, **pdl_launch(x.device),
     )  # fmt: skip
     return out
+
+
+def add_rms_norm(
+    parts: Tensor, scales: Tensor | None, residual: Tensor, gains: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """residual (rows, depth) plus the sum of parts (splits, rows, depth) float32, and the same RMS-normalised.
+
+    The sum is rounded to the residual's type before it is added, as `linear` does; scales (depth,) are applied first.
+    """
+    total, out = torch.empty_like(residual), torch.empty_like(residual)
+    rows, depth = residual.shape
+    launch(
+        _add_rms_norm, (rows,), parts, parts if scales is None else scales, residual, gains, total, out,
+        rows, depth, eps, SCALED=scales is not None, SPLITS=parts.shape[0], BLOCK=triton.next_power_of_2(depth),
+        PDL=supports_pdl(residual.device), num_warps=8, **pdl_launch(residual.device),
+    )  # fmt: skip
+    return total, out

@@ -73,7 +73,7 @@ def compile_frames(processes: CompilerProcesses) -> None:
         with compiling(processes):
             frame(torch.arange(1))
             frame(torch.arange(2))
-            for size in (PACKED12_ROWS, 16, CUBLAS_ROWS + 1):
+            for size in (PACKED12_ROWS, 16, CUBLAS_ROWS, CUBLAS_ROWS + 1):
                 lines = torch.zeros(size, dtype=torch.int64)
                 read(lines, lines.repeat(4, 1), lines, lines)
 

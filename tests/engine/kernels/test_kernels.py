@@ -47,6 +47,25 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("float8", [False, True])
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(3, 40, 320), (20, 40, 600), (70, 24, 32), (5, 600, 96)])
+@torch.inference_mode()
+def test_a_sum_and_its_norm_are_those_of_the_product_and_of_the_norm_apart(
+    rows: int, columns: int, depth: int, float8: bool, dtype: torch.dtype
+) -> None:
+    x, residual = random(rows, depth, dtype=dtype, seed=1), random(rows, columns, dtype=dtype, seed=2)
+    weight, scales = random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), None
+    gains = (1 + random(columns, scale=0.1, seed=4)).to(dtype)
+    if float8:
+        weight, scales = kernels.quantised(weight)
+    both = kernels.linear_norm(x, weight, residual.clone(), gains, 1e-6, scales)
+    plain = kernels.linear_norm_twin(x, weight, residual, gains, 1e-6, scales)
+    assert all(close(a, b) for a, b in zip(both, plain, strict=True))
+    total = kernels.linear(x, weight, residual=residual.clone(), scales=scales)
+    assert torch.equal(both[0], total) and torch.equal(both[1], kernels.rms_norm(total, gains, 1e-6))
+
+
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @torch.inference_mode()
 def test_a_product_with_float8_weights_is_that_of_the_weights_they_stand_for(rows: int) -> None:
