@@ -54,6 +54,14 @@ _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro 
 
 
 @triton.jit
+def _rotation(table, position, dim, HEAD_DIM: tl.constexpr):
+    """RoPE's factors (1, HEAD_DIM) of a position: of each value, and of the other one of its pair."""
+    angle = table + (position * (HEAD_DIM // 2) + dim // 2) * 2
+    cos, sin = tl.load(angle), tl.load(angle + 1)
+    return cos, tl.where(dim % 2 == 0, -sin, sin)
+
+
+@triton.jit
 def _norm_and_rotate(here, there, gains, cos, sin, dim, eps, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
     """RMSNorm and RoPE of heads `here` (…, HEAD_DIM); `there` has the other one of each pair that is rotated."""
     kind = here.dtype
@@ -100,6 +108,17 @@ def _one_block(query, k, v, inside, scale):
     best = tl.max(score, 1)
     p = tl.exp(score - tl.where(best == float("-inf"), 0.0, best)[:, None])
     return best, tl.sum(p, 1), tl.dot(p.to(v.dtype), v, input_precision="ieee")
+
+
+@triton.jit
+def _with_newest(best, weight, total, query, key, value, scale):
+    """The same with one more key and value (1, HEAD_DIM)."""
+    newest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
+    top = tl.maximum(best, newest)
+    shrink, grow = tl.exp(best - top), tl.exp(newest - top)
+    weight = weight * shrink + grow
+    total = total * shrink[:, None] + grow.to(value.dtype).to(tl.float32)[:, None] * value.to(tl.float32)
+    return top, weight, total
 
 
 @triton.jit
@@ -168,9 +187,7 @@ def _decode_attention(
         lines = base + at.to(tl.int64)[:, None] * position_stride + dim
         k = tl.load(keys + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
         v = tl.load(values + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
-    angle = table + (position * (HEAD_DIM // 2) + dim // 2) * 2
-    cos, sin = tl.load(angle), tl.load(angle + 1)
-    sin = tl.where(dim % 2 == 0, -sin, sin)
+    cos, sin = _rotation(table, position, dim, HEAD_DIM)
     if PDL:
         grid_wait()
     if start <= position:
@@ -195,12 +212,7 @@ def _decode_attention(
                 key = _norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
                 tl.store(keys + base + position * position_stride + dim, key)
                 tl.store(values + base + position * position_stride + dim, value)
-                newest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
-                top = tl.maximum(best, newest)
-                shrink, grow = tl.exp(best - top), tl.exp(newest - top)
-                weight = weight * shrink + grow
-                total = total * shrink[:, None] + grow.to(value.dtype).to(tl.float32)[:, None] * value.to(tl.float32)
-                best = top
+                best, weight, total = _with_newest(best, weight, total, query, key, value, scale)
         first = row * N_HEAD + kv_head * each
         count = position // SPLIT + 1
         if ONE_SPLIT or count == 1:

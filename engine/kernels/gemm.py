@@ -84,18 +84,15 @@ def _split_k_gemm(
             total_up = tl.dot(ups.to(xs.dtype), tl.trans(xs), total_up, input_precision="ieee")
     mask = (column < columns)[:, None] & (row < rows)[None, :]
     cell = row[None, :] * columns + column[:, None]
-    if not SUM:
+    if SPLITS > 1:
         tl.store(partial + split * rows * columns + cell, total, mask=mask)
-    else:
+    if SUM:
         last = block >= 0
-        if SPLITS > 1:  # the last program adds the parts up, in their order, so that the sum is always the same
-            tl.store(partial + split * rows * columns + cell, total, mask=mask)
+        if SPLITS > 1:  # the last program adds the parts up
             tl.debug_barrier()
             last = tl.atomic_add(place, 1, sem="acq_rel") == SPLITS - 1
             if last:
-                total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-                for part in range(SPLITS):
-                    total += tl.load(partial + part * rows * columns + cell, mask=mask, other=0.0, cache_modifier=".cg")
+                total = _sum_of_parts(partial + cell, mask, rows * columns, SPLITS)
                 tl.store(place, 0)
         if last:
             if SCALED:
@@ -103,6 +100,15 @@ def _split_k_gemm(
                 if GATED:
                     total_up *= tl.load(scales + columns + column, mask=column < columns, other=0.0)[:, None]
             store(total, total_up, residual, out, cell, mask, GATED, HAS_RESIDUAL)
+
+
+@triton.jit
+def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
+    """The sum of SPLITS parts, `apart` from each other, in their order, so that it is always the same."""
+    total = tl.zeros(mask.shape, tl.float32)
+    for part in range(SPLITS):
+        total += tl.load(at + part * apart, mask=mask, other=0.0, cache_modifier=".cg")
+    return total
 
 
 def gemm(
