@@ -54,7 +54,7 @@ export class Candidates extends EventTarget {
     this.part = partsOf(root);
     const draft = kept(STORE, {});
     [this.#kind, this.#chosen, this.#rows] = [draft.kind ?? "voices", draft.chosen ?? [], draft.rows ?? []];
-    this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#show(target.dataset.kind));
+    this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#take(target.dataset.kind));
     this.part("search").addEventListener("input", () => this.#drawVoices());
     this.part("add").addEventListener("click", () => this.#setRows([...this.#rows, this.#fullRow(this.#rows.at(-1) ?? {})]));
     this.part("columns").append(...[...COLUMNS.map(([, title]) => phrase(title)), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
@@ -85,7 +85,7 @@ export class Candidates extends EventTarget {
     const first = this.#studio.source === "clip" && this.#studio.clip ? OWN_CLIP : this.#studio.voice;
     const others = this.#chosen.length > 1 ? this.#chosen : this.#voices.map(({ id }) => id);
     this.#chosen = [first, ...others.filter((id) => id !== first)].slice(0, MOST);
-    this.#show("voices");
+    this.#take("voices");
   }
 
   get kind() {
@@ -137,6 +137,10 @@ export class Candidates extends EventTarget {
     this.part("voices").hidden = kind !== "voices";
     this.part("settings").hidden = kind !== "settings";
     this.#drawVoices();
+  }
+
+  #take(kind) {
+    this.#show(kind);
     this.#keep();
   }
 

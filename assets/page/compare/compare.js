@@ -24,6 +24,8 @@ export class Compare extends EventTarget {
   /** @type {AbortController | null} */
   #making = null; // the AbortController of what is being made
   #round = 0;
+  /** @type {Promise<void>} */
+  #opening = Promise.resolve(); // what there is to choose from
 
   /** fields: the Studio's; health: to wait for the engine; request(fields): the body that is sent. */
   constructor(root, { fields, health, request }) {
@@ -48,7 +50,9 @@ export class Compare extends EventTarget {
     this.isOpen = true;
     if (this.fields.values.text === undefined) return;
     this.part("text").value ||= this.fields.values.text;
-    await this.candidates.open(this.fields.values);
+    this.#forgive();
+    this.#opening = this.candidates.open(this.fields.values);
+    await this.#opening;
   }
 
   close() {
@@ -68,6 +72,7 @@ export class Compare extends EventTarget {
     const control = new AbortController();
     this.#mark(control);
     try {
+      await Promise.allSettled([this.#opening]); // if it fails, that is told already
       const requests = await this.#requests();
       control.signal.throwIfAborted();
       this.#begin(requests);
