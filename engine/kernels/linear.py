@@ -23,7 +23,7 @@ from torch import Tensor
 from engine.kernels.gemm import gemm, gemm_parts, is_split
 from engine.kernels.gemv import GEMV_ROWS, gemv
 from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
-from engine.kernels.rms_norm import add_rms_norm, rms_norm
+from engine.kernels.rms_norm import add_rms_norm, rms_norm, rms_norm_twin
 from engine.kernels.swiglu import swiglu
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
@@ -132,7 +132,7 @@ def linear_twin(
 ) -> Tensor:
     """The same in plain torch, rounding where the plain model rounds."""
     if norm is not None:
-        x = F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * norm
+        x = rms_norm_twin(x, norm, eps)
     y = F.linear(x, weight if scales is None else (weight.float() * scales[:, None]).to(x.dtype))
     if gated:
         gates, ups = y.chunk(2, -1)
@@ -151,4 +151,4 @@ def linear_norm_twin(
 ) -> tuple[Tensor, Tensor]:
     """The same in plain torch."""
     y = linear_twin(x, weight, residual=residual, scales=scales)
-    return y, F.rms_norm(y.float(), y.shape[-1:], None, eps).to(y.dtype) * norm
+    return y, rms_norm_twin(y, norm, eps)

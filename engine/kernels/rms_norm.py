@@ -7,6 +7,7 @@ a residual plus the partial sums of a split product (`gemm`), the same kernel ad
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -70,6 +71,11 @@ def rms_norm(x: Tensor, gains: Tensor, eps: float, out: Tensor | None = None) ->
         BLOCK=triton.next_power_of_2(x.shape[1]), PDL=supports_pdl(x.device), num_warps=4, **pdl_launch(x.device),
     )  # fmt: skip
     return out
+
+
+def rms_norm_twin(x: Tensor, gains: Tensor, eps: float) -> Tensor:
+    """The same in plain torch."""
+    return F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * gains
 
 
 def add_rms_norm(
