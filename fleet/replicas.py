@@ -72,11 +72,17 @@ class Member:
     others: int = 0
     """Takes of other processes that it worked at when it was last asked."""
     is_silent: bool = False
+    asked_at: float = 0.0
     heard_at: float = 0.0
 
     @property
     def load(self) -> float:
         return self.open + self.others
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since it was asked, or has last said something."""
+        return time.monotonic() - max(self.asked_at, self.heard_at)
 
 
 class Replicas:
@@ -171,13 +177,21 @@ class Replicas:
             calling.cancel()
 
     async def watch(self) -> None:
-        """Ask them all how they are, again and again."""
+        """Ask them all how they are, again and again. One that says nothing keeps none of the others waiting."""
         while True:
-            await self.ask()
+            self._hear_answers()
+            self._put_questions()
             await asyncio.sleep(ROUND_SECONDS)
 
     async def ask(self) -> None:
-        """Once: meet those that are new, forget those that are gone. Who takes too long may answer later."""
+        """Once, and wait for the answers. Who takes too long may answer later."""
+        self._put_questions()
+        if self._questions:
+            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS)
+        self._hear_answers()
+
+    def _put_questions(self) -> None:
+        """Meet those that are new, forget those that are gone, ask those that have answered the last time."""
         up = set(self.line.names())
         for name in self._members.keys() - up:
             if not self._members[name].open:
@@ -185,13 +199,16 @@ class Replicas:
         self._refused &= up
         for name in up - self._refused - self._questions.keys():
             self._questions[name] = asyncio.create_task(self._ask(name))
-        if self._questions:
-            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS)
+            if member := self._members.get(name):
+                member.asked_at = time.monotonic()
+
+    def _hear_answers(self) -> None:
+        """Suspect those that are late. Raises what no question should raise."""
         for name, question in list(self._questions.items()):
             if question.done():
                 del self._questions[name]
                 question.result()
-            elif (member := self._members.get(name)) and time.monotonic() - member.heard_at > ANSWER_SECONDS:
+            elif (member := self._members.get(name)) and member.silent_seconds > ANSWER_SECONDS:
                 self.suspect(name)
 
     def forget_questions(self) -> None:

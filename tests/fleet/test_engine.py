@@ -58,6 +58,19 @@ async def test_figures_are_the_sums_and_each_ones_own() -> None:
     assert stats.finished == 1
 
 
+async def test_one_that_says_nothing_does_not_keep_the_others_figures_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 1000.0)
+    line = FakeLine()
+    with fleet(line) as (engine, _):
+        line.deaf = {"a"}
+        calls = line.calls["a stats"]
+        await until(lambda: line.calls["a stats"] > calls)
+        line.engines["b"].frames = 7
+        await until(lambda: engine.stats().replicas["b"].frames == 7)
+
+
 async def test_leaving_frees_the_row() -> None:
     line = FakeLine(1)
     with fleet(line) as (engine, _):

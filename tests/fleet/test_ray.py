@@ -140,19 +140,21 @@ async def test_an_update_under_takes_fails_none_of_them(
     fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
 ) -> None:
     before = await both(fleet)
-    short, long = await asyncio.gather(hear(alone, take(3, 40)), hear(alone, take(7, 600)))
-    lasting = asyncio.create_task(hear(fleet, take(7, 600)))
-    await until(lambda: fleet.stats().running > 0)
     update = asyncio.to_thread(start.deploy, config_of(quick_checkpoint), "another plan", Size(2, 2), False, silent)
     updating = asyncio.create_task(update)
-    rounds = 0
-    while not (updating.done() and lasting.done()):
-        rounds += 1
-        spoken = await asyncio.gather(*(hear(fleet, take(3, 40)) for _ in range(2)))
-        assert all(np.array_equal(each.codes, short.codes) for each in spoken), f"round {rounds}"
+
+    async def speak_on(seed: int, frames: int) -> list[int]:
+        """Takes one after another until the update is over; at which frames each of them moved."""
+        whole = await hear(alone, take(seed, frames))
+        moved: list[int] = []
+        while not updating.done():
+            heard = await hear(fleet, take(seed, frames))
+            assert np.array_equal(heard.codes, whole.codes), "no frame lost, none twice"
+            moved += sorted({chunk.resumed_at for chunk in heard.chunks if chunk.resumed_at})
+        return moved
+
+    moved = await asyncio.gather(speak_on(3, 40), speak_on(5, 40), speak_on(7, 1800))
     await updating
-    moved = [chunk.resumed_at for chunk in (await lasting).chunks if chunk.resumed_at]
-    assert np.array_equal((await lasting).codes, long.codes)
-    print(f"{rounds} rounds of takes during the update; the long one moved at frames {sorted(set(moved))}")
+    print(f"takes moved during the update, short, short and long, at their frames {moved}")
     after = await both(fleet)
     assert not {name for name in after if name in fleet._replicas.line.names()} & before.keys(), "all are new"
