@@ -7,14 +7,16 @@ import importlib.util
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from studio.audio.read import Clip
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
 from studio.voices.hearing.line import ShortLine
+
+if TYPE_CHECKING:  # the settings check names by this module, and FFmpeg takes a tenth of a second to import
+    from studio.audio.read import Clip
 
 RATE = 16_000
 """Hz, that recognisers hear."""
