@@ -83,6 +83,12 @@ def begun_take(take: StoredTake, sound: Path, library: Library, info: EngineInfo
             f"({codes.made_by}, not {made_by(info)}); speak it again",
             "take_id",
         )
+    if take.voice_id is not None and not library.voices.exists(take.voice_id):
+        raise CannotContinue(
+            f"the voice {take.label}, in which the take {take.id} was spoken, is no longer in the library; bring the "
+            "voice back, or speak the text in another one",
+            "take_id",
+        )
     begun = BegunTake(take, sound, codes.parts)
     if limit is not None and limit <= begun.frames:
         raise InvalidRequest(

@@ -46,9 +46,10 @@ def draft_of(request: SpeechRequest, plan: Plan, take: Take) -> StoredTake:
 def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]:
     """Every speaker's voice in its revision; ``voice`` speaks what stands before the first name, if anything does.
 
-    The sampling stays as it was wished: each voice has defaults of its own.
+    The sampling stays as it was wished: each voice has defaults of its own. ``voice_ids``: whom the names meant.
     """
     cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
     told = all(part.speaker for part in plan.parts)
     wishes = {name: value for name, value in request.wishes.items() if name != "seed"}
-    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if told else own}
+    ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice}
+    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if told else own, "voice_ids": ids}

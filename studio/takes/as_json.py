@@ -82,8 +82,13 @@ def request_again(take: StoredTake, library: Library) -> dict[str, object] | Non
     for asked in ("normalize", "dictionary"):  # what came of them is what was read
         wanted.pop(asked, None)
     is_short = len(read) <= MAX_INPUT
+    ids = wanted.pop("voice_ids", {})
     if "cast" not in wanted:
         wanted["voice"] = address_now(take.voice_id, take.voice, library)
+    else:
+        wanted["cast"] = {name: address_now(ids.get(each), each, library) for name, each in wanted["cast"].items()}
+        if "voice" in wanted:
+            wanted["voice"] = address_now(ids.get(wanted["voice"]), wanted["voice"], library)
     if wanted.get("voice") == OWN_CLIP:
         return None
     return {
@@ -106,11 +111,15 @@ def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
 
 
 def address_now(voice_id: str | None, address: str, library: Library) -> str:
-    """Of the revision that spoke, under the name that the voice has today."""
+    """Of the revision that spoke, under the name that the voice has today.
+
+    Of a voice that is gone it has the id, which finds nothing: by now the name may be another voice's.
+    """
     name, _, revision = address.rpartition("@")
     if voice_id is None or not name:
         return address
     try:
-        return f"{library.voices.get(voice_id).slug}@{revision}"
+        name = library.voices.get(voice_id).slug
     except NotFound:
-        return address
+        name = voice_id
+    return f"{name}@{revision}"

@@ -61,8 +61,8 @@ class TakeMender:
             made = await mend(self._service, heard, chosen.sentences, request, origin)
         except UnknownVoice as error:
             raise CannotMend(
-                f"the voice {chosen.voice}, in which it was spoken, is no longer in the library; bring the voice back, "
-                "or speak all of it again in another one",
+                "the voice in which it was spoken is no longer in the library; bring the voice back, or speak all of "
+                "it again in another one",
                 "take_id",
             ) from error
         info = self._service.host.engine().info
@@ -98,7 +98,8 @@ class TakeMender:
             sentences, voice, voice_id = select(take.text, start, end), take.voice, take.voice_id
         else:
             turn, sentences = _turn_of(take.text, start, end)
-            voice, voice_id = _voice_of(turn, cast, take.parameters), None
+            voice = _voice_of(turn, cast, take.parameters)
+            voice_id = take.parameters.get("voice_ids", {}).get(voice)
         if voice == OWN_CLIP:
             raise CannotMend(
                 "it was spoken in a clip of its request's own, which is not kept; make a voice of the clip, and speak "

@@ -175,6 +175,26 @@ def test_nobody_goes_on_with_the_takes_of_another_key(steered: Steer) -> None:
         assert client.post(f"{TAKES}/{take}/continue", json={}, headers=mine).status_code == 200
 
 
+def test_a_voice_that_has_gone_is_not_replaced_by_another_of_its_name(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        cut = speak(client, voice="anna", max_new_tokens=5)
+        script = {"voice": "bert", "cast": {"He": "anna"}}
+        dialogue = speak(client, "One.\nHe: Two.", **script)
+        client.delete("/v1/voices/anna")
+        client.patch("/v1/voices/bert", json={"name": "Anna"})
+        answer = go_on(client, cut)
+        assert_envelope(answer, 409, "take_id")
+        assert "no longer in the library" in answer.json()["error"]["message"]
+        assert_envelope(client.post(SPEECH, json=record(client, cut)["request"]), 400, "voice")
+        again = record(client, dialogue)["request"]
+        assert isinstance(again, dict) and again["voice"] == "anna@1", "who was bert"
+        assert_envelope(client.post(SPEECH, json=again), 400, "voice")
+        client.patch("/v1/voices/anna", json={"name": "Bert"})
+        client.post("/v1/voices/anna/restore")
+        assert go_on(client, cut).status_code == 200
+
+
 def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
     served, _ = steered(studio_home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library

@@ -124,10 +124,14 @@ def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: 
         engine.spoilt = ["silent"]
         refused(take, 500, "silent")
         taken = made(client, voice="anna")
+        together = made(client, "One.\nHe: Two.", cast={"He": "anna"}, voice="bert")
         client.delete("/v1/voices/anna")
+        client.patch("/v1/voices/bert", json={"name": "Anna"})  # the name is another's now
         refused(taken, 409, "no longer in the library", "take_id")
+        assert_envelope(mend(client, together, 10, 11), 409, "take_id")
+        assert mend(client, together, 0, 1).status_code == 201, "bert has only another name"
         stored = [each["id"] for each in client.get(TAKES).json()["data"] if each["stored"]]
-        assert stored == [taken, *(each["id"] for each in kept if each["stored"])]
+        assert stored[1:] == [together, taken, *(each["id"] for each in kept if each["stored"])]
 
 
 def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:
