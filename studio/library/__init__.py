@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from pathlib import Path
 
 from studio.background import Watch
@@ -78,7 +77,7 @@ class Library:
         self.pronunciations = Pronunciations(store)
         self.project_work = ProjectWork(store)
         self.audit = Audit(store)
-        store.make_room = partial(self.takes.purge, everything=True)
+        store.make_room = self._make_room
         self.watch = Watch("clearing")
         """Over `clear_away`."""
         self.purge()
@@ -87,6 +86,11 @@ class Library:
         """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
         self.voices.purge()
         self.takes.purge()
+
+    def _make_room(self) -> None:
+        """Give up deletions' undoing, where the disk is full: that of takes first. Blocking."""
+        if not self.takes.purge(everything=True):
+            self.voices.purge(everything=True)
 
     async def clear_away(self) -> None:
         """`purge` now and again, for in a library that nobody uses nothing else would."""

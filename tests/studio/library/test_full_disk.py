@@ -100,6 +100,20 @@ def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: S
     assert library.takes.restore(["req_old"]) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
 
 
+def test_deleted_voices_make_room_once_no_deleted_take_does(tmp_path: Path, full_when: Full) -> None:
+    library = Library(tmp_path)
+    clip = library.files.path(library.voices.create(VoiceDraft("Anna"), [new_sample(CLIP, "words")]).samples[0].clip)
+    library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
+    library.takes.delete(TakeFilter(ids=("req_old",)))
+    library.voices.delete("anna")
+    full_when(clip.exists)
+    for taken_back in (True, False):  # those who try again have room at the second time
+        with pytest.raises(LibraryFull, match="delete something"):
+            library.voices.create(VoiceDraft("Bert"), [new_sample(b"other", "words")])
+        assert clip.exists() == taken_back
+    library.voices.create(VoiceDraft("Bert"), [new_sample(b"other", "words")])
+
+
 def test_whoever_asks_is_told_of_a_full_disk_but_not_where_it_is(
     tmp_path: Path, steered: Steer, full_when: Full, caplog: pytest.LogCaptureFixture
 ) -> None:
