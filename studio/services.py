@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.errors import LibraryUnavailable
 from studio.library import Backup, Library
 from studio.projects.service import ProjectService
 from studio.projects.worker import ProjectWorker
@@ -71,7 +72,12 @@ def _open_library(settings: Settings) -> Library:
             backup.restore()
         except OSError as error:  # to go on would be to take an empty library for the real one
             raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
-    library = Library(home)
+    try:
+        library = Library(home)
+    except LibraryUnavailable as error:
+        raise SettingsError(f"{error} (STUDIO_HOME={settings.studio_home!r})") from error
+    except OSError as error:
+        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {error}") from error
     library.backup = backup
     import_bundled(library, Path(settings.voices))
     for key, _ in zip(settings.api_keys, settings.key_names, strict=False):

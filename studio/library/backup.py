@@ -196,8 +196,8 @@ class Backup:
         with contextlib.closing(sqlite3.connect(self._database)) as library:
             try:
                 return library.execute(_OWN_CONTENT).fetchone() is not None
-            except sqlite3.OperationalError:  # a first start that never got to its tables
-                return False
+            except sqlite3.DatabaseError as error:  # without tables where a first start never got to them
+                return "no such table" not in str(error)
 
     def _bring_back(self, snapshot: Path) -> None:
         """The audio first and the database last, under its name at once: whenever this ends, it can begin again."""

@@ -26,12 +26,18 @@ LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 IDLE_CONNECTIONS = 8
 """So many are kept open for the calls to come: opening one takes longer than most of what is then asked."""
+DAMAGED = (
+    "is damaged; move library.db and the files named like it out of its folder, and put a backup in their place (with "
+    "BACKUP_DIR the next start does that)"
+)
 TROUBLES = {
     "locked": "is locked by another program; close whatever has it open, and try again",
     "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
     "unable to open": "cannot be opened; check that its folder exists and can be read and written",
     "disk is full": "has no room left on its disk; delete something or free some space, and try again",
     "disk I/O": "cannot be read from its disk; check the disk, or restore a backup",
+    "image is malformed": DAMAGED,
+    "not a database": DAMAGED,
 }
 """What SQLite says, and what it means to the owner of the library."""
 SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
@@ -82,7 +88,7 @@ class Store:
         """
         try:
             yield
-        except (sqlite3.OperationalError, OSError) as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             meaning = self._meaning(error)
             if meaning is None:
                 raise
@@ -90,7 +96,7 @@ class Store:
             kind = LibraryFull if meaning == TROUBLES["disk is full"] else LibraryUnavailable
             raise kind(f"the library {meaning}") from error
 
-    def _meaning(self, error: sqlite3.OperationalError | OSError) -> str | None:
+    def _meaning(self, error: sqlite3.DatabaseError | OSError) -> str | None:
         """What an error means to the owner of the library; None: nothing that is known."""
         if isinstance(error, OSError):
             return TROUBLES.get(SYSTEM_TROUBLES.get(error.errno or 0, ""))

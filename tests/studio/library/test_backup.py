@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app import create_app
 from studio.library import Backup, Library, VoiceDraft
 from studio.library.projects.records import NewPart, ProjectSettings
-from studio.settings import Settings
+from studio.settings import Settings, SettingsError
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.test_crash import check
@@ -203,6 +204,28 @@ def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_pa
         assert storage["takes"] == 1
         assert storage["backup"]["folder"] == str(tmp_path / "bucket") and storage["backup"]["error"] is None
         assert httpx.get(f"{studio.url}/health").json()["backup"]["failed"] is False
+
+
+@pytest.mark.parametrize("damage", ["cut", "foreign"])
+def test_a_damaged_library_is_not_started_with_and_its_copy_comes_once_it_is_moved_away(
+    tmp_path: Path, voices_folder: Path, damage: str
+) -> None:
+    home = tmp_path / "home"
+    settings = Settings(
+        model="test", studio_home=str(home), voices=str(voices_folder), page=False, backup_dir=str(tmp_path / "bucket")
+    )
+    with serve(settings, FakeEngine.start) as served:
+        add(served.app.state.studio.library, "Carla")
+    for each in home.glob("library.db*"):
+        each.unlink()
+    whole = next((tmp_path / "bucket").glob("*.db")).read_bytes()
+    (home / "library.db").write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"no database at all" * 1000)
+    with pytest.raises(SettingsError, match=r"the library is damaged; move .* \(STUDIO_HOME="):
+        create_app(settings)
+    for each in home.glob("library.db*"):
+        each.rename(tmp_path / each.name)
+    with serve(settings, FakeEngine.start) as served:
+        assert "Carla" in names(served.app.state.studio.library)
 
 
 def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
