@@ -110,7 +110,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
 
-    app = FastAPI(title="Fish voice studio", lifespan=lifespan, redoc_url=None)
+    app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.studio, app.state.at_end = studio, at_end
     install_api(app, studio)
     if settings.page and settings.profile == "full":

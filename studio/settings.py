@@ -203,11 +203,11 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """The address to open in a browser on this machine."""
+        """Where this machine reaches the studio, past any proxy."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
         if ":" in host and not host.startswith("["):
             host = f"[{host}]"
-        return f"http://{host}:{self.port}{self.root_path}"
+        return f"http://{host}:{self.port}"
 
 
 Reader = Callable[[str], object]

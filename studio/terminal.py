@@ -20,7 +20,8 @@ class Terminal:
         self.on_failure: Callable[[], None] = lambda: None
         """Called once the engine has failed to start."""
         what = "page" if settings.page else "API"
-        self._say(f"Starting {settings.model}; the {what} is at {settings.address} and is warming up")
+        where = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
+        self._say(f"Starting {settings.model}; the {what} is {where} and is warming up")
 
     def progress(self, doing: str, fraction: float) -> None:
         line = (doing, int(fraction * 10))
@@ -29,7 +30,8 @@ class Terminal:
             self._say(f"{fraction:4.0%}  {doing}")
 
     def ready(self, info: EngineInfo) -> None:
-        hint = f"Open {self._settings.address} or try:" if self._settings.page else "Try:"
+        is_there = self._settings.page and not self._settings.root_path
+        hint = f"Open {self._settings.address} or try:" if is_there else "Try:"
         self._say(f"Ready on {info.device} ({info.dtype}). {hint}")
         self._say(curl_line(self._settings.address))
 

@@ -38,7 +38,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
-    install_document(app, bool(settings.api_keys))
+    install_document(app, bool(settings.api_keys), settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host)
     routers = [
         speech_routes(speech, settings),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -68,15 +69,24 @@ def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {media_type: {"schema": schema}}}}
 
 
-def install_document(app: FastAPI, needs_key: bool) -> None:
-    """Serve the document at /openapi.json; ``needs_key``: whether the API asks for one."""
+def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
+    """Serve the document at /openapi.json, and at /docs a page of it.
+
+    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves both, as ROOT_PATH says.
+    """
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _document(app, needs_key)
+            if root_path:
+                app.openapi_schema["servers"] = [{"url": root_path}]
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return get_swagger_ui_html(openapi_url=f"{root_path}/openapi.json", title=app.title)
 
 
 def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:

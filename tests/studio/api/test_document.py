@@ -62,6 +62,14 @@ def test_every_field_is_in_the_document(steered: object) -> None:
     assert "4XX" in document["paths"]["/v1/audio/speech"]["post"]["responses"]
 
 
+def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: object) -> None:
+    for root_path, servers in (("", None), ("/studio", [{"url": "/studio"}])):
+        served: Steered = steered(root_path=root_path)  # type: ignore[operator]
+        with served[0].client() as client:
+            assert f"'{root_path}/openapi.json'" in client.get("/docs").text
+            assert client.get("/openapi.json").json().get("servers") == servers
+
+
 def test_every_field_is_in_the_manual() -> None:
     manual = (ROOT / "docs" / "api.md").read_text("utf-8")
     for name in (*SpeechBody.model_fields, *MEAN, *IGNORED, *REFUSED):
