@@ -56,8 +56,9 @@ class EngineConfig:
     """On CUDA, where memory for it is left: one or two rows read bfloat16 weights from a second copy in twelve bits,
     which changes their products by less than float32's own rounding; up to eight rows the largest weights."""
     reproducible: bool = False
-    """Whether a seeded take has the same codes alone and among others on CUDA too, bit by bit. Without it one row goes
-    through faster kernels than several, and rounding may then tell which. Needs the attention kernel."""
+    """Whether a seeded take has the same codes alone and among others, bit by bit. Without it one row goes through
+    faster products than several, and rounding may then tell which. On CUDA it needs the attention kernel; on a CPU
+    rows gain nothing by being many."""
     threads: int | None = None
     """CPU threads a torch operation may use; None: half of the cores when the device is a CPU."""
 

@@ -37,7 +37,11 @@ class Runner:
     """The model's state for `rows` rows. One thread only."""
 
     def __init__(self, model: DualAR, rows: int, context: int, prefix_bytes: int = 0, repeats: bool = False) -> None:
-        """repeats: of a take that is taken up again, frames heard already are drawn anew instead of read."""
+        """repeats: a take has the same frames in any company, and those heard already are drawn anew instead of read.
+
+        On a CPU each row is then computed by itself, for torch rounds a row otherwise among others. On CUDA the graphs
+        have to be batch-invariant.
+        """
         self.config: ModelConfig = model.config
         self._model = model
         weight = model.slow.embeddings.weight
@@ -55,8 +59,13 @@ class Runner:
             frame: CpuFrame | PlainFrame = CpuFrame(model, self._cache, self._slots, rows, context)
         else:
             frame = PlainFrame(model, self._cache, self._slots)
+        is_cpu = weight.device.type == "cpu"
         self._frame, self._read_frame = frame, frame.read
-        self._repeats, self._reads_frames_one_by_one = repeats, weight.device.type == "cpu"
+        self._repeats, self._reads_frames_one_by_one = repeats, is_cpu
+        self._is_alone = repeats and is_cpu
+        """Whether each row is computed by itself."""
+        if self._is_alone:
+            self._frame = lambda rows: torch.cat([frame((row,)) for row in rows])
         self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
         self._draw_first: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None = None
         self._begun: dict[Row, Tensor] = {}
@@ -111,7 +120,7 @@ class Runner:
         A prompt's last token is left to the first frame, unless there are few rows: see `launch_first`.
         """
         room, pieces, ends = self._positions, [], []
-        for row in rows:
+        for row in rows[:1] if self._is_alone else rows:
             if room == 0:  # the others wait for their turn, and are not looked up before it
                 break
             if row.position == 0:

@@ -182,6 +182,17 @@ async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
         assert one.reason == other.reason
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+async def test_reproducible_takes_are_the_same_in_any_company(tiny_checkpoint: Path, dtype: str) -> None:
+    """In bfloat16, whose rounding turns draws within few frames where torch computes several rows at once."""
+    utterances = [seeded("Hello there. " * (20 * number + 1), number, 60) for number in range(4)]
+    with running_engine(tiny_checkpoint, max_rows=4, threads=1, reproducible=True, dtype=dtype) as engine:
+        alone = [await hear(engine, utterance) for utterance in utterances]
+        together = await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))
+    for one, other in zip(alone, together, strict=True):
+        assert np.array_equal(one.codes, other.codes) and np.array_equal(one.pcm, other.pcm)
+
+
 async def test_takes_that_join_late_or_leave_early_disturb_no_one(engine: Engine) -> None:
     utterances = mixed_utterances()
     alone = await hear(engine, utterances[1])
