@@ -15,6 +15,12 @@ _PLACES = r"(?:room|suite|apartment|apt\.|flat|route|highway|interstate|bus|trai
 _ROADS = r"(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Place|Court|Way|Square)"
 _FORMULAS = frozenset("CO2 H2O O2 O3 N2 H2 CH4 NH3 SO2 NO2".split())  # noqa: SIM905
 """Which the library spells."""
+_ISOTOPES = frozenset((
+    "H-2", "H-3", "C-12", "C-13", "C-14", "N-13", "N-15", "O-15", "O-16", "O-17", "O-18", "P-31", "P-32", "P-33",
+    "S-35", "K-40", "K-42", "Y-90", "I-123", "I-124", "I-125", "I-129", "I-131", "U-232", "U-233", "U-234", "U-235",
+    "U-236", "U-238",
+))  # fmt: skip
+"""Which the library names; it would take every "F-16" for one."""
 _PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
 """Into which things are divided."""
 _SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion"}
@@ -44,9 +50,9 @@ def _door(figures: str) -> str:
 
 
 def _lettered(found: re.Match[str]) -> str:
-    """'C twenty-two', 'A three eighty', 'KL one two three four', 'MP three'."""
+    """'C twenty-two', 'F sixteen', 'A three eighty', 'KL one two three four', 'MP three'."""
     letters, figures = found[1], found[2]
-    if found[0] in _FORMULAS:
+    if found[0] in _FORMULAS | _ISOTOPES:
         return found[0]
     if len(letters) == 1:
         return f"{letters} {_door(figures)}"
@@ -134,7 +140,7 @@ NAMED: tuple[Rule, ...] = (
         re.IGNORECASE,
     ),
     rule(r"\b(Boeing |Airbus )(\d{3})\b", lambda found: found[1] + _door(found[2])),
-    rule(r"\b([A-Z]{1,4})(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
+    rule(r"\b([A-Z]{1,4})-?(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
     rule(
         rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)",
         lambda found: _door(found[1]),

@@ -56,6 +56,12 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
         ("They meet at 00:15 and 7.30pm.", "They meet at twelve fifteen and seven thirty PM."),
         ("He is 5'11\" and runs at 30 mph.", "He is five foot eleven and runs at thirty miles per hour."),
         ("2020 was hard. 12 of us left.", "Twenty twenty was hard. Twelve of us left."),
+        ("Vitamin B-12, an N-95 mask, the I-95, a K-12 school.", "Vitamin B twelve, an N ninety-five mask, the I "
+         "ninety-five, a K twelve school."),
+        ("The F-16, the F16, an F-150, an AK-47 and Covid-19", "The F sixteen, the F sixteen, an F one fifty, an AK "
+         "forty-seven and Covid-nineteen"),
+        ("Dated by C-14, U-238 and Sr-90, not by I-131", "Dated by carbon fourteen, uranium two hundred and "
+         "thirty-eight and strontium ninety, not by iodine one hundred and thirty-one"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
@@ -98,7 +104,7 @@ def test_what_was_read_is_not_read_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "code ", "[", "<|", "`", "$1 "]
+    "unit", ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "code ", "[", "<|", "`", "$1 "]
 )
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     started = time.perf_counter()
