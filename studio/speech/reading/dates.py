@@ -31,7 +31,12 @@ def _slashed(found: re.Match[str]) -> str:
     """In American order, where that can be meant."""
     first, second = int(found[1]), int(found[2])
     day, month = (first, second) if first > 12 else (second, first)
-    return _day(day, month, found[3], found[0])
+    return _day(day, month, _whole_year(found[3]), found[0])
+
+
+def _whole_year(written: str) -> str:
+    """Of two figures, which century is meant as POSIX has it: from 1969 to 2068."""
+    return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
 
 
 def _british(found: re.Match[str]) -> str:
@@ -58,7 +63,7 @@ DATES: tuple[Rule, ...] = (
         rf"(?<![\w.,:/$€£-])([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british
     ),
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
-    rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}){ENDS}", _slashed),
+    rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed),
     rule(
         rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
         lambda found: _day(int(found[1]), int(found[2]), found[3], found[0]),

@@ -62,6 +62,8 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "forty-seven and Covid-nineteen"),
         ("Dated by C-14, U-238 and Sr-90, not by I-131", "Dated by carbon fourteen, uranium two hundred and "
          "thirty-eight and strontium ninety, not by iodine one hundred and thirty-one"),
+        ("On 5/1/21, 12/25/98 and 15/3/24, not on 31/31/24", "On May first, twenty twenty-one, December twenty-fifth, "
+         "nineteen ninety-eight and March fifteenth, twenty twenty-four, not on thirty-one/thirty-one twenty-fourths"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
