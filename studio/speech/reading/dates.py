@@ -51,8 +51,10 @@ def _half_of_the_day(found: re.Match[str]) -> str:
 
 
 SHORT_MONTHS: tuple[Rule, ...] = (
-    rule(rf"\b({_SHORT})\. ?(?={_DAY}(?:st|nd|rd|th)?\b)", lambda found: f"{_month(found[1])} "),
-    rule(rf"\b({_SHORT}) (?={_DAY}(?:st|nd|rd|th)?\b)", lambda found: f"{_month(found[1])} "),
+    rule(
+        rf"\b({_SHORT})(?:\. ?| )(?=(?:{_DAY}(?:st|nd|rd|th)?|{YEAR})\b)",
+        lambda found: f"{_month(found[1])} ",
+    ),
     rule(
         rf"(?<=\d )({_SHORT})\b\.?|(?<=(?:st|nd|rd|th) )({_SHORT})\b\.?",
         lambda found: _month(found[1] or found[2]),

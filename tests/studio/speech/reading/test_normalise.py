@@ -64,6 +64,8 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "thirty-eight and strontium ninety, not by iodine one hundred and thirty-one"),
         ("On 5/1/21, 12/25/98 and 15/3/24, not on 31/31/24", "On May first, twenty twenty-one, December twenty-fifth, "
          "nineteen ninety-eight and March fifteenth, twenty twenty-four, not on thirty-one/thirty-one twenty-fourths"),
+        ("In Jan 2021, Sept. 2019 and Mar 2000", "In January twenty twenty-one, September twenty nineteen and March "
+         "two thousand"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
