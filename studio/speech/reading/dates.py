@@ -1,4 +1,4 @@
-"""Days, years and clock times."""
+"""Days, years, clock times, and how long something takes."""
 
 from __future__ import annotations
 
@@ -71,6 +71,10 @@ DATES: tuple[Rule, ...] = (
         lambda found: _day(int(found[1]), int(found[2]), found[3], found[0]),
     ),
     rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2"),
+    # Minutes where they stand after hours or before seconds, no meters; and seconds after them or a decimal, no decade.
+    rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min"),
+    rule(r"(?<![\w.,])([1-5]?\d) ?m(?:in)? ?(\d{1,2}) ?s\b", r"\1 min \2 sec"),
+    rule(r"(\d\.\d{1,9})s\b", r"\1 seconds"),
     rule(r"(?<![\w.:])(\d{1,2})h([0-5]\d)\b", r"\1:\2"),
     rule(r"(?<=\d) ?([AaPp])(?:[Mm]\b|\.[Mm]\b(\.?))", _half_of_the_day),
     rule(

@@ -66,6 +66,10 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "nineteen ninety-eight and March fifteenth, twenty twenty-four, not on thirty-one/thirty-one twenty-fourths"),
         ("In Jan 2021, Sept. 2019 and Mar 2000", "In January twenty twenty-one, September twenty nineteen and March "
          "two thousand"),
+        ("1h 20m, 1h20m, 2h 5m 30s, 7h30 and a wall of 20m", "One hour twenty minutes, one hour twenty minutes, two "
+         "hours five minutes thirty seconds, seven thirty and a wall of twenty meters"),
+        ("100 m in 9.58s, in the 30s and the 1930s", "One hundred meters in nine point five eight seconds, in the "
+         "thirties and the nineteen thirties"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
