@@ -95,6 +95,7 @@ def _cents(found: re.Match[str]) -> str:
 
 
 SIGNS: tuple[Rule, ...] = (
+    rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f"),  # between thousands, as the library knows it
     rule(r"(?<=\d) ?\$(?![\d\w])", " dollars"),
     rule(r"(?<=[$€£¥])(\d{1,6}),(\d\d)(?!\d|,\d)", r"\1.\2"),
     rule(r"(?<![\w.,/])(\d{1,2})(p)\b", _cents),
@@ -115,7 +116,7 @@ CALLED: tuple[Rule, ...] = (
         lambda found: _groups(found[0]),
     ),
     rule(r"(?<![\w.,-])\d{3}-\d{4}(?![\w-])", lambda found: _groups(found[0])),
-    rule(r"(?<![\w.,-])0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0])),
+    rule(r"(?<![\w.,-])(?<!\d )0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0])),
     rule(
         rf"\b({_CODED}(?: (?:is|was|number|no\.))?:? )((?:[A-Z]{{1,3}} ?)?)(\d{{3,12}}(?: \d{{3}}\b)?){ENDS}",
         _code,

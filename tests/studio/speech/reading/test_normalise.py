@@ -70,6 +70,10 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "hours five minutes thirty seconds, seven thirty and a wall of twenty meters"),
         ("100 m in 9.58s, in the 30s and the 1930s", "One hundred meters in nine point five eight seconds, in the "
          "thirties and the nineteen thirties"),
+        ("1 000 000, 12 000 500, 1\u00a0000\u00a0000 and 1\u2009000\u2009000 people", "One million, twelve million "
+         "five hundred, one million and one million people"),
+        ("Call 030 123 456 or 0800 123456.", "Call zero three zero, one two three, four five six or zero eight zero "
+         "zero, one two three four five six."),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
