@@ -89,6 +89,11 @@ def _scaled(found: re.Match[str]) -> str:
     return f"{found[1]} {_SCALES[found[2].lower()]}"
 
 
+def _hexadecimal(found: re.Match[str]) -> str:
+    """'zero x one F'."""
+    return f"0 x {' '.join(digits(sign) or sign.upper() for sign in found[1])}"
+
+
 def _cents(found: re.Match[str]) -> str:
     one, many = ("penny", "pence") if found[2] == "p" else ("cent", "cents")
     return f"{found[1]} {one if found[1] == '1' else many}"
@@ -106,6 +111,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"± ?(?=\d)", "plus or minus "),
     rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by "),
     rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times "),
+    rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal),
     rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by "),
     rule(r"(\d)x\b", r"\1 times"),
 )

@@ -74,6 +74,7 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "five hundred, one million and one million people"),
         ("Call 030 123 456 or 0800 123456.", "Call zero three zero, one two three, four five six or zero eight zero "
          "zero, one two three four five six."),
+        ("At 0x1F or 0xff10 on a 10x20 grid", "At zero x one F or zero x F F one zero on a ten by twenty grid"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
