@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import ENDS, ENGLISH, SENTENCE, STARTS, YEAR, Rule, ends_a_sentence, rule, year
+from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, SENTENCE, STARTS, YEAR, Rule, ends_a_sentence, rule, year
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _MONTH = "|".join(_MONTHS)
@@ -61,9 +61,7 @@ SHORT_MONTHS: tuple[Rule, ...] = (
     ),
 )
 DATES: tuple[Rule, ...] = (
-    rule(
-        rf"(?<![\w.,:/$€£-])([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british
-    ),
+    rule(rf"{STARTS}([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british),
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
     rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed),
     rule(
@@ -99,5 +97,5 @@ YEARS: tuple[Rule, ...] = (
         lambda found: f"{found[1]} {year(found[2])}",
         re.IGNORECASE,
     ),
-    rule(r"(?<![\w$€£¥.,-])['’]?([2-9]0)s\b", lambda found: ENGLISH.decade(int(found[1]))),
+    rule(rf"(?<![\w.,{MONEY}-])['’]?([2-9]0)s\b", lambda found: ENGLISH.decade(int(found[1]))),
 )

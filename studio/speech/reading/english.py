@@ -17,6 +17,11 @@ UNITS = {
     "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "ha": ("hectare", "hectares"), "psi": ("P S I", "P S I"),
 }  # fmt: skip
 """What the library does not know or forms wrongly: for one, and for more."""
+DOLLARS = {"US": "US", "U.S.": "US", "A": "Australian", "AU": "Australian", "C": "Canadian", "CA": "Canadian",
+           "NZ": "New Zealand", "HK": "Hong Kong", "S": "Singapore"}  # fmt: skip
+"""Whose they are, by what is written before the sign."""
+DOLLAR_SIGNS = {before: chr(0xE011 + number) for number, before in enumerate(DOLLARS)}
+"""What stands for them until they are read: the library knows currencies of one character before an amount."""
 LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
                    "pp.", "cf.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
 """Abbreviations that are said as they stand, or that mean something only where `forms` reads them."""
@@ -58,6 +63,8 @@ def english_normalizer() -> Normalizer:
     found = Normalizer(SpokenEnglish(), latex="keep")
     for unit, (one, many) in UNITS.items():
         found.add_unit(unit, one, many)
+    for before, sign in DOLLAR_SIGNS.items():
+        found.add_currency(sign, (f"{DOLLARS[before]} dollar", f"{DOLLARS[before]} dollars"), ("cent", "cents"))
     for abbreviation in LEFT_AS_WRITTEN:
         for written in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
             if written in found.lexicon.abbreviations:

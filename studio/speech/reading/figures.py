@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import ENDS, ENGLISH, STARTS, YEAR, Rule, digits, rule, year
+from studio.speech.reading.english import DOLLAR_SIGNS
+from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, digits, rule, year
 
 _CODED = (
     r"(?:code|pin|passcode|password|combination|zip|zip code|postcode|extension|ext\.|area code|serial number|"
@@ -102,12 +103,12 @@ def _cents(found: re.Match[str]) -> str:
 SIGNS: tuple[Rule, ...] = (
     rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f"),  # between thousands, as the library knows it
     rule(r"(?<=\d) ?\$(?![\d\w])", " dollars"),
-    rule(r"(?<=[$€£¥])(\d{1,6}),(\d\d)(?!\d|,\d)", r"\1.\2"),
+    rule(rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)", lambda found: DOLLAR_SIGNS[found[1]]),
+    rule(rf"(?<=[{MONEY}])(\d{{1,6}}),(\d\d)(?!\d|,\d)", r"\1.\2"),
     rule(r"(?<![\w.,/])(\d{1,2})(p)\b", _cents),
     rule(r"(?<![\w.])(\d{1,4})( ?¢)", _cents),
     rule(r"(?<![\w.])\.(?=\d)", "0."),
-    rule(r"\b(?:US|U\.S\.)\$ ?(?=\d)", "$"),
-    rule(r"~ ?(?=[\d$€£¥])", "about "),
+    rule(rf"~ ?(?=[\d{MONEY}])", "about "),
     rule(r"± ?(?=\d)", "plus or minus "),
     rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by "),
     rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times "),
@@ -121,7 +122,7 @@ CALLED: tuple[Rule, ...] = (
         r"(?<![\w.,-])(?:1[ -])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-.]\d{4}(?![\w-])",
         lambda found: _groups(found[0]),
     ),
-    rule(r"(?<![\w.,-])\d{3}-\d{4}(?![\w-])", lambda found: _groups(found[0])),
+    rule(rf"(?<![\w.,{MONEY}-])\d{{3}}-\d{{4}}(?![\w-])", lambda found: _groups(found[0])),
     rule(r"(?<![\w.,-])(?<!\d )0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0])),
     rule(
         rf"\b({_CODED}(?: (?:is|was|number|no\.))?:? )((?:[A-Z]{{1,3}} ?)?)(\d{{3,12}}(?: \d{{3}}\b)?){ENDS}",
@@ -154,8 +155,8 @@ NAMED: tuple[Rule, ...] = (
     ),
 )
 AMOUNTS: tuple[Rule, ...] = (
-    rule(r"(?<=[$€£¥])(\d[\d,]{0,12}(?:\.\d{1,4})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
-    rule(r"([$€£¥])(\d[\d.,]{0,12})[-–]\1?(?=\d)", r"\2 to \1"),
+    rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
+    rule(rf"([{MONEY}])(\d[\d.,]{{0,12}})[-–]\1?(?=\d)", r"\2 to \1"),
     rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(k)\b", _scaled),
     rule(
         r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
@@ -163,7 +164,7 @@ AMOUNTS: tuple[Rule, ...] = (
     ),
     rule(r"\b24/7\b", "twenty-four seven"),
     rule(r"\b9/11\b", "nine eleven"),
-    rule(r"(?<![\w.,/:$€£¥-])(\d{1,6})[-–](\d{1,6})(?![\w/-]|[.,:]\d)", _range),
+    rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range),
     rule(r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to "),
     rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction),
     rule(r"(?<![\w.])(\d) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2"),

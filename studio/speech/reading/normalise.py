@@ -8,7 +8,7 @@ from functools import cache
 
 from normt2s import Normalizer
 
-from studio.speech.reading.english import english_normalizer
+from studio.speech.reading.english import DOLLAR_SIGNS, english_normalizer
 from studio.speech.reading.forms import in_plain_forms
 from studio.speech.reading.language import looks_english
 from studio.speech.reading.rules import SENTENCE
@@ -20,6 +20,8 @@ _SENTENCES = re.compile(r"[^\n]{1,800}(?:(?<=[.!?;]) |(?=\n)|\Z)|[^\n]{1,800}(?:
 """What is read in one go, so that the time it takes grows with the text and not with its square."""
 _STOPS = (".", "!", "?", ":", "…")
 _FIGURE = re.compile(r"[^\D0-9]")
+_AS_WRITTEN = str.maketrans({sign: f"{before}$" for before, sign in DOLLAR_SIGNS.items()})
+"""For what turned out to be no amount, or stands where nothing is read."""
 _BEGUN = re.compile(rf"{SENTENCE}([\"'“‘(]?.?)")
 
 
@@ -53,7 +55,7 @@ def _read(sentences: str, begins: bool) -> str:
     if not _TO_READ.search(inner):
         return sentences
     start = sentences.index(inner)
-    read = _normalizer().normalize(in_plain_forms(_FIGURE.sub(_plain_figure, inner)))
+    read = _normalizer().normalize(in_plain_forms(_FIGURE.sub(_plain_figure, inner))).translate(_AS_WRITTEN)
     if not begins:
         read = read.removeprefix(SENTENCE)
     return sentences[:start] + _BEGUN.sub(_capital, read) + sentences[start + len(inner) :]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from studio.speech.reading.english import SpokenEnglish
+from studio.speech.reading.english import DOLLAR_SIGNS, SpokenEnglish
 
 ENGLISH = SpokenEnglish()
 YEAR = r"(?:1[1-9]\d\d|20\d\d)"
-STARTS = r"(?<![\w.,:/-])"
+MONEY = "$€£¥" + "".join(DOLLAR_SIGNS.values())
+STARTS = rf"(?<![\w.,:/{MONEY}-])"
 """Before a number: it is no part of another form."""
 ENDS = r"(?![\w-]|[.,:/]\d)"
 """After a number."""

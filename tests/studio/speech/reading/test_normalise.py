@@ -75,6 +75,11 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
         ("Call 030 123 456 or 0800 123456.", "Call zero three zero, one two three, four five six or zero eight zero "
          "zero, one two three four five six."),
         ("At 0x1F or 0xff10 on a 10x20 grid", "At zero x one F or zero x F F one zero on a ten by twenty grid"),
+        ("A$3, C$5.50, US$2bn, NZ$5-10 and A$1 million, not A$x", "Three Australian dollars, five Canadian dollars and "
+         "fifty cents, two billion US dollars, five to ten New Zealand dollars and one million Australian dollars, not "
+         "A$x"),
+        ("US$200-4000. Call 555-1234. `A$3 and A$1.2.3.4", "Two hundred to four thousand US dollars. Call five five "
+         "five, one two three four. Three Australian dollars and A$one dot two dot three dot four"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
@@ -117,7 +122,8 @@ def test_what_was_read_is_not_read_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "code ", "[", "<|", "`", "$1 "]
+    "unit",
+    ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "A$1", "1h ", "code ", "[", "<|", "`", "$1 "],
 )
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     started = time.perf_counter()
