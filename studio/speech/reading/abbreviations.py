@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import ENGLISH, Rule, ends_a_sentence, rule
+from studio.speech.reading.rules import BEGINNINGS, ENGLISH, Rule, ends_a_sentence, rule
 
 _STREET = {"St": "Street", "Ave": "Avenue", "Rd": "Road", "Blvd": "Boulevard", "Ln": "Lane", "Sq": "Square",
            "Hwy": "Highway", "Pl": "Place", "Ct": "Court", "Pkwy": "Parkway"}  # fmt: skip
@@ -24,7 +24,6 @@ _KINGS = (
     "Mary|Mehmed|Napoleon|Nicholas|Olaf|Otto|Paul|Peter|Philip|Pius|Ramses|Richard|Robert|Selim|Stephen|Umberto|"
     "Urban|Victor|Wilhelm|William"
 )
-_BEGINS = "He|She|It|They|We|I|You|The|A|An|In|On|At|But|And|Then|There|This|That|My|Our|His|Her|When|If|So|Please"
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50}
 _NAMED = rf"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) ({'|'.join(_STREET)})\."
 
@@ -55,7 +54,7 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     rule(r"\bvs\b\.?", "versus"),
     # A street where a name stands before it and none after it; else a saint.
     rule(rf"{_NAMED}(?! ?[A-Z]|\w)", _street),
-    rule(rf"{_NAMED}(?= (?:{_BEGINS}) )", _street),
+    rule(rf"{_NAMED}(?= (?:{BEGINNINGS}) )", _street),
     rule(rf"(?<=\d ){_NAMED}(?= [A-Z])", _street),
     rule(rf"\b({'|'.join(_PLACE)})\. ?(?=[A-Z])", lambda found: f"{_PLACE[found[1]]} "),
     rule(rf"\b({'|'.join(_NUMBERED)})\. ?(?=\d)", lambda found: f"{_NUMBERED[found[1]]} "),

@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 
 from studio.speech.reading.english import DOLLAR_SIGNS
-from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, digits, rule, year
+from studio.speech.reading.rules import (
+    BEGINNINGS,
+    ENDS,
+    ENGLISH,
+    MONEY,
+    SENTENCE,
+    STARTS,
+    YEAR,
+    Rule,
+    digits,
+    rule,
+    year,
+)
 
 _CODED = (
     r"(?:code|pin|passcode|password|combination|zip|zip code|postcode|extension|ext\.|area code|serial number|"
@@ -166,6 +178,12 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(r"\b9/11\b", "nine eleven"),
     rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range),
     rule(r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to "),
+    # Where a name stands before them, they may be a chapter and its verse.
+    rule(
+        rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
+        r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
+        lambda found: found[0] if found[1] else f"{found[2]} to {found[3]}",
+    ),
     rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction),
     rule(r"(?<![\w.])(\d) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2"),
     rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches"),

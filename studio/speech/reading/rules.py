@@ -16,6 +16,8 @@ ENDS = r"(?![\w-]|[.,:/]\d)"
 """After a number."""
 SENTENCE = "\ue010"
 """Stands before a sentence that begins with figures; what they are read as then begins with a capital."""
+BEGINNINGS = "He|She|It|They|We|I|You|The|A|An|In|On|At|But|And|Then|There|This|That|My|Our|His|Her|When|If|So|Please"
+"""Words that have a capital because a sentence begins with them."""
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 

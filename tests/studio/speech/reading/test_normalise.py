@@ -80,6 +80,10 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "A$x"),
         ("US$200-4000. Call 555-1234. `A$3 and A$1.2.3.4", "Two hundred to four thousand US dollars. Call five five "
          "five, one two three four. Three Australian dollars and A$one dot two dot three dot four"),
+        ("The odds are 3:1, a 16:9 screen at 1:50000; at 3:15 or 12:05", "The odds are three to one, a sixteen to nine "
+         "screen at one to fifty thousand; at three fifteen or twelve oh five"),
+        ("A 3:1 majority reads Genesis 1:1 and Gen. 2:4.", "A three to one majority reads Genesis one:one and Gen. "
+         "Two:four."),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
@@ -123,7 +127,26 @@ def test_what_was_read_is_not_read_again() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "A$1", "1h ", "code ", "[", "<|", "`", "$1 "],
+    [
+        "1x",
+        "#1",
+        "1,",
+        "1=",
+        "1 000 ",
+        "a.",
+        "www.",
+        "1/",
+        "A1",
+        "B-1 ",
+        "A$1",
+        "1h ",
+        "1:1 ",
+        "code ",
+        "[",
+        "<|",
+        "`",
+        "$1 ",
+    ],
 )
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     started = time.perf_counter()
