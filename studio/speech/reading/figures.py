@@ -46,6 +46,11 @@ def _groups(figures: str) -> str:
     return plus + ", ".join(map(digits, re.findall(r"\d+", figures)))
 
 
+def _book(found: re.Match[str]) -> str:
+    """An ISBN, whose last sign may be an X for ten."""
+    return f"{found[1]}{_groups(found[2])}{' X' if found[2][-1] in 'xX' else ''}"
+
+
 def _code(found: re.Match[str]) -> str:
     letters = found[2].strip()
     return f"{found[1]}{letters} {_groups(found[3])}" if letters else found[1] + _groups(found[3])
@@ -129,6 +134,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"(\d)x\b", r"\1 times"),
 )
 CALLED: tuple[Rule, ...] = (
+    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", _book),
     rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", lambda found: _groups(found[0])),
     rule(
         r"(?<![\w.,-])(?:1[ -])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-.]\d{4}(?![\w-])",

@@ -84,6 +84,9 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
          "screen at one to fifty thousand; at three fifteen or twelve oh five"),
         ("A 3:1 majority reads Genesis 1:1 and Gen. 2:4.", "A three to one majority reads Genesis one:one and Gen. "
          "Two:four."),
+        ("ISBN 978-3-16-148410-0 or 080442957X, ISBN-10: 0-306-40615-2", "ISBN nine seven eight, three, one six, one "
+         "four eight four one zero, zero or zero eight zero four four two nine five seven X, ISBN ten: zero, three "
+         "zero six, four zero six one five, two"),
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
