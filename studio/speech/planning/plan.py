@@ -14,6 +14,7 @@ from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
 from studio.speech.text import Script, read_script
+from studio.strings import normalised
 from studio.voices.resolver import FindVoice, VoiceResolver
 
 
@@ -109,7 +110,7 @@ def _turns(request: SpeechRequest, reader: Reader) -> tuple[Turn, ...]:
 
 
 def _read_as(turns: Sequence[Turn]) -> str | None:
-    if all(turn.text == turn.written for turn in turns):
+    if all(turn.text == normalised("NFC", turn.written) for turn in turns):
         return None
     return "\n".join(turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}" for turn in turns)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine import ModelCard
+from studio import strings
 from studio.errors import UnknownVoice
 from studio.library import Voice
 from studio.library.pronunciations.entries import EVERYBODY, Pronunciation, Shelf
@@ -26,7 +27,11 @@ class Reader:
         self._known: dict[str | None, tuple[Pronunciation, ...]] = {}
 
     def read(self, speaker: str | None, text: str) -> str:
-        """What is read of what is written; ``speaker`` as written, None for the request's own voice. Blocking."""
+        """What is read of what is written; ``speaker`` as written, None for the request's own voice. Blocking.
+
+        In NFC, as dictionaries are kept and models have learned their letters.
+        """
+        text = strings.normalised("NFC", text)
         if self._request.dictionary:
             text = dictionary_of(self._entries(speaker)).read(text)
         return normalised(text) if self._normalizes else text

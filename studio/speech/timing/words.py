@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from studio.speech.text import TAG, sentences_of
+from studio.strings import normalised
 
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 """Scripts without spaces, of which each character counts as a word."""
@@ -50,7 +51,7 @@ def as_written(text: str, read: Sequence[Timed]) -> list[Timed]:
     """
     words = [text[start:end] for start, end in words_in(text)]
     timed: list[Timed] = []
-    for written, said in _met([word.casefold() for word in words], [each.text.casefold() for each in read]):
+    for written, said in _met([_folded(word) for word in words], [_folded(each.text) for each in read]):
         if said.start < said.stop:
             timed += _shared(words[written.start : written.stop], read[said.start].start, read[said.stop - 1].end)
         elif said.stop < len(read):
@@ -68,6 +69,11 @@ def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
         if heard:
             timed.append(Timed(" ".join(sentence.split()), heard[0].start, heard[-1].end))
     return timed
+
+
+def _folded(word: str) -> str:
+    """Words that fold to the same are the same, however their letters and marks are written."""
+    return normalised("NFC", word).casefold()
 
 
 def _without_tags(text: str) -> str:

@@ -80,6 +80,19 @@ def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Stee
         assert client.post(f"{SPEECH}/reading", json={"input": "Zoe: Gif", "cast": {}}).json()["text"] == "Zoe: jif"
 
 
+def test_entries_count_however_letters_and_their_marks_are_written(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        entry(client, phrase="nai\u0308ve", said="ny eve")
+        for written in ("So na\u00efve, \u00e9t\u00e9.", "So nai\u0308ve, e\u0301te\u0301."):
+            answer = client.post(SPEECH, json={"input": written})
+            take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+            assert (take["text"], take["parameters"]["read_as"]) == (written, "So ny eve, \u00e9t\u00e9.")
+        told = client.post(f"{SPEECH}/reading", json={"input": "E\u0301te\u0301"}).json()
+        assert (told["text"], told["changed"]) == ("E\u0301te\u0301", False)
+    assert texts(engine) == ["So ny eve, \u00e9t\u00e9."] * 2
+
+
 def test_a_take_is_repeated_in_the_words_that_were_read(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:

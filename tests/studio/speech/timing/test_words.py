@@ -51,6 +51,13 @@ def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> Non
     }
 
 
+def test_words_are_the_same_however_their_letters_and_marks_are_written() -> None:
+    timed = read_aloud("e\u0301te\u0301 a\u0300 Lie\u0300ge, 5 pm", "\u00e9t\u00e9 \u00e0 Li\u00e8ge, five PM")
+    assert [(each.text, each.start) for each in timed] == [
+        ("e\u0301te\u0301", 0), ("a\u0300", 1), ("Lie\u0300ge", 2), ("5", 3), ("pm", 4)
+    ]  # fmt: skip
+
+
 def test_several_words_that_were_read_as_others_share_the_time_by_their_letters() -> None:
     timed = read_aloud("so a bcd end", "so x y z zz end")
     assert [(each.text, each.start, each.end) for each in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
