@@ -58,11 +58,13 @@ def mended(text: str) -> str:
     return text if text.isascii() else _HALF.sub("?", text)
 
 
-def normalised(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+def normalised(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """What unicodedata.normalize gives, in linear time.
 
     That puts marks in order by insertion, with the interpreter's lock held: a second for some thousands in one run.
     """
+    if text.isascii():
+        return text
     return unicodedata.normalize(form, _MARKS.sub(lambda run: _in_order(form, run[0]), text))
 
 

@@ -14,6 +14,7 @@ from studio.errors import NotFound
 from studio.library.database import Store
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
+from studio.strings import normalised
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -187,15 +188,12 @@ class _Search:
     values: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        wanted, query = self.wanted, self.wanted.query.strip()
+        wanted, sought = self.wanted, self._sought
         self.ask(self.state, *([] if self.value is None else [self.value]))
-        if len(query) >= _TRIGRAM:  # the index walks backwards, so a word in every take costs no more than a rare one
-            self.ask("takes_text match ?", '"' + query[:_LOOKED_UP].replace('"', '""') + '"')
-            if len(query) > _LOOKED_UP:
-                self.ask("holds_query(takes.text)")
-        elif query:
-            escaped = query.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-            self.ask("takes.text like ? escape '!'", f"%{escaped}%")
+        if self.by_index:  # it walks backwards, so a word in every take costs no more than a rare one
+            self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
+        if len(sought) > _LOOKED_UP or (sought and not self.by_index):
+            self.ask("holds_query(takes.text)")
         if wanted.voice is not None:
             self.ask("take_voices.name = ?", wanted.voice)
         if wanted.ids is not None:
@@ -215,7 +213,11 @@ class _Search:
 
     @property
     def by_index(self) -> bool:
-        return len(self.wanted.query.strip()) >= _TRIGRAM
+        return len(self._sought) >= _TRIGRAM
+
+    @property
+    def _sought(self) -> str:
+        return normalised("NFC", self.wanted.query.strip())
 
     @property
     def order(self) -> str:
@@ -233,12 +235,18 @@ class _Search:
         return int(db.execute(f"select count(*) {self._from(db)}", self.values).fetchone()[0])
 
     def _from(self, db: Database) -> str:
-        sought = self.wanted.query.strip().lower()
-        db.register_function(lambda text: sought in text.lower(), name="holds_query")
+        sought = self._sought.lower()
+        db.register_function(lambda text: sought in normalised("NFC", text).lower(), name="holds_query")
         source = "takes_text join takes on takes.n = takes_text.rowid" if self.by_index else "takes"
         if self.wanted.voice is not None:
             source += " join take_voices on take_voices.take = takes.n"
         return f"from {source} where {' and '.join(self.where)}"
+
+
+def _either_form(sought: str) -> str:
+    """For the index, which has each take's letters and marks as they were sent."""
+    forms = dict.fromkeys((sought, normalised("NFD", sought)))
+    return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
 
 
 def _mark(db: Database, ids: list[str], deleted: float | None) -> None:

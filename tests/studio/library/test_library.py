@@ -212,6 +212,20 @@ def test_voices_of_an_older_library_say_nothing_of_their_gender(tmp_path: Path) 
     assert Library(tmp_path).voices.get("anna") == made
 
 
+def test_takes_are_found_in_any_case_however_letters_and_their_marks_are_written(library: Library) -> None:
+    for number, text in enumerate(["Да, Grüße, ÜBER", "e\u0301te\u0301 U\u0308ber", "unter"]):
+        library.takes.add(take(number, text))
+
+    def ids(query: str) -> list[str]:
+        return [found.id for found in library.takes.page(TakeFilter(query))]
+
+    assert ids("да") == ids("ДА,") == ids("ß") == ids("ru\u0308ße") == ["req_0"] and ids("üs") == []
+    assert ids("üb") == ids("U\u0308B") == ids("über") == ids("U\u0308BER") == ["req_1", "req_0"]
+    assert ids("Ét") == ids("éTé") == ids("e\u0301te\u0301 über") == ["req_1"]
+    assert ids("été \u00dcber" + " " * 9) == ["req_1"] and ids("été über und noch mehr") == []
+    assert library.takes.count(TakeFilter("üb")) == 2
+
+
 def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library) -> None:
     for number, text in enumerate(["one fish", "two FISH", "Grüße 你好世界", "100% _sure_"]):
         library.takes.add(take(number, text, "voice_a" if number % 2 else None), b"sound" if number == 0 else None)
