@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -36,6 +38,10 @@ _SILENT = frozenset((
     "script", "style", "svg", "math", "nav", "rt", "rp", "head", "audio", "video", "object", "template",
 ))  # fmt: skip
 _HEADINGS = ("h1", "h2")
+_NOTEREFS = frozenset(("noteref", "doc-noteref"))
+"""What EPUB 3 and ARIA call a link to a footnote; EPUB 2 has no word for it."""
+_MARK = re.compile(r"[\s\d()\[\]*†‡]{0,12}")
+_BETWEEN_MARKS = re.compile(r"[\s()\[\],]{0,12}")
 
 
 def read_epub(data: bytes) -> Document:
@@ -137,6 +143,23 @@ def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
         raise InvalidDocument(f"{name[:200]!r} in the EPUB is malformed: {error}", "file") from None
 
 
+@dataclass(slots=True)
+class _Link:
+    """One that is open."""
+
+    begins: int
+    """Among the page's texts."""
+    is_noteref: bool
+    is_inside: bool
+    """Whether it goes to a place in a page."""
+    is_raised: bool
+
+
+def _link(begins: int, said: dict[str, str | None], is_raised: bool) -> _Link:
+    kinds = f"{said.get('epub:type') or ''} {said.get('role') or ''}".split()
+    return _Link(begins, not _NOTEREFS.isdisjoint(kinds), "#" in (said.get("href") or ""), is_raised)
+
+
 class _Reader(HTMLParser):
     """A page's paragraphs; forgiving, as many a book is not well-formed."""
 
@@ -146,7 +169,10 @@ class _Reader(HTMLParser):
         self._text: list[str] = []
         self._heading = ""
         self._silent = 0
-        self._noteref = 0
+        self._link: _Link | None = None
+        self._raised: int | None = None
+        """Where what stands above the line begins, while it does."""
+        self._has_mark = False
 
     def passages(self) -> list[Passage]:
         self._flush()
@@ -155,8 +181,13 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _SILENT:
             self._silent += 1
-        if tag == "a" and (self._noteref or dict(attrs).get("epub:type") == "noteref"):
-            self._noteref += 1
+        if tag == "a":
+            self._leave_link()
+            self._link = _link(len(self._text), dict(attrs), self._raised is not None)
+        if tag == "sup":
+            self._raised = len(self._text)
+            if self._link:
+                self._link.is_raised = True
         if tag in _BLOCKS:
             self._flush()
             self._heading = tag if tag in _HEADINGS else ""
@@ -169,13 +200,15 @@ class _Reader(HTMLParser):
         if tag in _SILENT:
             self._silent = max(0, self._silent - 1)
         if tag == "a":
-            self._noteref = max(0, self._noteref - 1)
+            self._leave_link()
+        if tag == "sup":
+            self._leave_raised()
         if tag in _BLOCKS:
             self._flush()
             self._heading = ""
 
     def handle_data(self, data: str) -> None:
-        if not self._silent and not self._noteref:
+        if not self._silent:
             self._text.append(data)
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
@@ -184,7 +217,26 @@ class _Reader(HTMLParser):
         except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
             return self.parse_bogus_comment(i)
 
+    def _leave_link(self) -> None:
+        """What a link to a footnote shows is not said."""
+        link, self._link = self._link, None
+        if link and (link.is_noteref or (link.is_raised and link.is_inside and self._is_only(_MARK, link.begins))):
+            del self._text[link.begins :]
+            self._has_mark = self._raised is not None
+
+    def _leave_raised(self) -> None:
+        """Nor are brackets and commas around such links."""
+        begins, self._raised = self._raised, None
+        if begins is not None and self._has_mark and self._is_only(_BETWEEN_MARKS, begins):
+            del self._text[begins:]
+        self._has_mark = False
+
+    def _is_only(self, pattern: re.Pattern[str], begins: int) -> bool:
+        return pattern.fullmatch("".join(self._text[begins:])) is not None
+
     def _flush(self) -> None:
+        self._leave_link()
+        self._leave_raised()
         text = " ".join("".join(self._text).split())
         self._text.clear()
         if any(character.isalnum() for character in text):

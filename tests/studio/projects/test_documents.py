@@ -162,6 +162,27 @@ def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str
     assert [passage.text for passage in document.passages] == texts
 
 
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("word<a href='#fn2'><sup>2</sup></a> on", "word on"),
+        ("word<a role='doc-noteref' href='#n'>Note 3</a> on", "word on"),
+        ("word<a epub:type='noteref footnote'><b>x</b></a> on", "word on"),
+        ("word<sup><a href='notes.xhtml#n5'>[5]</a></sup>.", "word."),
+        ("word<sup>[<a href='#n5'>5</a>, <a href='#n6'>6</a>]</sup>.", "word."),
+        ("word<a href='#n'><sup>†</sup></a><a href='#m'><sup>**</sup></a>", "word"),
+        ("the 5<sup>th</sup> of 10<sup>2</sup>", "the 5th of 102"),
+        ("the 5<sup><a href='#n'>th</a></sup>, <a href='#c2'>2</a>", "the 5th, 2"),
+        ("word<a href='http://a.example/'><sup>2</sup></a>", "word2"),
+        ("2<sup>3<a href='#n'>4</a></sup>", "23"),
+        ("<a role='doc-noteref'>1</a>One <a href='#n'><sup>2", "One"),
+    ],
+)
+def test_an_epubs_footnote_marks_are_not_read(markup: str, text: str) -> None:
+    document = read_document(epub({"a.xhtml": f"<p>{markup}</p>Then"}), "epub")
+    assert [passage.text for passage in document.passages] == [text, "Then"]
+
+
 def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
     text = "\ufeff1\r\n00:00:01,500 --> 00:00:03,000\r\n<i>Hello</i>\r\n{\\an8}there\r\n\r\n"
     text += "2\n01:00:00.25 --> 01:00:01,000\nBye\n"
