@@ -52,6 +52,7 @@ class DirectEngine(Engine):
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
+        self._left: set[Future[AudioChunk | None]] = set()  # pulls whose listener has gone: a thread is in them still
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None, on_gpu: OnGpu | None = None) -> DirectEngine:
@@ -95,7 +96,7 @@ class DirectEngine(Engine):
         self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
-        if self._open > self.info.max_waiting:
+        if self._open + len(self._left) > self.info.max_waiting:  # else one that speaks might get no thread
             raise EngineFull(
                 f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
             )
@@ -112,7 +113,8 @@ class DirectEngine(Engine):
             self._open -= 1
             self._finished += ended
             self._cancelled += not ended
-            pull.add_done_callback(lambda _: take.close())  # once no thread is in it any more
+            self._left.add(pull)
+            pull.add_done_callback(lambda _: self._close(take, pull))
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """As `Engine.align`."""
@@ -124,6 +126,13 @@ class DirectEngine(Engine):
             raise EngineStopped(self._loop.death)
         codes = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
         return Reference(codes, text)
+
+    def _close(self, take: Chunks, pull: Future[AudioChunk | None]) -> None:
+        """End a take that no thread is in any more."""
+        try:
+            take.close()
+        finally:
+            self._left.discard(pull)
 
     def _pull(self, take: Chunks) -> Future[AudioChunk | None]:
         """The next chunk, or None after the last, from a thread that knows whose request this is."""

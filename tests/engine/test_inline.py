@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import DirectEngine, EngineConfig, EngineFull, PromptTooLong
+from engine import AudioChunk, DirectEngine, EngineConfig, EngineFull, PromptTooLong, Utterance
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded, until
 
 
@@ -40,6 +40,10 @@ def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[
             process.join()
 
     return results if task.__name__ == "speak_now" else lambda *arguments: next(results(*arguments))
+
+
+async def collected(chunks: AsyncGenerator[AudioChunk, None]) -> list[AudioChunk]:
+    return [chunk async for chunk in chunks]
 
 
 @pytest.fixture(params=[None, forked], ids=["here", "in a fork"])
@@ -76,6 +80,38 @@ async def test_one_speaks_at_a_time_and_who_leaves_lets_the_next_in(direct: Dire
     await chunks.aclose()
     assert len((await second).codes[0]) == 12
     assert direct.stats().cancelled == 1
+
+
+async def test_waiters_that_leave_take_no_thread_from_the_one_that_speaks(tiny_checkpoint: Path) -> None:
+    begun: list[Utterance] = []
+
+    def noted(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+        def work(utterance: Utterance) -> Iterator[AudioChunk]:
+            begun.append(utterance)  # a thread is in it
+            yield from task(utterance)
+
+        return work
+
+    config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1)
+    direct = DirectEngine.start(config, on_gpu=noted)
+
+    async def wait_and_leave() -> None:
+        waiting, before = asyncio.create_task(hear(direct, greedy())), len(begun)
+        await until(lambda: len(begun) > before or waiting.done())
+        waiting.cancel()
+        with suppress(asyncio.CancelledError, EngineFull):
+            await waiting
+
+    try:
+        chunks, first = await first_chunk(direct, greedy(frames=100))
+        for _ in range(3):
+            await wait_and_leave()
+        rest = asyncio.create_task(collected(chunks))
+        await until(rest.done)
+        assert first.frames + sum(chunk.frames for chunk in await rest) == 100
+        assert len((await hear(direct, greedy())).codes[0]) == 12
+    finally:
+        direct.stop()
 
 
 async def test_what_does_not_fit_is_refused_before_anything_is_borrowed(direct: DirectEngine) -> None:
