@@ -25,7 +25,7 @@ STOPPED = "the engine was stopped"
 ABSENT_SECONDS = 5.0
 """Without a word from any replica for so long, the fleet counts as failed, until one answers."""
 CLOSE_SECONDS = 10.0
-"""A stop waits so long for takes and connections to end."""
+"""A stop waits so long for what is under way to end."""
 
 Connect = Callable[[], Awaitable[Line]]
 """Makes the line, in the event loop that is going to use it."""
@@ -42,7 +42,7 @@ class FleetEngine:
         """
         self._free = free
         self._is_stopped = False
-        self._takes: set[asyncio.Task[None]] = set()
+        self._work: set[asyncio.Task[Any]] = set()  # what callers wait for
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
@@ -106,7 +106,7 @@ class FleetEngine:
         return None
 
     def stop(self) -> None:
-        """End every take with EngineStopped and let go of the replicas. Blocking, seconds."""
+        """End whatever callers wait for with EngineStopped and let go of the replicas. Blocking, seconds."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -116,9 +116,6 @@ class FleetEngine:
 
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
         """Hand a take's chunks over, and what ends it early."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._takes.add(task)
         try:
             async with aclosing(FleetTake(self._replicas, utterance).chunks()) as chunks:
                 async for chunk in chunks:
@@ -128,8 +125,6 @@ class FleetEngine:
             raise
         except Exception as error:  # noqa: BLE001  (whatever ends a take is told to who listens)
             deliver(error)
-        finally:
-            self._takes.discard(task)
 
     async def _ask(self, what: str, *arguments: Any) -> Any:
         asked = self._submit(self._by_any(what, *arguments))
@@ -179,19 +174,28 @@ class FleetEngine:
 
     async def _close(self) -> None:
         self._watch.cancel()
-        takes = list(self._takes)
-        for task in takes:
+        ending = [*self._work, *self._replicas.questions]
+        for task in ending:
             task.cancel()
-        if takes:
-            await asyncio.wait(takes, timeout=CLOSE_SECONDS)
-        self._replicas.forget_questions()
+        if ending:
+            await asyncio.wait(ending, timeout=CLOSE_SECONDS)
         await self._replicas.line.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Any:
         if self._is_stopped:
             work.close()
             raise EngineStopped(STOPPED)
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(self._until_stopped(work), self._loop)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """What it returns; a stop cancels it."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._work.add(task)
+        try:
+            return await work
+        finally:
+            self._work.discard(task)
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -105,6 +105,11 @@ class Replicas:
         """A copy: those that are up and were asked who they are."""
         return dict(self._members)
 
+    @property
+    def questions(self) -> list[asyncio.Task[None]]:
+        """Those that nobody has answered yet, to be cancelled at the end."""
+        return list(self._questions.values())
+
     def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
         """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none.
 
@@ -210,11 +215,6 @@ class Replicas:
                 question.result()
             elif (member := self._members.get(name)) and member.silent_seconds > ANSWER_SECONDS:
                 self.suspect(name)
-
-    def forget_questions(self) -> None:
-        """End those that nobody has answered."""
-        for question in self._questions.values():
-            question.cancel()
 
     async def _ask(self, name: str) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
@@ -97,6 +98,28 @@ async def test_a_stop_ends_every_take_and_frees_once() -> None:
     assert freed == ["once"] and line.is_closed
     assert [stream.cancels for stream in line.opened] == [1]
     assert "fleet" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_a_stop_ends_whoever_waits_for_an_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
+    line = FakeLine(1)
+    with fleet(line) as (engine, _):
+        line.deaf = {"a"}
+        encoding = asyncio.create_task(engine.encode_reference(np.zeros(4, np.float32), 44_100, "words"))
+        aligning = asyncio.create_task(engine.align("ab", np.zeros((2, 6), np.int16)))
+        asked = line.calls["a stats"]
+        await until(lambda: line.calls["a encode_reference"] + line.calls["a align"] == 2)
+        await until(lambda: line.calls["a stats"] > asked)
+        await asyncio.to_thread(engine.stop)
+        for waiting in (encoding, aligning):
+            await until(waiting.done)
+            with pytest.raises(EngineStopped, match="the engine was stopped"):
+                await waiting
+    gc.collect()
+    assert "was destroyed but it is pending" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ async def test_a_replica_that_answers_late_has_answered(monkeypatch: pytest.Monk
     await replicas.ask()
     assert replicas.choose(None) is None
     await until(lambda: replicas.choose(None) == "a")
-    replicas.forget_questions()
 
 
 async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
