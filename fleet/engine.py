@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine import AudioChunk, ConfigError, EngineInfo, EngineStats, EngineStopped, Reference, Utterance
-from fleet.replicas import ANSWER_SECONDS, PATIENCE_SECONDS, Line, ReplicaLost, Replicas, unlike
+from fleet.replicas import ANSWER_SECONDS, PATIENCE_SECONDS, QUESTION_SECONDS, Line, Member, ReplicaLost, Replicas
 from fleet.take import TRIES, FleetTake
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,10 @@ class FleetEngine:
     """Any number of tasks, on any event loops, may speak; a loop of the fleet's own, in a thread, does the work."""
 
     def __init__(self, connect: Connect, free: Callable[[], None]) -> None:
-        """Blocking, until the replicas that are up have said who they are. ``free`` lets go of what they run on.
+        """Blocking, until the replicas that are up have said who they are, QUESTION_SECONDS at most; with one that has
+        not by then it goes on once that answers. ``free`` lets go of what they run on.
 
-        Raises EngineStopped when there is none, ConfigError when they differ, and what ``connect`` raises: ``free``
+        Raises EngineStopped when none has, ConfigError when they differ, and what ``connect`` raises: ``free``
         is then still to be called.
         """
         self._free = free
@@ -48,9 +49,9 @@ class FleetEngine:
         self._thread.start()
         with ExitStack() as undo:
             undo.callback(self._end_loop)
-            self._replicas, infos = self._do(self._meet(connect))
+            self._replicas = self._do(self._meet(connect))
             undo.pop_all()
-        self._info = together(infos)
+        self._info = together(self._replicas.members)
         self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
@@ -88,7 +89,7 @@ class FleetEngine:
     def info(self) -> EngineInfo:
         """With the rows of those that are there: some may be away, and a fleet may grow."""
         members = self._replicas.members
-        return together({name: member.info for name, member in members.items()}) if members else self._info
+        return together(members) if members else self._info
 
     def stats(self) -> EngineStats:
         """The replicas' sums and their own figures, as of a second ago."""
@@ -153,33 +154,30 @@ class FleetEngine:
                 avoid.add(name)
                 self._replicas.suspect(name)
 
-    async def _meet(self, connect: Connect) -> tuple[Replicas, dict[str, EngineInfo]]:
+    async def _meet(self, connect: Connect) -> Replicas:
         async with AsyncExitStack() as undo:
-            line = await connect()
-            undo.push_async_callback(line.close)
-            names = sorted(line.names())
-            try:
-                infos = {name: await line.call(name, "info") for name in names}
-            except ReplicaLost as error:
-                raise EngineStopped(f"a replica ended during the start: {error}") from error
-            if not infos:
+            replicas = Replicas(await connect())
+            undo.push_async_callback(replicas.close)
+            if not (names := replicas.line.names()):
                 raise EngineStopped("no replica came up")
-            for name, info in infos.items():
-                if difference := unlike(infos[names[0]], info):
-                    raise ConfigError(f"the replicas {names[0]} and {name} differ: {difference}")
-            replicas = Replicas(line, infos[names[0]])
-            await replicas.ask()
+            await replicas.ask(QUESTION_SECONDS)
+            if replicas.refused:
+                raise ConfigError("; ".join(replicas.refused.values()))
+            if not replicas.members:
+                raise EngineStopped(
+                    f"{len(names)} replicas are up, and none has said within {QUESTION_SECONDS:g} s who it is"
+                )
             undo.pop_all()
-        return replicas, infos
+        return replicas
 
     async def _close(self) -> None:
         self._watch.cancel()
-        ending = [*self._work, *self._replicas.questions]
+        ending = list(self._work)
         for task in ending:
             task.cancel()
         if ending:
             await asyncio.wait(ending, timeout=CLOSE_SECONDS)
-        await self._replicas.line.close()
+        await self._replicas.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Any:
         if self._is_stopped:
@@ -206,14 +204,15 @@ class FleetEngine:
         self._loop.close()
 
 
-def together(infos: dict[str, EngineInfo]) -> EngineInfo:
+def together(members: dict[str, Member]) -> EngineInfo:
     """What a fleet is: like each of its replicas, with the rows of all."""
-    one = next(iter(infos.values()))
+    infos = [member.info for member in members.values()]
+    one = infos[0]
     return replace(
         one,
         device=f"{len(infos)} × {one.device}",
-        max_rows=sum(info.max_rows for info in infos.values()),
-        max_waiting=sum(info.max_waiting for info in infos.values()),
+        max_rows=sum(info.max_rows for info in infos),
+        max_waiting=sum(info.max_waiting for info in infos),
     )
 
 

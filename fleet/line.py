@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
@@ -24,9 +24,11 @@ class RayLine:
         self._handle = handle.options(_by_reference=False)
 
     async def open_up(self) -> None:
-        """Have the router learn which replicas there are. Raises ReplicaLost when none answers."""
-        with in_our_words():
-            await self._handle.broadcast("name").results_async(timeout_s=CONNECT_SECONDS)
+        """Have the router learn which replicas there are. Raises ReplicaLost where it cannot; one that says nothing, or
+        has gone meanwhile, is no hindrance."""
+        asked = self._handle.broadcast("name")
+        with in_our_words(), suppress(TimeoutError):
+            await asked.results_async(timeout_s=CONNECT_SECONDS, return_exceptions=True)
 
     def names(self) -> Collection[str]:
         return frozenset(UP)

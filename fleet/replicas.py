@@ -88,12 +88,11 @@ class Member:
 class Replicas:
     """The members of the fleet. Used from one event loop; `names` and `stats` of any thread."""
 
-    def __init__(self, line: Line, info: EngineInfo) -> None:
-        """``info`` is what each one's must be like."""
+    def __init__(self, line: Line) -> None:
         self.line = line
-        self._info = info
         self._members: dict[str, Member] = {}
-        self._refused: set[str] = set()
+        self._model: tuple[str, EngineInfo] | None = None  # who was met first: the others must be like it
+        self._refused: dict[str, str] = {}
         self._questions: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
@@ -106,9 +105,9 @@ class Replicas:
         return dict(self._members)
 
     @property
-    def questions(self) -> list[asyncio.Task[None]]:
-        """Those that nobody has answered yet, to be cancelled at the end."""
-        return list(self._questions.values())
+    def refused(self) -> dict[str, str]:
+        """A copy: those that are up and get nothing to do, and why."""
+        return dict(self._refused)
 
     def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
         """Where a take should go: to a replica that is up, answers and is not to be avoided; None if there is none.
@@ -188,11 +187,11 @@ class Replicas:
             self._put_questions()
             await asyncio.sleep(ROUND_SECONDS)
 
-    async def ask(self) -> None:
-        """Once, and wait for the answers. Who takes too long may answer later."""
+    async def ask(self, seconds: float | None = None) -> None:
+        """Once, and wait so long for the answers, ANSWER_SECONDS unless told. Who takes longer may answer later."""
         self._put_questions()
         if self._questions:
-            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS)
+            await asyncio.wait(self._questions.values(), timeout=ANSWER_SECONDS if seconds is None else seconds)
         self._hear_answers()
 
     def _put_questions(self) -> None:
@@ -201,8 +200,8 @@ class Replicas:
         for name in self._members.keys() - up:
             if not self._members[name].open:
                 del self._members[name]
-        self._refused &= up
-        for name in up - self._refused - self._questions.keys():
+        self._refused = {name: why for name, why in self._refused.items() if name in up}
+        for name in sorted(up - self._refused.keys() - self._questions.keys()):
             self._questions[name] = asyncio.create_task(self._ask(name))
             if member := self._members.get(name):
                 member.asked_at = time.monotonic()
@@ -215,6 +214,13 @@ class Replicas:
                 question.result()
             elif (member := self._members.get(name)) and member.silent_seconds > ANSWER_SECONDS:
                 self.suspect(name)
+
+    async def close(self) -> None:
+        """End the questions that nobody has answered, and the line."""
+        for question in self._questions.values():
+            question.cancel()
+        await asyncio.gather(*self._questions.values(), return_exceptions=True)
+        await self.line.close()
 
     async def _ask(self, name: str) -> None:
         try:
@@ -234,8 +240,9 @@ class Replicas:
 
     async def _meet(self, name: str) -> None:
         info = await asyncio.wait_for(self.line.call(name, "info"), QUESTION_SECONDS)
-        if difference := unlike(self._info, info):
-            self._refused.add(name)
+        first, wanted = self._model = self._model or (name, info)
+        if difference := unlike(wanted, info):
+            self._refused[name] = f"the replicas {first} and {name} differ: {difference}"
             log.error("replica %s gets nothing to do: %s", name, difference)
             return
         self._members[name] = Member(info, heard_at=time.monotonic())

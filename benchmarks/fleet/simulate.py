@@ -193,7 +193,7 @@ async def burst(replicas: int, pace: Pace) -> dict[str, float]:
     line = TimedLine(replicas, pace, INFO)
     crowds = []
     for number in range(replicas):
-        known = Replicas(line, INFO)
+        known = Replicas(line)
         await known.ask()
         crowds.append(Crowd(known, seed=number))
     loop = asyncio.get_running_loop()
@@ -223,7 +223,7 @@ async def killed(replicas: int, pace: Pace, xrt: float, kills: int) -> dict[str,
 @asynccontextmanager
 async def _fleet(replicas: int, pace: Pace) -> AsyncIterator[tuple[TimedLine, Crowd]]:
     line = TimedLine(replicas, pace, INFO)
-    known = Replicas(line, INFO)
+    known = Replicas(line)
     await known.ask()
     watch = asyncio.create_task(known.watch())
     yield line, Crowd(known, seed=replicas)

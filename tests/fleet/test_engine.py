@@ -146,6 +146,34 @@ def test_without_a_replica_it_does_not_start() -> None:
         pass
 
 
+async def test_one_that_does_not_say_who_it_is_is_met_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "QUESTION_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
+    line = FakeLine(3)
+    line.deaf, line.up = {"b"}, {"a", "b", "c"}
+    with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 8
+        line.deaf = set()
+        await until(lambda: engine.info.max_rows == 12)
+
+
+def test_one_that_goes_during_the_start_does_not_end_it() -> None:
+    line = FakeLine(2)
+    line.gone = {"a"}
+    with fleet(line) as (engine, _):
+        assert engine.info.max_rows == 4
+
+
+def test_without_a_word_from_any_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "QUESTION_SECONDS", 0.05)
+    line = FakeLine(2)
+    line.deaf = {"a", "b"}
+    with pytest.raises(EngineStopped, match="2 replicas are up, and none has said"), fleet(line):
+        pass
+    assert line.is_closed
+
+
 async def test_one_that_comes_later_and_differs_gets_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     line = FakeLine(3, c={"fingerprint": "other"})

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -75,6 +76,25 @@ async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
 
     await until(are_there, CHANGE_SECONDS)
     return dict(fleet.stats().replicas)
+
+
+class SilentHandle:
+    """Ray Serve's handle of replicas of which one says nothing."""
+
+    def options(self, **_: Any) -> SilentHandle:
+        return self
+
+    def broadcast(self, method: str) -> SilentHandle:
+        return self
+
+    async def results_async(self, **_: Any) -> None:
+        raise TimeoutError("Timed out waiting for broadcast results.")
+
+
+async def test_the_line_opens_though_a_replica_says_nothing() -> None:
+    from fleet.line import RayLine
+
+    await RayLine(cast(Any, SilentHandle())).open_up()
 
 
 async def test_it_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:

@@ -26,7 +26,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def fleet(line: FakeLine) -> Replicas:
-    replicas = Replicas(line, INFO)
+    replicas = Replicas(line)
     await replicas.ask()
     return replicas
 
