@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,7 @@ FinishReason = Literal["stop", "length"]
 
 MAX_TOP_K = 1024
 MAX_SEED = 2**63 - 1
+MAX_FRAMES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Sampling:
     def __post_init__(self) -> None:
         _within("temperature", self.temperature, 0.0, 2.0)
         _within("top_p", self.top_p, 0.0, 1.0)
-        _within("top_k", self.top_k, 1, MAX_TOP_K)
-        _within("seed", self.seed, 0, MAX_SEED)
+        _whole("top_k", self.top_k, 1, MAX_TOP_K)
+        _whole("seed", self.seed, 0, MAX_SEED)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,7 +80,7 @@ class Utterance:
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise InvalidUtterance("there is nothing to say: the text is blank")
-        _within("max_frames", self.max_frames, 1, 1_000_000)
+        _whole("max_frames", self.max_frames, 1, MAX_FRAMES)
         codes = self.so_far
         if codes is None:
             return
@@ -210,3 +212,13 @@ class EngineStats:
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not math.isfinite(value) or not low <= value <= high:
         raise InvalidUtterance(f"{name} must be between {low:g} and {high:g}, not {value}")
+
+
+def _whole(name: str, value: int, low: int, high: int) -> None:
+    """Any integer will do, NumPy's too."""
+    try:
+        is_within = low <= operator.index(value) <= high
+    except TypeError:
+        is_within = False
+    if not is_within:
+        raise InvalidUtterance(f"{name} must be a whole number between {low} and {high}, not {value}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -289,6 +289,15 @@ def test_a_missing_gpu_is_a_config_error(folder: Path) -> None:
 def test_sampling_outside_its_bounds_is_refused_by_name(name: str, value: float) -> None:
     with pytest.raises(InvalidUtterance, match=name):
         Sampling(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [4.0, 4.5, "4", None])
+@pytest.mark.parametrize("make", [Sampling, partial(Utterance, "Hello.")], ids=["Sampling", "Utterance"])
+def test_what_is_no_whole_number_is_refused_where_one_is_needed(make: Callable[..., object], value: object) -> None:
+    for name in ("top_k", "seed") if make is Sampling else ("max_frames",):
+        with pytest.raises(InvalidUtterance, match=f"{name} must be a whole number between"):
+            make(**{name: value})
+        make(**{name: np.int32(4)})
 
 
 @pytest.mark.parametrize("change", [{"text": " \n"}, {"text": ""}, {"max_frames": 0}])
