@@ -13,7 +13,7 @@ from engine.checkpoint import Checkpoint
 from engine.errors import STOPPED, EngineStopped, PromptTooLong
 from engine.model.alignment import Following, character_times, token_starts
 from engine.model.prompt import build_prompt
-from engine.types import EngineInfo, Utterance
+from engine.types import MAX_FRAMES, EngineInfo, Utterance
 
 
 class Aligner:
@@ -38,11 +38,11 @@ class Aligner:
         """The same in the calling thread."""
         if death := self._death():
             raise EngineStopped(death)
-        frames = codes.shape[1]
+        said = Utterance(text, max_frames=MAX_FRAMES, so_far=codes)
+        frames = said.frames_so_far
         if not frames:
             return np.zeros(len(text) + 1)
         model, tokenizer = self._checkpoint.model, self._checkpoint.tokenizer
-        said = Utterance(text, max_frames=frames + 1, so_far=codes)
         prompt = build_prompt(said, tokenizer, self._checkpoint.config)
         steps = len(prompt)
         if steps > self._checkpoint.config.max_context:

@@ -62,6 +62,8 @@ def test_the_second_of_two_sentences_begins_where_its_frames_do() -> None:
         assert not (await engine.align("Nothing.", codes[:, :0])).any()
         with pytest.raises(InvalidUtterance, match="codebooks"):
             await engine.align(text, codes[:3])
+        with pytest.raises(InvalidUtterance, match=r"int16 \(codebooks, frames\), not int16 \(5,\)"):
+            await engine.align(text, np.zeros(5, np.int16))
         with pytest.raises(InvalidUtterance, match="blank"):
             await engine.align(" ", codes)
 
