@@ -149,7 +149,7 @@ class Engine:
             raise InvalidReference(
                 f"the clip lasts {seconds:.1f} s; the context has room for less than {limit:.1f} s of it"
             )
-        return audio
+        return np.ascontiguousarray(audio)  # torch reads nothing that runs backwards, and would say so in the thread
 
     async def _warm_up(self) -> None:
         """One short take and one short encoding, so that the first caller pays for no first use."""

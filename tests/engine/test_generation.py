@@ -255,6 +255,12 @@ async def test_channels_are_mixed_to_one(engine: Engine) -> None:
     assert np.array_equal(stereo.codes, mono.codes)
 
 
+async def test_a_clip_that_runs_backwards_in_memory_is_encoded_as_it_is_heard(engine: Engine) -> None:
+    pcm = clip(0.5, 44_100)
+    found = await engine.encode_reference(pcm[::-1], 44_100, "Words.")
+    assert np.array_equal(found.codes, (await engine.encode_reference(pcm[::-1].copy(), 44_100, "Words.")).codes)
+
+
 @pytest.mark.parametrize(
     "pcm",
     [
