@@ -92,15 +92,23 @@ class ClipEncoder:
         batch = [clip for clip in self._next() if clip.codes.set_running_or_notify_cancel()]
         if not batch:
             return
-        try:
-            for clip, codes in zip(batch, self._together(batch), strict=True):
-                clip.codes.set_result(codes)
-        except Exception as error:  # noqa: BLE001  (whatever goes wrong is told to all whose clips these are)
-            for clip in batch:
-                if not clip.codes.done():
-                    clip.codes.set_exception(error)
+        self._answer(batch)
         if self._device.type == "cpu" and not self._waiting:
             release_free_memory()  # five seconds of sound take 600 MiB, which would stay in this thread's heap
+
+    def _answer(self, batch: list[Clip]) -> None:
+        """Where clips cannot be encoded together, each is alone: what is wrong with one is told to whose clip it is."""
+        try:
+            made = self._together(batch)
+        except Exception as error:  # noqa: BLE001  (whatever goes wrong is told to who waits)
+            if len(batch) == 1:
+                batch[0].codes.set_exception(error)
+                return
+            for clip in batch:
+                self._answer([clip])
+            return
+        for clip, codes in zip(batch, made, strict=True):
+            clip.codes.set_result(codes)
 
     def _next(self) -> list[Clip]:
         batch: list[Clip] = []

@@ -108,3 +108,22 @@ def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are
     with pytest.raises(EngineStopped, match="was stopped"):
         asyncio.run(bring(4))
     clips.stop()
+
+
+def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it() -> None:
+    encode = Waiting()
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+
+    async def bring() -> list[np.ndarray | BaseException]:
+        first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
+        await asyncio.to_thread(encode.began.wait, 30)
+        others = [asyncio.create_task(clips.encode(*clip(mark, 0.1))) for mark in (2, -3, 4)]
+        await asyncio.sleep(0)
+        encode.may.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    got = asyncio.run(bring())
+    clips.stop()
+    assert [int(codes[0, 0]) for codes in got if isinstance(codes, np.ndarray)] == [1, 2, 4]
+    assert str(got[2]) == "broken"
+    assert encode.together == [1, 3, 1, 1, 1]
