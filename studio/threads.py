@@ -1,4 +1,4 @@
-"""Generators that block, used from an event loop: each step in a thread, and closed in one."""
+"""What blocks, used from an event loop: calls in threads that are over when they are, and generators of such."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeVar
 
-from anyio import CancelScope, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -16,18 +16,18 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
     """Pieces that block while they are made. What is encoded or read ends with the listener, in a thread as well: there
     may be an index to write."""
     try:
-        while (piece := await _whole_call(next, pieces, None)) is not None:
+        while (piece := await whole_call(next, pieces, None)) is not None:
             yield piece
     finally:
-        await _whole_call(pieces.close)
+        await whole_call(pieces.close)
 
 
-async def _whole_call(function: Callable[..., Result], *values: Any) -> Result:
+async def whole_call(function: Callable[..., Result], *values: Any, limiter: CapacityLimiter | None = None) -> Result:
     """The result of a call in a thread, which is over when this is: whoever is cancelled waits for it all the same.
 
-    A generator that still runs could not be closed.
+    A generator that still runs could not be closed, and what is written to would be written to after its end.
     """
-    calling = asyncio.ensure_future(to_thread.run_sync(function, *values))
+    calling = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import anyio
 import numpy as np
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter
 
 from engine import EngineError
 from studio.audio.encode import Encoder
@@ -23,6 +23,7 @@ from studio.speech.interruption import Interruption
 from studio.speech.performance import Sound, next_sound
 from studio.takes.record import Take, TurnTime
 from studio.takes.recorder import Recording
+from studio.threads import whole_call
 
 Result = TypeVar("Result")
 
@@ -159,7 +160,7 @@ class Delivery:
         """Write samples, or finish the file where they are None."""
         if self._encoder is None or not self._encoder.costly:
             return self._convert(pcm)
-        return await to_thread.run_sync(self._convert, pcm, limiter=_threads())
+        return await whole_call(self._convert, pcm, limiter=_threads())
 
     def _convert(self, pcm: np.ndarray | None) -> bytes:
         encoder, tempo = self._encoder, self._tempo

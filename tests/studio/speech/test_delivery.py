@@ -1,0 +1,74 @@
+"""A take on its way to its listener: what is under way for it when the listener leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.library import Library, StoredTake
+from studio.speech.delivery import DeliveredAs, Delivery
+from studio.speech.performance import Sound
+from studio.takes.recent import RecentTakes
+from studio.takes.record import Take
+from studio.takes.recorder import Recorder, Recording, Retention
+from tests.engine.speaking import until
+
+
+async def noise() -> AsyncGenerator[Sound, None]:
+    while True:
+        yield Sound(np.full(4410, 0.1, np.float32), 1, 0.0, 0.0)
+
+
+def draft(take: Take) -> StoredTake:
+    return StoredTake(
+        id=take.id, created=take.created, text="Hello.", voice_id=None, voice=take.voice, seed=take.seed,
+        parameters={}, state=take.state, finish_reason=None, error=None, timings={}, frames=0, seconds=0.0,
+        caller=take.caller,
+    )  # fmt: skip
+
+
+async def test_a_recording_is_closed_once_no_thread_writes_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may, wrote = threading.Event(), threading.Event(), threading.Event()
+    write = Recording.write
+
+    def late(recording: Recording, pcm: np.ndarray) -> None:
+        began.set()
+        assert may.wait(30)
+        write(recording, pcm)
+        wrote.set()
+
+    monkeypatch.setattr(Recording, "write", late)
+    recorder = Recorder(Library(tmp_path), Retention(10, 2**30), lambda take_id, outcome: None)
+    take = Take("req_1", "waiting", "random", 0, time.time(), "page")
+    other = recorder.open(draft(replace(take, id="req_2")), "model")  # while one is open, no count is put right
+    delivery = Delivery(take, RecentTakes(), lambda take: None, recorder.open(draft(take), "model"))
+
+    async def listen() -> None:
+        try:
+            await delivery.open(noise(), 44_100, DeliveredAs("mp3", None, 1.0))
+        finally:
+            await delivery.aclose()
+
+    listening = asyncio.create_task(listen())
+    await until(began.is_set)
+    listening.cancel()
+    for _ in range(10):  # in which it would have closed the recording
+        await asyncio.sleep(0)
+    may.set()
+    with suppress(asyncio.CancelledError):
+        await listening
+    await until(wrote.is_set)
+    await recorder.settle()
+    recorder.forget(other)
+    assert recorder.check() == (0, 0)
+    recorder.stop()
