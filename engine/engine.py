@@ -70,6 +70,7 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop was closed under its take: nobody listens
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
+        self._loop.look_for_room()  # who waits for a place asks again and again, and a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:

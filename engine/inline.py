@@ -93,13 +93,13 @@ class DirectEngine(Engine):
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """As `Engine.speak`; leaving the iteration ends the take after the chunk that is being made."""
-        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
         if self._loop.death is not None:
             raise EngineStopped(self._loop.death)
         if self._open + len(self._left) > self.info.max_waiting:  # else one that speaks might get no thread
             raise EngineFull(
                 f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
             )
+        self._row(utterance, lambda item: None)  # refuse here what cannot be spoken, before a GPU is asked for
         self._open += 1
         take, ended = self._speak_on_gpu(utterance), False
         pull = self._pull(take)

@@ -72,16 +72,15 @@ class Loop:
         self._codec.start()
         self._thread.start()
 
+    def look_for_room(self) -> None:
+        """Whether `submit` would take a row now, before one is made. Raises EngineFull, EngineStopped."""
+        with self._lock:
+            self._refuse()
+
     def submit(self, row: Row) -> None:
         """Put a row in line. Raises EngineFull, EngineStopped."""
         with self._lock:
-            if self._death is not None:
-                raise EngineStopped(self._death)
-            if sum(other.state is not State.ENDED for other in self._open) >= self._slots + self._max_waiting:
-                raise EngineFull(
-                    f"all {self._slots} rows are speaking and {self._max_waiting} utterances are waiting; "
-                    "try again later"
-                )
+            self._refuse()
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
@@ -142,6 +141,15 @@ class Loop:
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
+
+    def _refuse(self) -> None:
+        """Raises EngineFull, EngineStopped where no further row is taken; called with the lock held."""
+        if self._death is not None:
+            raise EngineStopped(self._death)
+        if sum(row.state is not State.ENDED for row in self._open) >= self._slots + self._max_waiting:
+            raise EngineFull(
+                f"all {self._slots} rows are speaking and {self._max_waiting} utterances are waiting; try again later"
+            )
 
     def _die(self, why: str) -> None:
         """Accept nothing more and tell everyone who listens; the first reason stands."""

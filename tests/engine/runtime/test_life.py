@@ -104,6 +104,19 @@ async def test_beyond_the_line_an_utterance_is_refused_and_the_others_go_on(one_
     assert (await hear(one_row, greedy(frames=2))).reason == "length"
 
 
+async def test_no_prompt_is_made_for_whom_there_is_no_place(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
+    waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
+    await until(lambda: one_row.stats().waiting == 1)
+    made: list[object] = []
+    monkeypatch.setattr("engine.engine.build_prompt", lambda utterance, *_: made.append(utterance))
+    with pytest.raises(EngineFull):
+        await hear(one_row, greedy())
+    assert not made
+    await speaking.aclose()
+    await waiting
+
+
 async def test_one_who_stops_waiting_leaves_the_line(one_row: Engine) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
