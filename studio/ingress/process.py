@@ -83,10 +83,10 @@ class _Process:
             elif not self._leave.is_set():
                 channel.send(Failed(host.status.error or "the engine did not come up"))
         finally:
-            for task in housekeeping:
-                task.cancel()
             await asyncio.to_thread(service.close)
             await asyncio.to_thread(host.stop)
+            for task in housekeeping:  # until here: who says nothing while it ends would be killed before it has
+                task.cancel()
 
     async def _serve(self, service: SpeechService, channel: Channel) -> None:
         if service.host.engine().info.card.normalize:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from engine import EngineConfig, EngineError
 from tests.studio.fake_engine import FakeEngine
@@ -12,6 +14,21 @@ def held(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEn
     """It speaks one frame; takes of more go on until they are ended."""
     engine = FakeEngine.start(config, progress)
     engine.later_frames_gate.clear()
+    return engine
+
+
+def reluctant(folder: str, config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+    """Its stop makes the file ``stops`` in the folder, and waits until there is ``may-stop``."""
+    engine = FakeEngine.start(config, progress)
+    stop = engine.stop
+
+    def late() -> None:
+        Path(folder, "stops").touch()
+        while not Path(folder, "may-stop").exists():
+            time.sleep(0.01)
+        stop()
+
+    engine.stop = late  # type: ignore[method-assign]
     return engine
 
 

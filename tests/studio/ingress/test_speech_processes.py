@@ -6,13 +6,19 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from studio.ingress import speech_process
-from tests.studio.ingress.several import Several, until
+from studio.ingress.messages import Message
+from studio.ingress.speech_process import SpeechProcess
+from studio.settings import Settings
+from tests.studio.ingress.engines import reluctant
+from tests.studio.ingress.several import Several, several, until
 from tests.studio.sounds import tone, wav
 
 SPEECH = "/v1/audio/speech"
@@ -184,3 +190,24 @@ def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(
             answer.read()
     until(lambda: victim not in studio.pids)
     studio.ready(2)
+
+
+def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+    hear = SpeechProcess._hear
+
+    def noted(process: SpeechProcess, message: Message) -> None:
+        if (tmp_path / "stops").exists():
+            heard.append(process._process.pid)
+        hear(process, message)
+
+    monkeypatch.setattr(SpeechProcess, "_hear", noted)
+    settings = Settings(studio_home=str(tmp_path / "home"), model="test/model", speech_processes=2, max_rows=8)
+    with several(settings, lambda: partial(reluctant, str(tmp_path))) as studio:
+        leaving = studio.pids[0]
+        os.kill(leaving, signal.SIGTERM)
+        until(lambda: heard.count(leaving) > 1 or leaving not in studio.pids)
+        (tmp_path / "may-stop").touch()
+        assert heard.count(leaving) > 1
