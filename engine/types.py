@@ -191,7 +191,7 @@ class EngineStats:
     frames: int
     """Frames generated since the start."""
     busy_seconds: float
-    """Time spent computing since the start."""
+    """Time spent computing since the start; it grows with every piece of a prompt and every frame."""
     kv_attention_hits: int = 0
     """Frames drawn with the KV-cache attention kernel."""
     kv_attention_fallbacks: int = 0

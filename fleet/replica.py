@@ -26,7 +26,7 @@ from engine import (
 HEARTBEAT_SECONDS = 0.25
 """After so long without a chunk a replica says that it lives: silence then means that it does not."""
 STUCK_SECONDS = 30.0
-"""An engine with rows to speak that draws no frame for so long is ill."""
+"""An engine with rows to speak that gets nothing done for so long is ill."""
 
 PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None, int | None]
 """An AudioChunk's fields: a plain tuple crosses processes faster."""
@@ -56,7 +56,7 @@ class Replica:
 
     def __init__(self, name: str, engine: SpeechEngine) -> None:
         self._name, self._engine = name, engine
-        self._moved = -1, time.monotonic()
+        self._moved = -1.0, time.monotonic()
         self._open = 0
 
     @classmethod
@@ -111,10 +111,10 @@ class Replica:
         if self._engine.failure is not None:
             raise RuntimeError(self._engine.failure)
         stats, now = self._engine.stats(), time.monotonic()
-        if not stats.running or stats.frames != self._moved[0]:
-            self._moved = stats.frames, now
+        if not stats.running or stats.busy_seconds != self._moved[0]:  # it reads prompts, or draws frames
+            self._moved = stats.busy_seconds, now
         elif now - self._moved[1] > STUCK_SECONDS:
-            raise RuntimeError(f"{stats.running} rows are to be spoken, and no frame was drawn for {STUCK_SECONDS:g} s")
+            raise RuntimeError(f"{stats.running} rows are to be spoken, and nothing got done for {STUCK_SECONDS:g} s")
 
 
 async def _next(chunks: AsyncGenerator[AudioChunk, None]) -> AudioChunk | None:

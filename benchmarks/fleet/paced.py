@@ -69,7 +69,8 @@ class PacedEngine:
         return np.linspace(0.0, codes.shape[1] * FRAME_SECONDS, len(text) + 1)
 
     def stats(self) -> EngineStats:
-        return EngineStats(self._running, 0, self._finished, self._cancelled, self._frames, 0.0)
+        busy = self._frames * FRAME_SECONDS
+        return EngineStats(self._running, 0, self._finished, self._cancelled, self._frames, busy)
 
     def stop(self) -> None:
         """Nothing is left of it."""

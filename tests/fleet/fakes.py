@@ -55,6 +55,7 @@ class CountingEngine:
         self.full_times = 0
         self.utterances: list[Utterance] = []
         self.running = self.finished = self.cancelled = self.frames = 0
+        self.busy_seconds = 0.0
         self.failure: str | None = None
         self.gate = asyncio.Event()
         """Cleared: no frame is drawn."""
@@ -93,7 +94,7 @@ class CountingEngine:
         return np.linspace(0, codes.shape[1], len(text) + 1)
 
     def stats(self) -> EngineStats:
-        return EngineStats(self.running, 0, self.finished, self.cancelled, self.frames, 0.0)
+        return EngineStats(self.running, 0, self.finished, self.cancelled, self.frames, self.busy_seconds)
 
     def stop(self) -> None:
         self.failure = "stopped"

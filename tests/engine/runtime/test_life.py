@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from engine import (
     Utterance,
 )
 from engine.codec import StreamState
+from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, until
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
@@ -115,6 +116,19 @@ async def test_no_prompt_is_made_for_whom_there_is_no_place(one_row: Engine, mon
     assert not made
     await speaking.aclose()
     await waiting
+
+
+async def test_time_spent_grows_while_a_prompt_is_read(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    prefill = Runner.prefill
+
+    def noted(runner: Runner, rows: Sequence[Row]) -> list[Row]:
+        seen.append(one_row.stats().busy_seconds)
+        return prefill(runner, rows)
+
+    monkeypatch.setattr(Runner, "prefill", noted)
+    await hear(one_row, greedy("word " * 200, frames=1))
+    assert len(seen) > 2 and np.all(np.diff(seen) > 0)
 
 
 async def test_one_who_stops_waiting_leaves_the_line(one_row: Engine) -> None:

@@ -1,0 +1,26 @@
+"""A replica's health, as Ray Serve asks for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet import replica as fleet_replica
+from fleet.replica import Replica
+from tests.fleet.fakes import CountingEngine
+
+
+def test_an_engine_that_gets_on_is_well_also_while_it_draws_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_replica, "STUCK_SECONDS", -1.0)
+    engine = CountingEngine()
+    replica = Replica("a", engine)
+    engine.running = 1
+    for _ in range(3):  # pieces of a prompt
+        engine.busy_seconds += 0.5
+        replica.check_health()
+    with pytest.raises(RuntimeError, match="1 rows are to be spoken, and nothing got done"):
+        replica.check_health()
+    engine.running = 0
+    replica.check_health()
+    engine.failure = "the engine died"
+    with pytest.raises(RuntimeError, match="the engine died"):
+        replica.check_health()
