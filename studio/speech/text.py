@@ -105,19 +105,40 @@ class Sentences:
     """A text that is still being written, taken sentence by sentence."""
 
     def __init__(self) -> None:
-        self.held = ""
-        """What is no complete sentence yet."""
+        self._held = ""  # what is no complete sentence yet
+        self._pauses = ""  # before it: alone they are nothing to say
+
+    @property
+    def size(self) -> int:
+        """Characters that are held back."""
+        return len(self._held) + len(self._pauses)
 
     def add(self, text: str) -> list[str]:
         """The sentences that are complete with this, in time that depends on ``text`` alone.
 
         A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
+        Pauses that stand alone begin the sentence after them.
         """
-        start = _undecided(self.held)
-        self.held += text
-        *sentences, rest = _cut(self.held, _sentence_ends(self.held, start))
-        self.held = rest if not sentences or rest.strip() else ""
-        return [sentence.strip() for sentence in sentences if not is_blank(sentence)]
+        start = _undecided(self._held)
+        self._held += text
+        *sentences, rest = _cut(self._held, _sentence_ends(self._held, start))
+        self._held = rest if not sentences or rest.strip() else ""
+        return self._with_words(sentences)
+
+    def flush(self) -> list[str]:
+        """What is held, complete or not; pauses that stand alone go on waiting for a sentence."""
+        rest, self._held = self._held, ""
+        return self._with_words([rest])
+
+    def _with_words(self, pieces: Iterable[str]) -> list[str]:
+        sentences = []
+        for piece in pieces:
+            if is_blank(_PAUSE.sub("", piece)):
+                self._pauses += "".join(f"{mark[0]} " for mark in _PAUSE.finditer(piece))
+            else:
+                sentences.append(self._pauses + piece.strip())
+                self._pauses = ""
+        return sentences
 
 
 def _undecided(text: str) -> int:

@@ -50,6 +50,7 @@ PIECES = {
     "tags": "[a tag] ",
     "control tags": "<|",
     "pauses": "[pause:1s]a ",
+    "pauses alone": "[pause:1ms]\n",
     "opened pauses": "[pause:",
     "initials": "A. ",
     "names": "Anna: Hi. ",

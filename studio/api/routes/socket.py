@@ -33,7 +33,7 @@ from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT, Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
-from studio.speech.text import Sentences, is_blank
+from studio.speech.text import Sentences
 from studio.speech.timing.timestamps import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
@@ -139,16 +139,15 @@ class _Session:
     def _add(self, text: object) -> None:
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
-        if len(self._written.held) + len(text) + self._waiting > MAX_INPUT:
+        if self._written.size + len(text) + self._waiting > MAX_INPUT:
             raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting to be spoken", "text")
         self._configurable = False
         for sentence in self._written.add(text):
             self._put(sentence)
 
     def _flush(self) -> None:
-        rest, self._written = self._written.held.strip(), Sentences()
-        if not is_blank(rest):
-            self._put(rest)
+        for sentence in self._written.flush():
+            self._put(sentence)
 
     def _put(self, sentence: str) -> None:
         self._waiting += len(sentence)

@@ -78,6 +78,29 @@ def test_a_flush_speaks_what_is_held(steered: Steer) -> None:
         assert sentence(socket)[0]["sentence_text"] == "Well"
 
 
+def test_pauses_that_stand_alone_are_heard_before_the_next_sentence(steered: Steer) -> None:
+    served, engine = steered()
+    with open_socket(served) as socket:
+        send(socket, "session.config", response_format="wav")
+        send(socket, "input.text", text="One.\n\n[pause:1s]\n\nTwo. [pa")
+        assert sentence(socket)[0]["sentence_text"] == "One."
+        start, audio, _ = sentence(socket)
+        assert start["sentence_text"] == "[pause:1s] Two."
+        assert frames_of(audio) == (44_100, 44_100 + 6 * 2048)
+        send(socket, "input.text", text="use:300ms]")
+        send(socket, "input.flush")
+        send(socket, "input.flush")
+        send(socket, "input.text", text="[pause:200ms]\nThree")
+        send(socket, "input.flush")
+        start, audio, _ = sentence(socket)
+        assert start["sentence_text"] == "[pause:300ms] [pause:200ms] Three"
+        assert frames_of(audio) == (44_100, 22_050 + 6 * 2048)
+        send(socket, "input.text", text="[pause:1s]\n[pause:1s]")
+        send(socket, "input.done")
+        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 3}
+    assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Three"]
+
+
 def test_a_cancel_stops_the_voice_and_drops_the_rest_and_the_session_goes_on(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
