@@ -42,15 +42,16 @@ REFUSED = {
 
 
 def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields by our names. Raises InvalidRequest for what is refused, and for two names of one thing."""
+    """The fields by our names, without those that are null: these are absent, and take no default's place.
+
+    Raises InvalidRequest for what is refused, and for two names of one thing.
+    """
     for name, instead in REFUSED.items():
         if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
             raise InvalidRequest(f"{name} is not supported by this server: {instead}", name, "unsupported_parameter")
-    fields = dict(body)
+    fields = {name: value for name, value in body.items() if value is not None}
     for theirs, ours in MEAN.items():
-        value = fields.pop(theirs, None)
-        if value is not None:
-            _set(fields, ours, value, theirs)
+        _set(fields, ours, fields.pop(theirs, None), theirs)
     references = fields.pop("references", None)
     if references:
         _take_reference(fields, references)
@@ -67,6 +68,8 @@ def _take_reference(fields: dict[str, Any], references: object) -> None:
 
 
 def _set(fields: dict[str, Any], name: str, value: object, theirs: str) -> None:
-    if fields.get(name) not in (None, value):
+    if value is None:
+        return
+    if fields.get(name, value) != value:
         raise InvalidRequest(f"{theirs} and {name} contradict each other; send only one of them", theirs)
     fields[name] = value

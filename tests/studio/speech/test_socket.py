@@ -58,9 +58,10 @@ def test_sentences_are_spoken_as_soon_as_they_are_complete(steered: Steer) -> No
     assert [turn.text for turn in engine.utterances[1].history] == ["It costs 3.50 in all."]
 
 
-def test_the_usual_sound_is_pcm_at_24_khz(studio: Served) -> None:
+@pytest.mark.parametrize("config", [{}, {"response_format": None}, {"format": None}])
+def test_the_usual_sound_is_pcm_at_24_khz(studio: Served, config: dict[str, object]) -> None:
     with open_socket(studio) as socket:
-        send(socket, "session.config", max_new_tokens=10, seed=1)
+        send(socket, "session.config", max_new_tokens=10, seed=1, **config)
         send(socket, "input.text", text="Hello")
         send(socket, "input.done")
         start, audio, _ = sentence(socket)
