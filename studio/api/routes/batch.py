@@ -40,10 +40,10 @@ def batch_routes(service: SpeechService) -> APIRouter:
 
         An item that cannot be spoken is a result with an error; the others go on.
         """
-        fields = await read_json(request)
-        as_model(fields, BatchBody)
+        fields = in_our_words(await read_json(request))
+        body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
-        if fields.get("stream"):
+        if body.stream:
             return StreamingResponse(batch.lines(), media_type="application/x-ndjson")
         return JSONResponse(await until_hangup(request, batch.whole()))
 
@@ -54,7 +54,7 @@ class _Batch:
     """The items of one request on their way; leaving the iteration ends those under way."""
 
     def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
-        """Raises NotReady, Unavailable."""
+        """``fields``: a BatchBody's, in our words. Raises NotReady, Unavailable."""
         self._service = service
         self._shared = {name: value for name, value in fields.items() if name not in ("items", "stream")}
         self._items: list[dict[str, Any]] = fields["items"]
@@ -102,7 +102,7 @@ class _Batch:
     async def _result(self, index: int) -> Result:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
-            body = as_model(in_our_words(self._shared | self._items[index]), SpeechBody)
+            body = as_model(self._shared | in_our_words(self._items[index]), SpeechBody)
             body = await with_model_as_voice(self._service, body)
             if body.timestamps:
                 self._service.check_alignment()

@@ -36,6 +36,42 @@ def test_items_take_what_they_do_not_say_from_the_batch(steered: Steer) -> None:
     assert len(engine.utterances) == 3
 
 
+@pytest.mark.parametrize(
+    ("shared", "item", "voice", "media_type"),
+    [
+        ({"voice": "bert"}, {"voice": None}, "bert", "audio/mpeg"),
+        ({"voice": "anna"}, {"speaker": "bert"}, "bert", "audio/mpeg"),
+        ({"reference_id": "anna"}, {"voice": "bert"}, "bert", "audio/mpeg"),
+        ({"speaker": "bert", "format": "wav"}, {"speaker": None, "format": None}, "bert", "audio/wav"),
+        ({"response_format": "wav", "voice": "bert"}, {"format": "flac"}, "bert", "audio/flac"),
+    ],
+)
+def test_null_in_an_item_is_absent_and_other_names_mean_the_same(
+    steered: Steer, shared: dict[str, object], item: dict[str, object], voice: str, media_type: str
+) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        (result,) = client.post(BATCH, json=shared | {"items": [{"input": "a"} | item]}).json()["results"]
+    assert result["status"] == "success", result
+    assert (result["voice"], result["media_type"]) == (voice, media_type)
+
+
+@pytest.mark.parametrize("fields", [{"stream": "false"}, {"stream": None}, {"stream": 0}])
+def test_what_does_not_mean_a_stream_gives_none(steered: Steer, fields: dict[str, object]) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(BATCH, json={"items": [{"input": "a"}]} | fields)
+    assert answer.headers["content-type"] == "application/json" and answer.json()["succeeded"] == 1
+
+
+def test_a_default_that_no_item_could_have_refuses_the_batch(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        for shared, param in (({"word_timestamps": True}, "word_timestamps"), ({"format": "mid"}, "response_format")):
+            assert_envelope(client.post(BATCH, json=shared | {"items": [{"input": "a"}]}), 400, param)
+    assert not engine.utterances
+
+
 def test_a_bad_item_is_its_own_error_and_the_others_go_on(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "a", "voice": "nobody"}, {"input": "a"}, {"input": " "}, {}]
