@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from studio.errors import InvalidRequest
+from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import GENDERS, MAX_TAGS, clean_accent, clean_gender, clean_language
 from studio.library.sqlite import Database
 from studio.library.voices.names import fold
@@ -19,11 +19,17 @@ Order = Literal["name", "favourites", "recent"]
 ORDERS: tuple[str, ...] = get_args(Order)
 """By name; favourites first, then by name; the last changed first."""
 
-_ORDER_BY = {"name": "folded", "favourites": "favourite desc, folded", "recent": "changed desc, id"}
+_ORDER_BY = {
+    "name": "folded",
+    "favourites": "favourite desc, folded",
+    "recent": "changed desc, id",
+    "deleted": "deleted desc, id",
+}
 _BEHIND = {
     "name": "folded > :folded",
     "favourites": "(favourite < :favourite or (favourite = :favourite and folded > :folded))",
     "recent": "(changed < :changed or (changed = :changed and id > :id))",
+    "deleted": "(deleted < :deleted or (deleted = :deleted and id > :id))",
 }
 
 
@@ -41,11 +47,17 @@ class Filter:
     """In any region unless it names one: "en" is also "en-GB"."""
     favourite: bool | None = None
     bundled: bool | None = None
+    deleted_since: float | None = None
+    """Unix time: voices that were deleted later than that, instead of those that are there."""
 
 
-def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row | None) -> list[Row]:
-    """Rows of `voices` that are not deleted, those behind the row ``after`` in this order. Raises InvalidRequest."""
-    where, values = ["deleted is null"], dict[str, Any]()
+def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: str | None) -> list[Row]:
+    """Rows of `voices`, those behind the id ``after`` in this order; of deleted ones, the last deleted first.
+
+    Raises NotFound when ``after`` is not among them, InvalidRequest.
+    """
+    listed = "deleted is null" if wanted.deleted_since is None else "deleted > :deleted_since"
+    where, values = [listed], dict[str, Any](deleted_since=wanted.deleted_since)
     words, tags = dict.fromkeys(fold(wanted.query).split()), dict.fromkeys(wanted.tags)
     if len(words) > MAX_WORDS:
         raise InvalidRequest(f"the query has {len(words)} words; at most {MAX_WORDS} are allowed", "q")
@@ -73,10 +85,14 @@ def rows_of(db: Database, wanted: Filter, order: Order, limit: int, after: Row |
         if is_wanted is not None:
             where.append(f"{column} = :is_{column}")
             values[f"is_{column}"] = int(is_wanted)
+    by = order if wanted.deleted_since is None else "deleted"
     if after is not None:
-        where.append(_BEHIND[order])
-        values |= {name: after[name] for name in ("folded", "favourite", "changed", "id")}
-    return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[order], limit=limit))
+        last = next(db.table("voices").rows_where(f"id = :after and {listed}", values | {"after": after}), None)
+        if last is None:
+            raise NotFound(f"there is no voice {after[:80]!r} in this list; begin it again", "after", "voice_not_found")
+        where.append(_BEHIND[by])
+        values |= {name: last[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
+    return list(db.table("voices").rows_where(" and ".join(where), values, order_by=_ORDER_BY[by], limit=limit))
 
 
 def offered(db: Database) -> dict[str, list[str]]:

@@ -123,19 +123,21 @@ class Voices:
         language: str = "",
         favourite: bool | None = None,
         bundled: bool | None = None,
+        deleted: bool = False,
         order: Order = "name",
         limit: int = MAX_PAGE,
         after: str | None = None,
     ) -> list[Voice]:
         """Voices that have every word of the query, every tag, and what else is not left open; see `Filter`.
 
+        With ``deleted``, those whose deletion can still be undone, the last deleted first whatever the ``order``.
         ``after`` is the id of the last voice of the page before. Raises NotFound when it is gone, InvalidRequest for a
         query of too many words or tags, and for a gender or language that is none.
         """
-        wanted = Filter(query, tags, gender, accent, language, favourite, bundled)
+        since = self._undo_until() if deleted else None
+        wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
         with self._store.reading() as db:
-            last = None if after is None else self._row(db, after)
-            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), last))
+            return voices_of(db, rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after))
 
     def offered(self) -> dict[str, list[str]]:
         """By what voices can be filtered: every tag, gender, accent and language that some voice has, in order."""
@@ -145,12 +147,6 @@ class Voices:
     def count(self) -> int:
         with self._store.reading() as db:
             return int(db.execute("select count(*) from voices where deleted is null").fetchone()[0])
-
-    def deleted(self) -> list[Voice]:
-        """Voices whose deletion can still be undone, the last deleted first."""
-        with self._store.reading() as db:
-            rows = db.table("voices").rows_where("deleted > ?", [self._undo_until()], order_by="deleted desc")
-            return voices_of(db, list(rows))
 
     def edit(
         self,

@@ -15,7 +15,7 @@ def check(home: Path) -> Library:
     """Open the library as a start does, and hold everything in it against everything else."""
     library = Library(home)
     named = set[str]()
-    voices = library.voices.page() + library.voices.deleted()
+    voices = library.voices.page() + library.voices.page(deleted=True)
     for voice in voices:
         for revision in range(1, voice.latest + 1) if voice.deleted is None else ():
             samples = library.voices.get(f"{voice.id}@{revision}").samples

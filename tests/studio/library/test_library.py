@@ -140,7 +140,7 @@ def test_deleting_can_be_undone_until_the_time_is_up(tmp_path: Path) -> None:
     library.voices.delete("anna")
     with pytest.raises(NotFound):
         library.voices.get("anna")
-    assert [voice.id for voice in library.voices.deleted()] == [made.id]
+    assert [voice.id for voice in library.voices.page(deleted=True)] == [made.id]
     assert library.voices.restore(made.id).samples == made.samples
     library.voices.delete("anna")
     library.codes.put(made.samples[0].cut_key, "codec", np.zeros((10, 1), np.int16))

@@ -82,7 +82,7 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
     elif verb == "delete":
         library.voices.delete(name)
     elif verb == "restore":
-        deleted: list[Voice] = library.voices.deleted()
+        deleted: list[Voice] = library.voices.page(deleted=True)
         if deleted:
             library.voices.restore(chance.choice(deleted).id)
     elif verb == "purge":

@@ -102,7 +102,8 @@ class VoiceRoutes:
         after: str | None = None,
         deleted: bool = False,
     ) -> JSONResponse:
-        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back.
+        """Voices; ``q`` searches, every ``tag`` must be there, ``deleted=true`` lists what can be brought back,
+        the last deleted first.
 
         ``tags``, ``genders``, ``accents`` and ``languages`` of the answer are those of the whole library.
         """
@@ -110,8 +111,8 @@ class VoiceRoutes:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         voices = self._library.voices
         wanted: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
-        wanted |= {"favourite": favourite, "order": order, "limit": limit + 1, "after": after}
-        found = voices.deleted() if deleted else voices.page(q, **wanted)
+        wanted |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
+        found = voices.page(q, **wanted)
         data = [voice_json(voice) for voice in found[:limit]]
         last = data[-1]["id"] if data else None
         told = {"object": "list", "data": data, "last_id": last, "has_more": len(found) > limit}
