@@ -17,7 +17,9 @@ PIECE = 256 * 1024
 ReadBytes = Callable[[int, int], Generator[bytes, None, None]]
 """From the first byte to the one after the last."""
 
-_RANGE = re.compile(r"bytes=\s*([0-9]{0,15})-([0-9]{0,15})\s*")
+_BYTES = re.compile(r"\s*bytes\s*=", re.IGNORECASE)
+_SPAN = re.compile(r"\s*([0-9]{0,4000})-([0-9]{0,4000})\s*")
+"""Of longer numbers Python makes no integers."""
 
 
 def ranged(
@@ -25,16 +27,18 @@ def ranged(
 ) -> Response:
     """The ``size`` bytes that ``read`` gives, or the part of them that is asked for; 304 to who has them already.
 
-    ``tag`` tells these bytes from all others. Of several ranges at once the whole is the answer. Raises ApiError (416).
+    ``tag`` tells these bytes from all others. To several ranges at once, and to those in another unit than bytes, the
+    whole is the answer. Raises ApiError (416).
     """
     etag = f'"{tag}"'
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "private, no-cache"} | (headers or {})
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     start, stop, status = 0, size, 200
-    wanted = request.headers.get("range")
-    if wanted and "," not in wanted and request.headers.get("if-range", etag) == etag:
-        start, stop = _span(wanted, size)
+    wanted = request.headers.get("range", "")
+    unit = _BYTES.match(wanted)
+    if unit and "," not in wanted and request.headers.get("if-range", etag) == etag:
+        start, stop = _span(wanted[unit.end() :], size)
         status = 206
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     headers["Content-Length"] = str(stop - start)
@@ -61,7 +65,7 @@ def of_file(file: BinaryIO, start: int, stop: int) -> Generator[bytes, None, Non
 
 def _span(wanted: str, size: int) -> tuple[int, int]:
     """The first byte and the one after the last. Raises ApiError."""
-    found = _RANGE.fullmatch(wanted.strip())
+    found = _SPAN.fullmatch(wanted)
     first, last = found.groups() if found else ("", "")
     start = int(first) if first else max(size - int(last or 0), 0)
     stop = min(int(last) + 1, size) if first and last else size

@@ -143,7 +143,7 @@ def test_ranges_etags_and_file_names(steered: Steer) -> None:
         assert client.get(path, headers={"If-None-Match": tag}).status_code == 304
         resumed = client.get(path, headers={"Range": "bytes=5-", "If-Range": tag})
         assert resumed.status_code == 206 and resumed.content == whole.content[5:]
-        for wrong in ("bytes=99999999-", "lines=1-2", "bytes=a-b"):
+        for wrong in ("bytes=99999999-", "bytes=a-b"):
             refused = client.get(path, headers={"Range": wrong})
             assert_envelope(refused, 416)
             assert refused.headers["content-range"] == f"bytes */{len(whole.content)}"
