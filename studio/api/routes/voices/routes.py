@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
+from io import BytesIO
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -12,6 +13,7 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
+from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, cut_of, sample_of
 from studio.api.schemas.voice_answers import version_wanted, voice_response
@@ -195,11 +197,12 @@ class VoiceRoutes:
         wanted = version_wanted(request, voice.id)
         return voice_response(request, remove_sample(self._library, voice.id, sample_id, wanted))
 
-    def get_clip(self, reference: str, sample_id: str) -> Response:
-        """The clip of a sample as it was uploaded."""
+    def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
+        """The clip of a sample as it was uploaded, or a range of it."""
         sample = find_sample(self._library.voices.get(reference), sample_id)
-        headers = _GUARDED | {"Content-Disposition": "attachment", "ETag": f'"{sample.clip}"'}
-        return Response(self._library.files.read(sample.clip), media_type=sample.media_type, headers=headers)
+        clip = BytesIO(self._library.files.read(sample.clip))
+        headers = _GUARDED | {"Content-Disposition": "attachment"}
+        return ranged(request, sample.size, sample.clip, partial(of_file, clip), sample.media_type, headers)
 
     def preview(self, reference: str, sample: int = 0) -> Response:
         """A sample as it is heard by the model, cut and with its gain: a WAV file."""
