@@ -73,7 +73,7 @@ class Access:
             return self._owner(digest)
         path = scope["path"]
         listed = self._public_listing and path.startswith(LISTINGS)
-        is_open = path in OPEN or (scope.get("method") == "GET" and (listed or _SHARED.fullmatch(path)))
+        is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
         return f"address {address}" if is_open else None
 
     def _knows(self, key: bytes) -> bool:

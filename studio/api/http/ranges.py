@@ -42,6 +42,8 @@ def ranged(
         status = 206
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     headers["Content-Length"] = str(stop - start)
+    if request.method == "HEAD":
+        return Response(status_code=status, media_type=media_type, headers=headers)
     return StreamingResponse(in_threads(read(start, stop)), status, media_type=media_type, headers=headers)
 
 

@@ -58,8 +58,9 @@ class ShareRoutes:
         routes.get(path)(self.list_shares)
         routes.post(path, status_code=201, openapi_extra=reads(NewShare))(self.add_share)
         routes.delete(path + "/{token}")(self.remove_share)
-        routes.get(SHARED + "{token}", include_in_schema=False)(self.show)
-        routes.get(SHARED + "{token}/audio", include_in_schema=False)(self.play)
+        for method in (routes.get, routes.head):  # players and previews of links ask for the head alone first
+            method(SHARED + "{token}", include_in_schema=False)(self.show)
+            method(SHARED + "{token}/audio", include_in_schema=False)(self.play)
         return routes
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:

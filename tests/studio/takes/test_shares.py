@@ -56,6 +56,23 @@ def test_whoever_has_the_link_hears_the_take_and_nothing_else(steered: Steer, ho
         assert stranger.post(link["path"]).status_code == 401
 
 
+@pytest.mark.parametrize("settings", [{}, KEYS])
+def test_the_head_of_a_link_is_that_of_its_answer(
+    steered: Steer, home: dict[str, str], settings: dict[str, object]
+) -> None:
+    served, _ = steered(share_days=30, **settings, **home)
+    with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
+        path = ann.post(f"/v1/takes/{spoken(ann)}/shares", json={"days": 7}).json()["path"]
+        for asked, wanted in ((path, {}), (f"{path}/audio", {}), (f"{path}/audio", {"Range": "bytes=4-9"})):
+            head, whole = (stranger.request(method, asked, headers=wanted) for method in ("HEAD", "GET"))
+            assert whole.content and not head.content
+            assert head.status_code == whole.status_code
+            for answer in (head, whole):
+                del answer.headers["date"], answer.headers["x-request-id"]
+            assert head.headers == whole.headers
+        assert stranger.head("/shared/none").status_code == stranger.get("/shared/none").status_code == 404
+
+
 def test_a_link_ends_when_it_is_taken_back_or_its_take_goes_or_its_time(
     steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
