@@ -264,7 +264,8 @@ class TakeFilter:
     query: str = ""
     """A part of the text, whatever its case."""
     voice: str | None = None
-    """The id, slug or slug@revision of a voice, or what else was spoken with; of a dialogue, any one of its voices."""
+    """The id or slug of a voice, @REVISION after it if wanted, or what else was spoken with; of a dialogue, any one of
+    its voices."""
     starred: bool | None = None
     since: float | None = None
     """Unix time: begun then or later."""

@@ -381,3 +381,19 @@ def m018_replacements(db: Database) -> None:
 def m019_pronunciation_keys(db: Database) -> None:
     """Phrases whose case counts are told from others by a blank: they began with =, as the key of a phrase may too."""
     db.execute("update pronunciations set key = ' ' || substr(key, 2) where match_case = 1 and key like '=%'")
+
+
+@MIGRATIONS()
+def m020_take_revisions(db: Database) -> None:
+    """By id@revision a take's voices can be asked for too, whatever their slugs become."""
+    of = "new.parameters, '$."
+    cast = f"select json_extract({of}voice') union all select value from json_each({of}cast')"
+    addresses = f"select new.voice as address union all {cast}"
+    slug = "rtrim(rtrim(address, '0123456789'), '@')"
+    spoke = f"id = new.voice_id or (new.voice_id is null and deleted is null and slug = {slug})"
+    names = f"select id || substr(address, length({slug}) + 1), new.n from ({addresses}) join voices on {spoke}"
+    add = f"insert or ignore into take_voices {names}"
+    db.execute(f"create trigger take_revisions_added after insert on takes begin {add}; end")
+    db.execute(f"create trigger take_revisions_now after update of voice on takes begin {add}; end")
+    db.execute("update takes set voice = voice")
+    db.execute("drop trigger take_revisions_now")

@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from studio.errors import NotFound, UnderWay
 from studio.library import Library, StoredTake, TakeFilter
+from studio.library.voices.names import split_revision
 from studio.takes.as_json import recent_json, stored_json, whole_json
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
@@ -47,13 +48,14 @@ class History:
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:
         """The same filter with its voice by id, so that names may change."""
-        if wanted.voice is None or "@" in wanted.voice:
+        if wanted.voice is None:
             return wanted
+        name, revision = split_revision(wanted.voice)
         try:
-            voice = await to_thread.run_sync(self._library.voices.get, wanted.voice)
+            voice = await to_thread.run_sync(self._library.voices.get, name)
         except NotFound:
             return wanted  # one that is deleted, or clip, or random
-        return replace(wanted, voice=voice.id)
+        return replace(wanted, voice=voice.id if revision is None else f"{voice.id}@{revision}")
 
     async def page(self, wanted: TakeFilter, limit: int, after: str | None = None) -> TakePage:
         """Takes that are kept and takes that are not, by their time. Raises NotFound when ``after`` is gone."""

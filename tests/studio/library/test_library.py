@@ -261,7 +261,9 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
                 "parameters": json.dumps(parameters),
                 "timings": "{}",
             }
-            db.table("takes").insert(row | {"voice_id": None})
+            db.table("takes").insert(row | {"voice_id": None if parameters else "voice_anna"})
+        columns = {"id": "voice_anna", "slug": "anna", "name": "Anna", "folded": "anna", "revision": 2, "version": 1}
+        db.table("voices").insert(columns | dict.fromkeys(("created", "changed"), 1.0))
         connection.commit()
     library = Library(tmp_path)
 
@@ -269,6 +271,7 @@ def test_takes_of_an_older_library_are_found_by_their_voices(tmp_path: Path) -> 
         return [found.id for found in library.takes.page(TakeFilter(voice=voice))]
 
     assert ids("anna") == ids("anna@2") == ["req_1", "req_0"] and ids("bo") == ["req_1"] and ids("anna@1") == []
+    assert ids("voice_anna@2") == ["req_1", "req_0"] and ids("voice_anna@1") == []
 
 
 def test_takes_are_filtered_starred_deleted_and_brought_back(library: Library) -> None:
