@@ -68,17 +68,18 @@ class Pronunciations:
             _settled(db, shelf, entry)
 
     def merge(self, shelf: Shelf, entries: Sequence[Pronunciation], replacing: bool) -> int:
-        """Put many in, those for the same words in the place of what there is; ``replacing``: of all there is.
+        """Put many in. An entry for the same words is changed, and keeps its id; ``replacing`` removes all others.
 
         How many there are now. All or none of it; raises InvalidRequest.
         """
         with self._store.writing() as db:
-            if replacing:
-                db.execute("delete from pronunciations where scope = ? and subject = ?", [shelf.scope, shelf.subject])
-            for entry in entries:
-                where = "scope = ? and subject = ? and key = ?"
-                db.execute(f"delete from pronunciations where {where}", [shelf.scope, shelf.subject, entry.key])
-                _insert(db, shelf, clean_entry(entry))
+            present = {entry.key: entry for entry in entries_on(db, shelf)}
+            given = {entry.key: entry for entry in map(clean_entry, entries)}
+            for key in present if replacing else given.keys() & present.keys():
+                db.execute("delete from pronunciations where id = ?", [present[key].id])
+            for key, entry in given.items():
+                old = present.get(key, entry)
+                _insert(db, shelf, replace(entry, id=old.id, created=old.created))
             return _settled(db, shelf, _check_room(db, shelf, 0))
 
 

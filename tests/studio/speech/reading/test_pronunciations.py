@@ -156,6 +156,23 @@ def test_csv_goes_out_as_it_came_in_and_is_refused_by_its_line(steered: Steer) -
     assert put(b"phrase,said\nx,y\n", "?replace=true").json()["total"] == 1
 
 
+@pytest.mark.parametrize("replace", ["false", "true"])
+def test_csv_changes_the_entries_for_the_same_words(steered: Steer, replace: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for phrase in ("GIF", "SQL"):
+            entry(client, phrase=phrase, said="x")
+        before = {each["phrase"]: each for each in client.get(PATH).json()["data"]}
+        table = b"phrase,said\ngif,jif\nNew,nu\nnew,nyoo\n"
+        assert (
+            client.put(f"{PATH}/csv", params={"replace": replace}, files={"file": ("x.csv", table)}).status_code == 200
+        )
+        after = {each["phrase"]: each for each in client.get(PATH).json()["data"]}
+    assert after["gif"] == before["GIF"] | {"phrase": "gif", "said": "jif"}
+    assert after["new"]["said"] == "nyoo" and "New" not in after
+    assert after.get("SQL") == (None if replace == "true" else before["SQL"])
+
+
 def test_entries_that_make_no_sense_are_refused(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
