@@ -106,21 +106,24 @@ def read_clip(
     return clip
 
 
-def read_levels(data: bytes, param: str | None = None) -> np.ndarray:
-    """RMS of the mono sound for each STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,). Blocking.
+def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, float]:
+    """RMS of the mono sound for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and how
+    many seconds that is to the sample. Blocking.
 
     Keeps 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
     """
-    levels, rest = list[np.ndarray](), np.zeros(0, np.float32)
+    levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
+        length += sound.shape[1]
+        seconds = length / rate
         size = round(STEP * rate)
         rest = np.concatenate([rest, sound.mean(axis=0)])
         whole = len(rest) // size
         levels.append(np.sqrt(np.square(rest[: whole * size].reshape(whole, size)).mean(axis=1)))
         rest = rest[whole * size :]
-        if sum(map(len, levels)) * STEP > MAX_START + MAX_SECONDS:
+        if seconds > MAX_START + MAX_SECONDS:
             break
-    return np.concatenate(levels) if levels else np.zeros(0, np.float32)
+    return np.concatenate(levels) if levels else np.zeros(0, np.float32), seconds
 
 
 def container_of(data: bytes, param: str | None = None) -> str:

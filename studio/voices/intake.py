@@ -68,11 +68,10 @@ def suggest_span(data: bytes, param: str | None = None) -> Cut:
 
     A file of up to 30 s is left as it is. Raises InvalidClip.
     """
-    levels = read_levels(data, param)
-    seconds = len(levels) * STEP
-    if seconds < MIN_SECONDS:
+    levels, seconds = read_levels(data, param)
+    if seconds < MIN_SECONDS - 1e-6:
         raise InvalidClip(f"the clip lasts {seconds:.2f} s; at least {MIN_SECONDS:g} s are needed", param)
-    if seconds <= MAX_SECONDS:
+    if seconds <= MAX_SECONDS + 1e-6:
         return Cut()
     levels = np.nan_to_num(levels)
     window = round(0.2 / STEP)

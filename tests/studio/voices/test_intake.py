@@ -160,6 +160,16 @@ def test_of_a_file_that_is_too_long_a_span_between_pauses_is_suggested() -> None
     assert suggest_span(spoken()) == Cut()
 
 
+@pytest.mark.parametrize("rate", [11_025, 44_100])
+def test_a_file_of_one_sample_too_many_is_too_long_and_one_of_the_limit_is_not(rate: int) -> None:
+    pcm, own_rate = speech()
+    long = np.resize(pcm[:: own_rate // rate], 30 * rate + 1)
+    assert suggest_span(file_of(long[:-1], rate)) == Cut()
+    cut = suggest_span(file_of(long, rate))
+    assert cut.end is not None and cut.end - cut.start <= 15.01
+    assert take_in(file_of(long, rate), cut=cut).clip.seconds <= 15.01
+
+
 @pytest.mark.parametrize(
     ("name", "codec"), [("wav", "pcm_s16le"), ("flac", "flac"), ("ogg", "libopus"), ("webm", "libopus"),
                         ("mp3", "libmp3lame"), ("ipod", "aac"), ("adts", "aac")],
