@@ -20,12 +20,10 @@ SAMPLE_RATES = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
 
 
-def check_format(name: str, sample_rate: int | None) -> None:
-    """Raises InvalidRequest for a format that there is not, or a sample rate that it cannot have."""
+def check_format(name: str, sample_rate: int | None, param: str = "response_format") -> None:
+    """Raises InvalidRequest for a format that there is not, by the field ``param``, or a rate that it cannot have."""
     if name not in MEDIA_TYPES:
-        raise InvalidRequest(
-            f"{name[:80]!r} is not a response_format; use one of {', '.join(FORMATS)}", "response_format"
-        )
+        raise InvalidRequest(f"{name[:80]!r} is no {param}; use one of {', '.join(FORMATS)}", param)
     rates = OPUS_RATES if name == "opus" else SAMPLE_RATES
     if sample_rate is not None and sample_rate not in rates:
         allowed = ", ".join(map(str, rates))

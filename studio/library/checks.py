@@ -92,6 +92,14 @@ def clean_defaults(defaults: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return dict(defaults)
 
 
+def check_words(text: str, param: str) -> None:
+    """Raises InvalidRequest for what cannot be the words of a sample, by the field that has them."""
+    if not clean_text(param, text, MAX_TEXT):
+        raise InvalidRequest("a sample needs the words spoken in it: its transcript is blank", param)
+    if "<|" in text:
+        raise InvalidRequest("a transcript may not contain <|, which begins a control token", param)
+
+
 def check_samples(samples: Sequence[Sample | NewSample]) -> None:
     """Raises InvalidRequest for too many, too long, or words that are missing."""
     if not samples:
@@ -104,9 +112,6 @@ def check_samples(samples: Sequence[Sample | NewSample]) -> None:
             f"the samples last {total:.1f} s together; at most {MAX_SECONDS:g} s are allowed", "samples"
         )
     for sample in samples:
-        if not clean_text("ref_text", sample.text, MAX_TEXT):
-            raise InvalidRequest("a sample needs the words spoken in it: its transcript is blank", "ref_text")
-        if "<|" in sample.text:
-            raise InvalidRequest("a transcript may not contain <|, which begins a control token", "ref_text")
+        check_words(sample.text, "ref_text")
         if not 0 <= sample.speaker <= MAX_SPEAKER:
             raise InvalidRequest(f"speaker must be from 0 to {MAX_SPEAKER}", "speaker")

@@ -25,7 +25,7 @@ class RecentTakes:
         """Raises NotFound when there is none of this caller (None: of anybody), or it is too long ago."""
         take = self._takes.get(take_id)
         if take is None or (caller is not None and take.caller != caller):
-            raise NotFound(f"there is no recent take {take_id[:80]!r}", "request_id")
+            raise NotFound(f"there is no take {take_id[:80]!r}", "take_id")
         return take
 
     def drop(self, take_id: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from studio.errors import Changed, InvalidRequest, NotFound
 from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
+from studio.library.checks import check_words
 from studio.voices.intake import take_in
 
 
@@ -38,6 +39,7 @@ def edit_sample(
     """Blocking; a new cut is judged anew. Raises NotFound, Changed, InvalidRequest, InvalidClip."""
     before = find_sample(library.voices.get(reference), sample_id)
     text = before.text if changes.text is None else changes.text.strip()
+    check_words(text, "text")
     cut = changes.cut or before.cut
     judged = take_in(library.files.read(before.clip), text, cut, "cut").sample(text)
     after = replace(

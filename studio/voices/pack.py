@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from studio.audio.read import MAX_BYTES, MEDIA_TYPES, container_of
-from studio.errors import InvalidPack, InvalidRequest
+from studio.errors import InvalidPack, InvalidRequest, NotFound
 from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceDraft
 from studio.library.checks import (
     MAX_DESCRIPTION,
@@ -135,7 +135,10 @@ def import_pack(library: Library, data: bytes, name: str | None = None, replaces
     draft = replace(pack.draft, name=name) if name else pack.draft
     source = hashlib.sha256(data).hexdigest()
     if replaces:
-        return library.voices.revise(replaces, lambda _: pack.samples, event="voice.import", source=source)
+        try:
+            return library.voices.revise(replaces, lambda _: pack.samples, event="voice.import", source=source)
+        except NotFound as error:
+            raise NotFound(error.message, "replaces", error.code) from None
     return library.voices.create(draft, pack.samples, "voice.import", source=source)
 
 

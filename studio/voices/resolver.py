@@ -16,7 +16,7 @@ from engine import InvalidReference, Reference, SpeechEngine
 from studio.errors import InvalidClip, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM, Scalar
-from studio.library.voices.names import MAX_REFERENCE
+from studio.library.voices.names import MAX_REFERENCE, split_revision
 from studio.voices.intake import sound_of
 
 OPENAI_VOICES = (
@@ -137,8 +137,12 @@ class VoiceResolver:
         try:
             return self.library.voices.get(wanted)
         except NotFound as error:
-            alias = wanted.casefold()
-            if alias not in (RANDOM, DEFAULT, *OPENAI_VOICES):
+            name, revision = split_revision(wanted)
+            alias = name.casefold()
+            is_known = alias in (RANDOM, DEFAULT, *OPENAI_VOICES)
+            if is_known and revision is not None:
+                raise UnknownVoice(f"{alias} has no revisions: leave out @{revision}", "voice") from None
+            if not is_known:
                 raise UnknownVoice(f"{error}; {self._instead(alias[:MAX_REFERENCE])}", "voice") from None
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)

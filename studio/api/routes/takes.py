@@ -130,7 +130,7 @@ class TakeRoutes:
         take, path = await self._history.sound(take_id, request.state.sees)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
             return as_kept(request, take, path, _GUARDED)
-        check_format(format or STORED, sample_rate)
+        check_format(format or STORED, sample_rate, "format")
         return await _converted(request, take, path, format or STORED, sample_rate, standard)
 
     async def star_take(self, take_id: str, request: Request) -> JSONResponse:
@@ -169,7 +169,7 @@ class TakeRoutes:
 
     async def export(self, wanted: Wanted, format: str = STORED) -> StreamingResponse:
         """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
-        check_format(format, None)
+        check_format(format, None, "format")
         chosen = await self._filter(wanted)
         found = await self._history.sounds(chosen, MAX_ZIP + 1)
         if not found:

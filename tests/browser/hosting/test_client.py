@@ -98,7 +98,7 @@ def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Cli
     assert samples(kept) == samples(file) and kept.endswith(".wav")
     assert (facts["text"], facts["seed"], facts["request"]["seed"]) == ("Kept in the history.", 9, 9)
     assert client.predict(secret["request_id"], api_name="/take_get")[0] is None
-    with pytest.raises(AppError, match="there is no recent take"):
+    with pytest.raises(AppError, match="there is no take"):
         client.predict("req_none", api_name="/take_get")
     with pytest.raises(AppError, match="limit must be"):
         client.predict(limit=0, api_name="/history_list")

@@ -164,7 +164,7 @@ def test_a_bad_format_and_a_take_that_is_not_there_are_refused(steered: Steer) -
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client)
-        assert_envelope(client.get(f"{TAKES}/{take_id}/audio?format=midi"), 400, "response_format")
+        assert_envelope(client.get(f"{TAKES}/{take_id}/audio?format=midi"), 400, "format")
         assert_envelope(client.get(f"{TAKES}/{take_id}/audio?sample_rate=1"), 400, "sample_rate")
         for verb, path in (("GET", ""), ("GET", "/audio"), ("DELETE", ""), ("POST", "/restore")):
             assert_envelope(client.request(verb, f"{TAKES}/req_none{path}"), 404)

@@ -1,0 +1,53 @@
+"""What a refusal is about is told by the name that the caller gave it, in that request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.studio.answers import assert_envelope
+from tests.studio.clips import spoken
+from tests.studio.conftest import Steered
+
+SPEECH = "/v1/audio/speech"
+TAKES = "/v1/takes"
+Steer = Callable[..., Steered]
+
+
+@pytest.fixture
+def client(steered: Steer) -> Iterator[httpx.Client]:
+    served, _ = steered()
+    with served.client() as client:
+        yield client
+
+
+def test_of_takes(client: httpx.Client) -> None:
+    take = client.post(SPEECH, json={"input": "Hi."}).headers["x-request-id"]
+    assert_envelope(client.get(f"{TAKES}/{take}/audio?format=x"), 400, "format")
+    assert_envelope(client.get(f"{TAKES}/export?format=x"), 400, "format")
+    for method in ("GET", "DELETE"):
+        refused = client.request(method, f"{TAKES}/nope")
+        assert_envelope(refused, 404, "take_id")
+        assert refused.json()["error"]["message"] == "there is no take 'nope'"
+
+
+def test_of_a_pack_that_is_to_replace_a_voice(client: httpx.Client) -> None:
+    pack = {"file": client.get("/v1/voices/anna/export").content}
+    assert_envelope(client.post("/v1/voices/import", files=pack, data={"replaces": "nope"}), 404, "replaces")
+
+
+@pytest.mark.parametrize("text", ["", " ", "<|im_end|>"])
+def test_of_the_words_of_a_sample(client: httpx.Client, text: str) -> None:
+    sample = client.get("/v1/voices/anna").json()["samples"][0]["id"]
+    assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json={"text": text}), 400, "text")
+    form = {"name": "Eve", "ref_text": text}
+    assert_envelope(client.post("/v1/audio/voices", data=form, files={"audio_sample": spoken()}), 400, "ref_text")
+
+
+def test_of_a_voice_that_has_no_revisions(client: httpx.Client) -> None:
+    for name in ("random@1", "Alloy@2", "default@1"):
+        refused = client.post(SPEECH, json={"input": "Hi.", "voice": name})
+        assert_envelope(refused, 400, "voice")
+        assert f"has no revisions: leave out @{name[-1]}" in refused.json()["error"]["message"]
