@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from anyio import to_thread
@@ -22,9 +23,9 @@ from studio.api.schemas.projects import (
     part_json,
     project_json,
 )
-from studio.errors import InvalidRequest, StudioError
+from studio.errors import InvalidDocument, InvalidRequest, StudioError
 from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
-from studio.projects.documents import MAX_FILE, Document, kind_of, read_document
+from studio.projects.documents import MAX_FILE, kind_of, read_document
 from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
@@ -32,6 +33,16 @@ MAX_PAGE = 200
 NEW_PROJECT = reads(ProjectBody)
 _FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "start")
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a project is to be made of, unread; items have no data of their own."""
+
+    field: str
+    """Of the request."""
+    kind: str
+    data: bytes = b""
 
 
 class ProjectRoutes:
@@ -60,20 +71,8 @@ class ProjectRoutes:
     async def create_project(self, request: Request) -> Response:
         """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .csv), or JSON with
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
-        document, kind, body = await _read(request)
-        project = await to_thread.run_sync(
-            lambda: self._service.create(
-                request.state.caller,
-                document,
-                kind,
-                body.title or "",
-                body.settings(ProjectSettings()),
-                body.cast,
-                body.cut,
-                body.start,
-            )
-        )
-        return self._told(project, 201)
+        source, body = await _read(request)
+        return self._told(await to_thread.run_sync(self._create, request.state.caller, source, body), 201)
 
     def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
@@ -137,6 +136,17 @@ class ProjectRoutes:
         project = await to_thread.run_sync(self._projects.get, project_id, sees)
         return JSONResponse(part_json(part, project.settings))
 
+    def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
+        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest."""
+        settings = body.settings(ProjectSettings())
+        try:
+            document = body.of_items() if source.kind == "items" else read_document(source.data, source.kind)
+            return self._service.create(
+                caller, document, source.kind, body.title or "", settings, body.cast, body.cut, body.start
+            )
+        except InvalidDocument as error:
+            raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
+
     def _told(self, project: Project, status: int = 200) -> JSONResponse:
         return JSONResponse(project_json(project, self._seconds_left(project)), status)
 
@@ -147,8 +157,8 @@ class ProjectRoutes:
             return None
 
 
-async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
-    """The document of a request, its kind, and how it is to be made a project. Raises InvalidRequest."""
+async def _read(request: Request) -> tuple[_Source, ProjectBody]:
+    """The document of a request, and how it is to be made a project. Raises InvalidRequest."""
     if request.headers.get("content-type", "").startswith("multipart/"):
         form = await read_form(request, FORM_LIMIT, "file")
         data, name = form.file("file"), form.names["file"]
@@ -156,14 +166,13 @@ async def _read(request: Request) -> tuple[Document, str, ProjectBody]:
         kind = body.kind or kind_of(name)
         if not body.title:
             body.title = name.rpartition(".")[0][:200] if kind in ("txt", "srt", "csv") else None
-        return await to_thread.run_sync(read_document, data, kind), kind, body
+        return _Source("file", kind, data), body
     body = as_model(await read_json(request), ProjectBody)
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input (a document) or items (its parts)", "input")
     if body.input is None:
-        return await to_thread.run_sync(body.of_items), "items", body
-    kind = body.kind or "txt"
-    return await to_thread.run_sync(read_document, body.input.encode(), kind), kind, body
+        return _Source("items", "items"), body
+    return _Source("input", body.kind or "txt", body.input.encode()), body
 
 
 def _typed(fields: dict[str, str]) -> dict[str, Any]:
