@@ -78,12 +78,14 @@ def read_clip(
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 
     ``channel`` takes one channel (from 0) in place of the mean of all. Nothing outside of the span is kept.
-    Raises InvalidClip, which says what is wrong and what is allowed; ``param`` is the field it names.
+    Raises InvalidClip, which says what is wrong and what is allowed, and names start, end or channel where it is one of
+    these; ``param`` is the field that it names for the file.
     """
     if not 0 <= start <= MAX_START or (end is not None and not start < end):
-        raise InvalidClip(f"the span must begin between 0 and {MAX_START:g} s and end later than that", param)
+        field = "end" if 0 <= start <= MAX_START else "start"
+        raise InvalidClip(f"the span must begin between 0 and {MAX_START:g} s and end later than that", field)
     if end is not None and end - start > MAX_SECONDS + 1e-6:
-        raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", param)
+        raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", "end")
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
     for sound, rate in _sounds(data, param):
         first, last = round(start * rate), None if end is None else round(end * rate)
@@ -91,7 +93,7 @@ def read_clip(
         position += sound.shape[1]
         if part.shape[1]:
             if channel is not None and not 0 <= channel < len(part):
-                raise InvalidClip(f"the clip has {len(part)} channels; there is no channel {channel}", param)
+                raise InvalidClip(f"the clip has {len(part)} channels; there is no channel {channel}", "channel")
             squares = squares + np.square(part, dtype=np.float64).sum(axis=1)
             pieces.append(part.mean(axis=0) if channel is None and len(part) > 1 else part[channel or 0])
         if position - first > (MAX_SECONDS + 1e-6) * rate and last is None:
@@ -99,7 +101,9 @@ def read_clip(
         if last is not None and position >= last:
             break
     if not pieces:
-        raise InvalidClip("the span lies beyond the end of the file" if position else "the file has no sound", param)
+        if position:
+            raise InvalidClip("the span lies beyond the end of the file", "start")
+        raise InvalidClip("the file has no sound", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
     clip = Clip(pcm, rate, tuple(float(level) for level in np.sqrt(squares / len(pcm))))
     _check(clip, param)

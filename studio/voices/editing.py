@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-from studio.errors import Changed, InvalidRequest, NotFound
+from studio.errors import Changed, InvalidClip, InvalidRequest, NotFound
 from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceDraft
 from studio.library.checks import check_words
 from studio.voices.intake import take_in
@@ -41,7 +41,10 @@ def edit_sample(
     text = before.text if changes.text is None else changes.text.strip()
     check_words(text, "text")
     cut = changes.cut or before.cut
-    judged = take_in(library.files.read(before.clip), text, cut, "cut").sample(text)
+    try:
+        judged = take_in(library.files.read(before.clip), text, cut).sample(text)
+    except InvalidClip as error:  # the clip was fine as it was: it is the cut, which is given whole
+        raise InvalidClip(error.message, "cut") from None
     after = replace(
         before,
         text=text,

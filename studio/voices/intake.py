@@ -53,9 +53,12 @@ def take_in(data: bytes, text: str = "", cut: Cut | None = None, param: str | No
 
 
 def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
-    """What a cut of a clip sounds like, as it is encoded and previewed. Blocking. Raises InvalidClip."""
+    """What a cut of a clip sounds like, as it is encoded and previewed. Blocking.
+
+    Raises InvalidClip, which names the cut's own field where it is wrong, and ``param`` for the file.
+    """
     if not -MAX_GAIN_DB <= cut.gain_db <= MAX_GAIN_DB:
-        raise InvalidClip(f"the gain must be from {-MAX_GAIN_DB:g} to {MAX_GAIN_DB:g} dB", param)
+        raise InvalidClip(f"the gain must be from {-MAX_GAIN_DB:g} to {MAX_GAIN_DB:g} dB", "gain_db")
     clip = read_clip(data, param, cut.start, cut.end, cut.channel)
     if not cut.gain_db:
         return clip

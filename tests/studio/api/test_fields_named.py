@@ -46,6 +46,32 @@ def test_of_the_words_of_a_sample(client: httpx.Client, text: str) -> None:
     assert_envelope(client.post("/v1/audio/voices", data=form, files={"audio_sample": spoken()}), 400, "ref_text")
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("gain_db", "50"), ("gain_db", "nan"), ("channel", "9"), ("channel", "-1"), ("start", "nan"), ("start", "-1"),
+     ("start", "99"), ("end", "-1"), ("end", "nan"), ("end", "99")],
+)  # fmt: skip
+def test_of_a_cut(client: httpx.Client, field: str, value: str) -> None:
+    clip = {"audio_sample": spoken()}
+    form = {"name": "Eve", "ref_text": "Hi.", field: value}
+    for path in ("/v1/audio/voices", "/v1/voices/anna/samples", "/v1/voices/advise"):
+        refused = client.post(path, data=form, files=clip)
+        assert_envelope(refused, 400, field)
+        assert refused.json()["error"]["code"] == "invalid_audio"
+    if value != "nan":
+        sample = client.get("/v1/voices/anna").json()["samples"][0]["id"]
+        cut = {"cut": {field: float(value)}}
+        assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json=cut), 400, "cut")
+
+
+def test_of_the_file_itself(client: httpx.Client) -> None:
+    for cut in ({}, {"start": "0.5"}):
+        form = {"name": "Eve", "ref_text": "Hi."} | cut
+        assert_envelope(
+            client.post("/v1/audio/voices", data=form, files={"audio_sample": b"x" * 99}), 400, "audio_sample"
+        )
+
+
 def test_of_a_voice_that_has_no_revisions(client: httpx.Client) -> None:
     for name in ("random@1", "Alloy@2", "default@1"):
         refused = client.post(SPEECH, json={"input": "Hi.", "voice": name})
