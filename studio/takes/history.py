@@ -44,7 +44,12 @@ class History:
         if self._recorder is None:
             return None
         kept = self._recorder.retention
-        return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self._library.takes.undo_seconds}
+        return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
+
+    @property
+    def undo_seconds(self) -> float:
+        """How long the deletion of a take that was kept can be undone."""
+        return self._library.takes.undo_seconds
 
     async def by_id(self, wanted: TakeFilter) -> TakeFilter:
         """The same filter with its voice by id, so that names may change."""
@@ -97,14 +102,18 @@ class History:
         take = await to_thread.run_sync(self._library.takes.star, take_id, starred, sees)
         return await to_thread.run_sync(whole_json, take, self._library)
 
-    async def delete(self, take_id: str, sees: str | None) -> None:
-        """Take it away; `restore` brings it back within the undo time. Raises NotFound, UnderWay."""
+    async def delete(self, take_id: str, sees: str | None) -> float:
+        """Take it away; for how many seconds `restore` brings it back: 0 for one that was not kept.
+
+        Raises NotFound, UnderWay.
+        """
         self._check(take_id, sees)
         await self._settle(take_id)
         gone = await to_thread.run_sync(self._library.takes.delete, TakeFilter(ids=(take_id,), caller=sees))
         if not gone:
             self._recent.get(take_id, sees)
         self._recent.drop(take_id)
+        return self.undo_seconds if gone else 0
 
     async def count(self, wanted: TakeFilter) -> int:
         """How many kept takes there are of these."""

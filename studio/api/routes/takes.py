@@ -139,9 +139,10 @@ class TakeRoutes:
         return JSONResponse(await self._history.star(take_id, body.starred, request.state.sees))
 
     async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
-        """Delete a take; for ``undo_seconds`` POST …/restore brings it back."""
-        await self._history.delete(take_id, request.state.sees)
-        return JSONResponse({"id": take_id, "object": "audio.take.deleted", "deleted": True} | self._undo())
+        """Delete a take; for ``undo_seconds`` POST …/restore brings it back: 0 for one that was not kept."""
+        undo = await self._history.delete(take_id, request.state.sees)
+        told = {"id": take_id, "object": "audio.take.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(told)
 
     async def restore_take(self, take_id: str, request: Request) -> JSONResponse:
         """Undo the deletion of a take."""
@@ -160,7 +161,8 @@ class TakeRoutes:
             raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
         ids = await self._history.delete_all(chosen)
         more = await self._history.count(chosen) > 0
-        return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more} | self._undo())
+        told = {"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": self._history.undo_seconds}
+        return JSONResponse(told)
 
     async def restore_takes(self, request: Request) -> JSONResponse:
         """Undo deletions: {"ids": [...]}, as the deletion gave them."""
@@ -183,9 +185,6 @@ class TakeRoutes:
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
         return await self._history.by_id(wanted.filter)
-
-    def _undo(self) -> dict[str, object]:
-        return {"undo_seconds": (self._history.retention_json or {}).get("undo_seconds", 0)}
 
 
 def as_kept(request: Request, take: StoredTake, path: Path, headers: dict[str, str]) -> Response:

@@ -259,6 +259,8 @@ def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, 
         batch = {"items": [{"input": "Another secret."}], "store": False}
         assert client.post(f"{SPEECH}/batch", json=batch).json()["succeeded"] == 1
         assert [take["stored"] for take in client.get(TAKES).json()["data"]] == [False, False]
+        assert client.delete(f"{TAKES}/{secret}").json()["undo_seconds"] == 0
+        assert_envelope(client.post(f"{TAKES}/{secret}/restore"), 404, "take_id")
     assert library_of(served).takes.page() == []
     assert b"secret" not in b"".join(
         path.read_bytes() for path in Path(home["studio_home"]).rglob("*") if path.is_file()
