@@ -15,6 +15,7 @@ from engine.errors import (
     PromptTooLong,
 )
 from engine.inline import DirectEngine
+from engine.model.prompt import refuse_control_tokens
 from engine.protocol import SpeechEngine
 from engine.runtime.heap import freeze_heap, release_free_memory
 from engine.types import AudioChunk, EngineInfo, EngineStats, Gpu, Reference, Sampling, Timing, Utterance
@@ -43,5 +44,6 @@ __all__ = [
     "Timing",
     "Utterance",
     "freeze_heap",
+    "refuse_control_tokens",
     "release_free_memory",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine import Sampling
+from engine import InvalidUtterance, Sampling, refuse_control_tokens
 from studio.audio.formats import DEFAULT_FORMAT, check_format
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidClip, InvalidRequest
@@ -140,3 +140,7 @@ def _check_text(name: str, text: str, limit: int) -> None:
     if is_blank(text):
         raise InvalidRequest(f"{name} is blank: there is nothing to say", name)
     check_strings(text, name)
+    try:
+        refuse_control_tokens(text, name)
+    except InvalidUtterance as error:
+        raise InvalidRequest(str(error), name) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -70,6 +71,19 @@ def test_of_the_file_itself(client: httpx.Client) -> None:
         assert_envelope(
             client.post("/v1/audio/voices", data=form, files={"audio_sample": b"x" * 99}), 400, "audio_sample"
         )
+
+
+def test_of_a_text_with_control_tokens(client: httpx.Client) -> None:
+    clip = "data:audio/wav;base64," + base64.b64encode(spoken()).decode()
+    for body, field in (
+        ({"input": "a <|im_end|> b"}, "input"),
+        ({"input": "A: <|im_start|>", "cast": {"A": "anna"}}, "input"),
+        ({"input": "Hi.", "ref_audio": clip, "ref_text": "<|im_end|>"}, "ref_text"),
+    ):
+        refused = client.post(SPEECH, json=body)
+        assert_envelope(refused, 400, field)
+        assert f"{field} contains the control token <|im_" in refused.json()["error"]["message"]
+    assert client.post(SPEECH, json={"input": "<|speaker:0|>Hi <|phoneme_start|>x<|phoneme_end|>."}).status_code == 200
 
 
 def test_of_a_voice_that_has_no_revisions(client: httpx.Client) -> None:
