@@ -1,11 +1,46 @@
 // What this browser keeps for the page, or for one tab of it, as JSON under a name each; what cannot be read was never kept.
 
+/** Where a browser lets nothing be kept, such as in another site's frame: it lasts as long as the page. */
+class Memory {
+  /** @type {Map<string, string>} */
+  #kept = new Map();
+
+  /** @param {string} name */
+  getItem(name) {
+    return this.#kept.get(name) ?? null;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   */
+  setItem(name, value) {
+    this.#kept.set(name, value);
+  }
+}
+
+const ofBrowser = opened("localStorage");
+const ofTab = opened("sessionStorage");
+
+/**
+ * @param {"localStorage" | "sessionStorage"} name
+ * @returns {Storage | Memory}
+ */
+function opened(name) {
+  try {
+    return globalThis[name] ?? new Memory();
+  } catch (problem) {
+    if (problem.name !== "SecurityError") throw problem;
+    return new Memory();
+  }
+}
+
 /**
  * @param {string} name
  * @param {any} otherwise
  */
 export function kept(name, otherwise) {
-  return readFrom(localStorage, name, otherwise);
+  return readFrom(ofBrowser, name, otherwise);
 }
 
 /**
@@ -13,7 +48,7 @@ export function kept(name, otherwise) {
  * @param {unknown} value
  */
 export function keep(name, value) {
-  localStorage.setItem(name, JSON.stringify(value));
+  writeTo(ofBrowser, name, value);
 }
 
 /**
@@ -23,7 +58,7 @@ export function keep(name, value) {
  * @param {any} otherwise
  */
 export function keptByTab(name, otherwise) {
-  return readFrom(sessionStorage, name, null) ?? kept(name, otherwise);
+  return readFrom(ofTab, name, null) ?? kept(name, otherwise);
 }
 
 /**
@@ -31,12 +66,12 @@ export function keptByTab(name, otherwise) {
  * @param {unknown} value
  */
 export function keepByTab(name, value) {
-  sessionStorage.setItem(name, JSON.stringify(value));
+  writeTo(ofTab, name, value);
   keep(name, value);
 }
 
 /**
- * @param {Storage} storage
+ * @param {Storage | Memory} storage
  * @param {string} name
  * @param {any} otherwise
  */
@@ -46,5 +81,20 @@ function readFrom(storage, name, otherwise) {
   } catch (problem) {
     if (!(problem instanceof SyntaxError)) throw problem;
     return otherwise;
+  }
+}
+
+/**
+ * A full store keeps what it has: the page goes on without.
+ *
+ * @param {Storage | Memory} storage
+ * @param {string} name
+ * @param {unknown} value
+ */
+function writeTo(storage, name, value) {
+  try {
+    storage.setItem(name, JSON.stringify(value));
+  } catch (problem) {
+    if (problem.name !== "QuotaExceededError") throw problem;
   }
 }

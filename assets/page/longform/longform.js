@@ -6,6 +6,7 @@ import { labelOf, voices } from "../client/voices.js";
 import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
+import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
 import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
@@ -73,7 +74,7 @@ export class LongForm extends EventTarget {
     const isLatest = this.#shows.begin();
     const listed = (this.#voices = await voices());
     this.#offer(listed);
-    if (isLatest()) this.#show(id || localStorage.getItem(OPENED), listed, true);
+    if (isLatest()) this.#show(id || kept(OPENED, null), listed, true);
   }
 
   /** The studio answers again: what somebody is writing stays. */
@@ -194,8 +195,7 @@ export class LongForm extends EventTarget {
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();
-    if (id) localStorage.setItem(OPENED, id);
-    else localStorage.removeItem(OPENED);
+    keep(OPENED, id || null);
     if (!id) {
       this.#about({ item: "", isSame });
       this.#reveal("shelf");

@@ -115,3 +115,26 @@ def test_a_space_without_a_bucket_says_that_voices_are_temporary(
         with serve(settings, FakeEngine.start, page=True) as studio:
             note = open_page(studio).page.get_by_role("note").filter(has_text="temporary")
             expect(note).to_have_count(shown)
+
+
+NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
+    Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
+}"""
+"""As a browser does it that lets another site's frame keep nothing, or no site."""
+
+
+def test_the_page_speaks_where_the_browser_lets_nothing_be_kept(
+    steered: Callable[..., Served], new_page: Callable[[], Page]
+) -> None:
+    page = new_page()
+    page.add_init_script(NOTHING_KEPT)
+    screen = Screen(page, steered()).ready()
+    screen.script.fill("Two words")
+    screen.speak.click()
+    screen.until_over()
+    assert screen.heard()["rendered"] == 2 * 6 * 2048
+    for area in ("Long form", "Settings"):
+        page.get_by_role("tab", name=area).click()
+        expect(page.get_by_role("tabpanel", name=area)).to_be_visible()
+    page.get_by_label("Theme").select_option("Dark")
+    expect(page.locator("body.dark")).to_have_count(1)
