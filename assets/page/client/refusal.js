@@ -7,16 +7,17 @@ export const connection = new EventTarget();
 
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
- * isLost: nobody answers, or no more.
+ * status and code: as the server gave them. isLost: nobody answers, or no more.
  */
 export class Refusal extends Error {
-  /** @param {{ what: string, why: string, advice: string, status?: number, retryAfter?: number | null, isLost?: boolean }} told */
-  constructor({ what, why, advice, status = 0, retryAfter = null, isLost = false }) {
+  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean }} told */
+  constructor({ what, why, advice, status = 0, code = "", retryAfter = null, isLost = false }) {
     super(why);
     this.what = what;
     this.why = why;
     this.advice = advice;
     this.status = status;
+    this.code = code;
     this.retryAfter = retryAfter;
     this.isLost = isLost;
     if (isLost) connection.dispatchEvent(new Event("lost"));
@@ -55,7 +56,7 @@ const BY_STATUS = {
  * @param {Response} response
  */
 export async function refusalOf(response) {
-  /** @type {{ message?: string, param?: any }} */
+  /** @type {{ message?: string, param?: any, code?: string }} */
   let error = {};
   try {
     error = (await response.json()).error ?? {};
@@ -68,6 +69,7 @@ export async function refusalOf(response) {
     why: error.message ?? phrase("refusal.noReason", { status: String(response.status) }),
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
+    code: error.code,
     retryAfter: Number(response.headers.get("retry-after")) || null,
   });
 }

@@ -96,6 +96,7 @@ export class Speaking {
       if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.errorCard.tell(problem);
+      else if (this.#making === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first sound
     } finally {
       if (this.#making === control) this.#rest();
     }
@@ -135,7 +136,9 @@ export class Speaking {
       kept: () => {
         this.list.add(take);
         this.nowPlaying.settle(take);
-        if (this.nowPlaying.current === take && take.ending === "stopped") this.nowPlaying.say("paused", phrase("speak.stoppedAfter", { time: clock(take.seconds) }));
+        if (this.nowPlaying.current !== take || take.ending !== "stopped") return;
+        this.nowPlaying.pause();
+        this.nowPlaying.say("paused", phrase("speak.stoppedAfter", { time: clock(take.seconds) }));
       },
     });
     if (isAloud) { // once it is asked for: what is drawn may take its time

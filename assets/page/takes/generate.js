@@ -1,6 +1,6 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
-import { lostConnection, Refusal } from "../client/refusal.js";
+import { Refusal } from "../client/refusal.js";
 import { soundOf } from "../client/sound.js";
 import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
@@ -9,10 +9,10 @@ import { phrase } from "../lib/phrases.js";
 /**
  * Ask for a take and fill it while it is made. `heard(pcm)` is awaited for every piece of Int16Array samples,
  * `kept()` is called once the file is there, whole or not. Raises Refusal, also of an answer without any sound,
- * or AbortError after signal.abort().
+ * or AbortError after signal.abort(), and when it was stopped elsewhere, such as in the queue.
  */
 export async function generateTake(take, signal, { begun = () => {}, heard, kept }) {
-  const response = await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
+  const response = await responseTo(take, signal);
   take.begin(response.headers);
   begun();
   let ending = "stop";
@@ -22,8 +22,9 @@ export async function generateTake(take, signal, { begun = () => {}, heard, kept
       await heard?.(pcm);
     }
   } catch (problem) {
-    ending = problem.name === "AbortError" ? "stopped" : "broken";
-    throw ending === "stopped" ? problem : lostConnection();
+    const told = problem.name === "AbortError" || !(await isStopped(take)) ? problem : stoppedElsewhere();
+    ending = told.name === "AbortError" ? "stopped" : "broken";
+    throw told;
   } finally {
     if (take.samples) {
       take.close(ending);
@@ -33,6 +34,26 @@ export async function generateTake(take, signal, { begun = () => {}, heard, kept
   if (!take.samples) throw nothing();
   take.settle(await takeRecord(take.id));
 }
+
+async function responseTo(take, signal) {
+  try {
+    return await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
+  } catch (problem) {
+    throw problem.code === "request_cancelled" ? stoppedElsewhere() : problem;
+  }
+}
+
+/** Whether the server says that somebody ended it: to us, its sound only broke off. */
+async function isStopped({ id }) {
+  try {
+    return (await takeRecord(id))?.state === "cancelled";
+  } catch (problem) {
+    if (!(problem instanceof Refusal)) throw problem;
+    return false; // nobody answers: the connection is lost
+  }
+}
+
+const stoppedElsewhere = () => new DOMException("stopped elsewhere", "AbortError");
 
 function nothing() {
   return new Refusal({ what: phrase("refusal.silent"), why: phrase("refusal.silent.why"), advice: phrase("refusal.input") });

@@ -58,3 +58,26 @@ def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_come
     expect(area).to_contain_text("The studio does not answer.")
     screen.page.unroute("**/v1/queue")
     expect(area).to_contain_text("slots busy")
+
+
+def test_the_pages_own_take_that_is_stopped_here_was_stopped_and_not_lost(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.studio.speech.host.engine()
+    screen = open_page(studio).ready()
+    area = screen.page.get_by_role("tabpanel", name="Queue")
+    for gate in (engine.later_frames_gate, engine.first_frame_gate):
+        gate.clear()
+        screen.page.get_by_role("tab", name="Studio").click()
+        screen.script.fill("Two words")
+        screen.speak.click()
+        if gate is engine.later_frames_gate:
+            screen.page.wait_for_function("window.studio.current.samples > 0")
+        screen.page.get_by_role("tab", name="Queue").click()
+        area.get_by_role("button", name="Stop").first.click()
+        expect(screen.status).to_contain_text("Stopped")
+        expect(screen.card).to_be_hidden()
+        gate.set()
+    expect(screen.page.locator("body")).not_to_have_attribute("data-speaking", "yes")
+    screen.page.get_by_role("tab", name="Studio").click()
+    expect(screen.takes).to_have_count(1)
+    expect(screen.takes).to_contain_text("Stopped by you")
