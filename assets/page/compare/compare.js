@@ -24,15 +24,18 @@ export class Compare extends EventTarget {
   /** @type {AbortController | null} */
   #making = null; // the AbortController of what is being made
   #round = 0;
+  #isFirstHeard = () => false; // whether the first candidate is heard without a press: nothing else was asked for meanwhile
   /** @type {Promise<void>} */
   #opening = Promise.resolve(); // what there is to choose from
 
-  /** fields: the Studio's; health: to wait for the engine; request(fields): the body that is sent. */
-  constructor(root, { fields, health, request }) {
+  /** Parts of the page, and request(fields), which gives the API's body. */
+  constructor(root, { fields, health, nowPlaying, speaking, request }) {
     super();
     this.root = root;
     this.fields = fields;
     this.health = health;
+    this.nowPlaying = nowPlaying;
+    this.speaking = speaking;
     this.request = request;
     this.part = partsOf(root);
     this.candidates = new Candidates(root);
@@ -71,6 +74,7 @@ export class Compare extends EventTarget {
     this.stop();
     const control = new AbortController();
     this.#mark(control);
+    this.#isFirstHeard = this.nowPlaying.watch();
     try {
       await Promise.allSettled([this.#opening]); // if it fails, that is told already
       const requests = await this.#requests();
@@ -166,7 +170,7 @@ export class Compare extends EventTarget {
       await generateTake(card.take, signal, {
         begun: () => card.say(phrase("compare.speaking")),
         heard: () => {
-          if (card.play.disabled && card === this.#cards[0]) this.#play(card); // the first is heard without a press
+          if (card.play.disabled && card === this.#cards[0] && this.#isFirstHeard() && !this.speaking.isUnderWay) this.#play(card);
           card.grow();
           this.#tell("grown", { take: card.take });
         },

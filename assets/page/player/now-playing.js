@@ -76,9 +76,15 @@ export class NowPlaying extends EventTarget {
 
   playOrPause() {
     if (this.isPlaying) return this.pause();
+    this.#asked.begin();
     this.player.wake();
     this.#sound?.play();
     this.say("waiting");
+  }
+
+  /** What it gives tells later whether nothing else was asked of the player since. */
+  watch() {
+    return this.#asked.join();
   }
 
   /** Go to a second of the track that is heard. */

@@ -179,3 +179,35 @@ def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Scr
     area(compare).get_by_role("button", name="Stop").click()
     served.until(running=0, waiting=0)
     expect(cell(compare, "B")).to_contain_text("stopped", ignore_case=True)
+
+
+def test_a_first_sound_that_comes_late_takes_the_player_from_nobody(
+    steered: Callable[..., Served], open_page: Open
+) -> None:
+    studio = steered()
+    gate = studio.app.state.studio.speech.host.engine().first_frame_gate
+    gate.clear()
+    screen = open_page(studio).ready()
+    screen.script.fill("Two words")
+    screen.page.get_by_role("button", name="Compare voices on this script").click()
+    studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
+    screen.page.get_by_role("tab", name="Voices").click()
+    screen.page.get_by_role("button", name="Listen to Bert").click()
+    expect(screen.status).to_have_text("Bert’s recording")
+    gate.set()
+    screen.page.get_by_role("tab", name="Compare").click()
+    expect(area(screen)).to_contain_text("Ready: listen and vote")
+    expect(screen.status).to_have_text("Bert’s recording")
+
+    gate.clear()
+    area(screen).get_by_role("button", name="Speak all").click()
+    studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.speak.click()
+    studio.until(running=2, waiting=2)
+    gate.set()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    assert screen.page.evaluate("window.studio.current.number") == 1
+    assert screen.heard()["rendered"] == 2 * 6 * 2048
+    expect(screen.takes.locator("[data-ending]")).to_have_count(0)
