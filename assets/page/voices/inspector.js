@@ -11,8 +11,8 @@ import { Samples } from "./clips.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 
 /**
- * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" {said}, "refused" {said} of a voice that is no longer shown,
- * "deleted" {voice} and "closed" {id}.
+ * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {said} (what is to be said of a voice that is
+ * no longer shown), "deleted" {voice} and "closed" {id}.
  */
 export class Inspector extends EventTarget {
   /** @type {any} */
@@ -189,7 +189,9 @@ export class Inspector extends EventTarget {
 
   async #saved({ id }, isSame, said, saved) {
     if (isSame()) await this.#load(id, saved);
-    this.#tell("changed", { said });
+    const isSeen = isSame();
+    if (isSeen) this.#say(said, false);
+    this.#tell("changed", isSeen ? {} : { said });
   }
 
   async #save(voice, isSame) {
