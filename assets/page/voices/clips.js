@@ -10,6 +10,8 @@ export class Samples {
   /** @type {any} */
   #voice = null;
   #revisions = [];
+  /** Words that were written and are not saved, by the id of their clip. */
+  #written = new Map();
 
   /**
    * part: finds an element of the inspector; run: does what may be refused; change: does what makes a new revision, which
@@ -36,6 +38,14 @@ export class Samples {
       }),
     );
     this.#draw();
+  }
+
+  get isWritten() {
+    return this.#written.size > 0;
+  }
+
+  forgetWritten() {
+    this.#written.clear();
   }
 
   get #chosen() {
@@ -103,11 +113,15 @@ export class Samples {
   }
 
   #editable(sample) {
-    const words = element("textarea", { rows: 3, value: sample.text });
+    const words = element("textarea", { rows: 3, value: this.#written.get(sample.id) ?? sample.text });
     words.setAttribute("aria-label", phrase("speak.clip.words"));
-    const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: true });
-    words.oninput = () => (save.hidden = words.value.trim() === sample.text);
-    save.onclick = () => this.change(() => this.#change(sample, { text: words.value }, phrase("clips.words.saved")));
+    const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: !this.#written.has(sample.id) });
+    words.oninput = () => {
+      save.hidden = words.value.trim() === sample.text;
+      if (save.hidden) this.#written.delete(sample.id);
+      else this.#written.set(sample.id, words.value);
+    };
+    save.onclick = () => this.change(() => this.#saveWords(sample, words.value));
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
     const check = element("button", { type: "button", className: "plain", textContent: phrase("clips.check") });
@@ -120,6 +134,12 @@ export class Samples {
     const told = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
     showAdvice(advice, told, (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))));
+  }
+
+  async #saveWords(sample, text) {
+    const said = await this.#change(sample, { text }, phrase("clips.words.saved"));
+    if (this.#written.get(sample.id) === text) this.#written.delete(sample.id);
+    return said;
   }
 
   async #change(sample, changes, said) {

@@ -20,6 +20,8 @@ export class Inspector extends EventTarget {
   /** Which voice shall be shown, also while it is read. @type {string | null} */
   #wanted = null;
   #loads = new Latest();
+  /** What its fields had when they were filled or saved: what differs was written since. @type {Map<HTMLInputElement, string>} */
+  #filled = new Map();
   #colour = ""; // blank: drawn from the name
 
   constructor(area, playButtons) {
@@ -43,7 +45,8 @@ export class Inspector extends EventTarget {
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // it would stop the Studio's take too
-      this.close();
+      if (this.#isWritten) this.#say(phrase("inspector.unsaved"));
+      else this.close();
     });
   }
 
@@ -61,9 +64,9 @@ export class Inspector extends EventTarget {
     this.root.focus({ preventScroll: true });
   }
 
-  /** Read the voice again: it may have been changed elsewhere. */
+  /** Read the voice again: it may have been changed elsewhere. Where something is being written, saving it tells. */
   refresh() {
-    if (this.#voice && this.#wanted === this.shown) this.#do(({ id }) => this.#load(id));
+    if (this.#voice && this.#wanted === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
   }
 
   close() {
@@ -72,6 +75,7 @@ export class Inspector extends EventTarget {
     const id = this.shown;
     if (!id) return;
     this.#voice = null;
+    this.#forgetWritten();
     this.root.hidden = true;
     this.#tell("closed", { id });
   }
@@ -94,6 +98,7 @@ export class Inspector extends EventTarget {
       if (problem.status === 404) return this.close(); // deleted elsewhere
       if (problem.status !== 412) return this.#say(problem.why);
       await this.#do(async () => {
+        this.#filled.clear();
         const isShown = await this.#load(voice.id);
         if (isShown) this.#say(phrase("inspector.changed"));
       });
@@ -108,19 +113,13 @@ export class Inspector extends EventTarget {
     this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
-  /**
-   * Read a voice and show all of it at once; false if it was no longer wanted by then. saved: what its fields had when they
-   * were saved, so that what was written since stays. Raises Refusal.
-   *
-   * @param {string} id
-   * @param {Map<HTMLInputElement, string>} [saved]
-   */
-  async #load(id, saved) {
+  /** Read a voice and show all of it at once, but for what was written; false if it was no longer wanted by then. Raises Refusal. */
+  async #load(id) {
     const isLatest = this.#loads.begin();
     try {
       const voice = await getVoice(id);
       const revisions = await revisionsOf(voice.id);
-      if (isLatest()) this.#show(voice, revisions, saved);
+      if (isLatest()) this.#show(voice, revisions);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return false;
@@ -130,22 +129,26 @@ export class Inspector extends EventTarget {
     return isLatest();
   }
 
-  #show(voice, revisions, saved) {
-    const isWritten = (field) => saved && field.value !== saved.get(field);
+  #show(voice, revisions) {
+    if (voice.id !== this.shown) this.#forgetWritten();
     this.#voice = voice;
     this.#wanted = voice.id;
     this.samples.show(voice, revisions);
     if (this.part("dictionary").dataset.voice !== voice.id) this.part("dictionary").open = false;
     this.part("dictionary").dataset.voice = voice.id;
     this.part("title").replaceChildren(initialOf(voice), voice.name);
-    if (!isWritten(this.part("colour"))) this.#showColour(voice.colour);
+    if (!this.#differs(this.part("colour"))) {
+      this.#showColour(voice.colour);
+      this.#filled.set(this.part("colour"), this.part("colour").value);
+    }
     this.part("address").textContent = voice.address;
     this.part("made").textContent = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
     for (const field of this.#fields) {
-      if (isWritten(field)) continue;
+      if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
       const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
       field.value = Array.isArray(value) ? value.join(", ") : value;
+      this.#filled.set(field, field.value);
     }
     this.#offer(voice);
     this.#tell("shown", { voice });
@@ -154,6 +157,20 @@ export class Inspector extends EventTarget {
   /** Those of what is said of the voice, then its presets. @returns {HTMLInputElement[]} */
   get #fields() {
     return [...this.root.querySelectorAll("[data-fact], [data-preset]")];
+  }
+
+  #differs(field) {
+    return this.#filled.has(field) && field.value !== this.#filled.get(field);
+  }
+
+  /** Whether there is something that is not saved. */
+  get #isWritten() {
+    return this.samples.isWritten || [...this.#filled.keys()].some((field) => this.#differs(field));
+  }
+
+  #forgetWritten() {
+    this.#filled.clear();
+    this.samples.forgetWritten();
   }
 
   #showColour(colour) {
@@ -187,8 +204,8 @@ export class Inspector extends EventTarget {
     if (isSame()) this.#say("");
   }
 
-  async #saved({ id }, isSame, said, saved) {
-    if (isSame()) await this.#load(id, saved);
+  async #saved({ id }, isSame, said) {
+    if (isSame()) await this.#load(id);
     const isSeen = isSame();
     if (isSeen) this.#say(said, false);
     this.#tell("changed", isSeen ? {} : { said });
@@ -208,7 +225,8 @@ export class Inspector extends EventTarget {
     }
     changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
     await changeVoice(voice.id, changes, voice.etag);
-    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }), saved);
+    if (isSame()) this.#filled = saved;
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: told.name.trim() }));
   }
 
   async #duplicate({ id, name }, isSame) {

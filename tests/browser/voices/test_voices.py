@@ -323,3 +323,35 @@ def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page
     assert serious_violations(screen) == []
     inspector.get_by_role("button", name="Close the inspector").tap()
     expect(inspector).to_be_hidden()
+
+
+def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    inspector = inspect(screen, "Anna")
+    told = inspector.locator("[data-part=inspector-said]")
+    words = inspector.get_by_label("What is said in the clip")
+    description = inspector.get_by_label("Description")
+    words.fill("My name is Anna, yes.")
+    description.fill("Warm.")
+    with screen.page.expect_response("**/revisions"):
+        inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(told).to_have_text("Saved “Anna”.")
+    expect(words).to_have_value("My name is Anna, yes.")
+
+    description.fill("Warm and slow.")
+    screen.page.get_by_role("tab", name="Studio").click()
+    with screen.page.expect_response("**/v1/voices?*"):
+        library(screen)
+    words.press("Escape")
+    expect(told).to_contain_text("Not saved yet")
+    expect(inspector).to_be_visible()
+    expect(words).to_have_value("My name is Anna, yes.")
+    expect(description).to_have_value("Warm and slow.")
+
+    inspector.get_by_role("button", name="Save the words").click()
+    expect(told).to_contain_text("Words saved.")
+    expect(description).to_have_value("Warm and slow.")
+    description.fill("Warm.")
+    description.press("Escape")
+    expect(inspector).to_be_hidden()
+    expect(inspect(screen, "Anna").get_by_label("What is said in the clip")).to_have_value("My name is Anna, yes.")
