@@ -11,14 +11,19 @@ export class Preferences extends EventTarget {
 
   constructor() {
     super();
+    addEventListener("storage", ({ key }) => key === STORE && this.#take(kept(STORE, {}))); // another tab has changed them
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#showTheme());
     new MutationObserver(() => this.#showTheme()).observe(document.body, { attributeFilter: ["class"] }); // Gradio sets it too
     this.#show();
   }
 
   set(changes) {
-    this.values = { ...this.values, ...changes };
+    this.#take({ ...kept(STORE, {}), ...changes }); // another tab may have changed others a moment ago
     keep(STORE, this.values);
+  }
+
+  #take(changes) {
+    this.values = { ...this.values, ...changes };
     this.#show();
     this.dispatchEvent(new CustomEvent("change", { detail: { values: this.values } }));
   }

@@ -57,10 +57,8 @@ export class Settings {
       if (target.name === "language") return chooseLanguage(target.value);
       preferences.set({ [target.name]: target.type === "range" ? target.valueAsNumber : target.value });
     });
-    this.part("reset").addEventListener("click", () => {
-      preferences.reset();
-      this.#fill();
-    });
+    this.part("reset").addEventListener("click", () => preferences.reset());
+    preferences.addEventListener("change", () => this.#fill());
     this.part("sign-out").hidden = !needsKey;
     this.part("sign-out").addEventListener("click", () => signOut());
     this.part("diagnostics").addEventListener("click", () => this.#save());

@@ -66,6 +66,23 @@ def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) 
     expect_paper(screen, LIGHT)
 
 
+def test_what_one_tab_changes_the_others_follow_and_keep(served: Served, open_page: Open) -> None:
+    screen = open_page(served, color_scheme="light").ready()
+    open_settings(screen)
+    other = screen.page.context.new_page()
+    other.goto(f"{served.url}/#settings")
+    other.wait_for_selector("body[data-studio=ready]")
+    screen.page.get_by_label("Theme").select_option("Dark")
+    expect(other.get_by_label("Theme")).to_have_value("dark")
+    expect(other.locator("body.dark")).to_have_count(1)
+    other.locator("#area-settings [name=volume]").fill("0.25")
+    expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect_paper(screen, DARK)
+    expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
+
+
 def speak_by_dictionary(screen: Screen) -> None:
     """Words are said as the dictionary has them, and can be heard."""
     area = screen.page.locator("#area-settings")
