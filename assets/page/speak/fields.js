@@ -91,12 +91,12 @@ export class Fields extends EventTarget {
     keepByTab(STORE, Object.fromEntries(NAMES.map((name) => [name, this.values[name]])));
   }
 
-  /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the first. */
+  /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the studio's first choice. */
   async offerVoices(changes = {}) {
     const listed = await this.lookForVoices();
     const voice = changes.voice ?? this.values.voice; // none before the first change: the picker shows the default voice
     const isGone = voice !== undefined && !listed.some(({ id }) => id === voice);
-    this.fill({ ...changes, ...(isGone ? { voice: listed[0]?.id } : {}) });
+    this.fill({ ...changes, ...(isGone ? { voice: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id } : {}) });
   }
 
   /** Have the next change offer the library's voices as they are now; gives them. */

@@ -30,3 +30,5 @@ def test_it_is_the_default_one_and_not_the_first_by_name(
         expect(screen.page.locator("#area-longform .long-voice [data-part=voice]")).to_have_value("bert")
         screen.page.get_by_role("tab", name="Compare").click()
         expect(screen.page.locator("#area-compare [data-part=chips] button").first).to_have_text("Bert")
+        screen.reopen_with({"text": "Two words", "source": "bundled", "voice": "gone"})
+        expect(screen.page.locator("#voice input")).to_have_value("Bert")
