@@ -45,7 +45,7 @@ export class CaptureCard extends EventTarget {
       this.#forget();
       draft.set(NOTHING);
     });
-    this.recording = new Recording(part("recording"), { hint, longest: recorded });
+    this.recording = new Recording(part("recording"), { hint, longest: recorded, silence: () => playButtons.pause() });
     this.recording.addEventListener("begun", () => {
       this.#show();
       this.#say("");

@@ -25,12 +25,13 @@ export class Recording extends EventTarget {
   #recent = [];
   #begins = new Latest();
 
-  /** longest in seconds: the recording ends there by itself. */
-  constructor(root, { hint, longest }) {
+  /** longest in seconds: the recording ends there by itself. silence(): the microphone shall not hear what is being played. */
+  constructor(root, { hint, longest, silence }) {
     super();
     this.root = root;
     this.hint = hint;
     this.longest = longest;
+    this.silence = silence;
     const button = (textContent, className, onclick) => element("button", { type: "button", textContent, className, onclick });
     this.record = button(phrase("mic.record"), "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
     this.pause = button(phrase("mic.pause"), "plain", () => this.#pause());
@@ -53,6 +54,7 @@ export class Recording extends EventTarget {
 
   async #begin() {
     this.record.disabled = true;
+    this.silence();
     this.#say(phrase("mic.asking"));
     const isWanted = this.#begins.begin();
     const microphone = new Microphone();
@@ -95,6 +97,7 @@ export class Recording extends EventTarget {
 
   #pause() {
     if (!this.#microphone) return;
+    if (this.#microphone.isPaused) this.silence();
     this.#microphone.isPaused = !this.#microphone.isPaused;
     this.#show(this.#microphone.isPaused ? "paused" : "recording");
   }

@@ -24,7 +24,8 @@ export class NamingStep {
       event.preventDefault();
       part("next").click();
     });
-    this.recording = new Recording(part("consent-recording"), { hint: () => phrase("newVoice.consent.hint"), longest: LONGEST_CONSENT });
+    const told = { hint: () => phrase("newVoice.consent.hint"), longest: LONGEST_CONSENT, silence: () => playButtons.pause() };
+    this.recording = new Recording(part("consent-recording"), told);
     this.recording.addEventListener("recorded", ({ detail }) => this.#keepConsent(detail.blob));
     part("consent-playback").addEventListener("click", async ({ currentTarget }) => {
       const clip = this.#consent && (await decodeClip(this.#consent));

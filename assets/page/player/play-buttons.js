@@ -20,6 +20,11 @@ export class PlayButtons {
     await this.nowPlaying.play(track);
   }
 
+  /** Whatever is heard, also by none of these buttons, falls silent. */
+  pause() {
+    this.nowPlaying.pause();
+  }
+
   #mark() {
     const { current, isPlaying } = this.nowPlaying;
     if (this.#button && current === this.#track && isPlaying) this.#button.dataset.playing = "yes";
