@@ -147,6 +147,7 @@ class Studio {
     const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
+    this.#listenToHistory();
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));
     /** @type {any} */
     let left = null;
@@ -183,6 +184,14 @@ class Studio {
       fields.fill(changes);
       tabs.show("studio");
     });
+  }
+
+  /** What becomes of takes there becomes of them on the Studio's list. */
+  #listenToHistory() {
+    const { history, list } = this;
+    history.addEventListener("deleted", ({ detail }) => list.lose(detail.ids));
+    history.addEventListener("restored", ({ detail }) => list.regain(detail.ids));
+    history.addEventListener("starred", ({ detail }) => list.mark(detail.take));
   }
 
   /** The page's present request as a program; what is missing is said as if Speak had been pressed. */

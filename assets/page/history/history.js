@@ -27,8 +27,8 @@ function dayStart(day, later = 0) {
 }
 
 /**
- * Fires "play", "switch", "reuse", "again", "continue" and "code", each with {take}, and "about" with {item, title}
- * when it shows one take alone, or all again.
+ * Fires "play", "switch", "reuse", "again", "continue", "code" and "starred" (or no longer so), each with {take}, "deleted" and
+ * "restored" with {ids}, and "about" with {item, title} when it shows one take alone, or all again.
  */
 export class History extends EventTarget {
   #rows = [];
@@ -85,7 +85,7 @@ export class History extends EventTarget {
     this.part("only").hidden = !id;
     if (!(await this.#find())) return;
     if (id && !this.#rows.length) this.#say(phrase("history.gone"));
-    this.dispatchEvent(new CustomEvent("about", { detail: { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" } }));
+    this.#tell("about", { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" });
   }
 
   close() {
@@ -189,10 +189,10 @@ export class History extends EventTarget {
   get #deeds() {
     return {
       play: (take) => this.#hear("play", take),
-      reuse: (take) => this.#tell("reuse", take),
-      again: (take) => this.#tell("again", take),
-      continue: (take) => this.#tell("continue", take),
-      code: (take) => this.#tell("code", take),
+      reuse: (take) => this.#tell("reuse", { take }),
+      again: (take) => this.#tell("again", { take }),
+      continue: (take) => this.#tell("continue", { take }),
+      code: (take) => this.#tell("code", { take }),
       compare: (take) => this.comparison.toggle(take),
       verify: (take) => this.#do(() => this.#verify(take)),
       star: (take) => this.#do(() => this.#star(take)),
@@ -203,15 +203,15 @@ export class History extends EventTarget {
     };
   }
 
-  #tell(type, take) {
-    this.dispatchEvent(new CustomEvent(type, { detail: { take } }));
+  #tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
   #hear(type, take) {
     const isLatest = this.#plays.begin();
     this.#do(async () => {
       await take.load();
-      if (isLatest()) this.#tell(type, take);
+      if (isLatest()) this.#tell(type, { take });
     });
   }
 
@@ -241,11 +241,13 @@ export class History extends EventTarget {
     const isStarred = !take.isStarred;
     await starTake(take.id, isStarred);
     take.isStarred = isStarred;
+    this.#tell("starred", { take });
     this.#showChosen();
   }
 
   async #delete(ids) {
     const gone = (await deleteTakes(ids)).ids;
+    this.#tell("deleted", { ids: gone });
     if (!gone.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has said so
     for (const row of this.#rows.filter(({ take }) => gone.includes(take.id))) {
       this.comparison.drop(row.take);
@@ -259,6 +261,7 @@ export class History extends EventTarget {
 
   async #undo() {
     const { ids } = await restoreTakes(this.#deleted);
+    this.#tell("restored", { ids });
     await this.#find();
     this.#say(phrase("history.restored", { count: ids.length }));
   }

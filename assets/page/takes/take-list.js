@@ -24,6 +24,8 @@ export class TakeList extends EventTarget {
   #takes = [];
   /** @type {Take | null} */
   #deleted = null;
+  /** Those that were deleted elsewhere, and may be brought back there. @type {Take[]} */
+  #away = [];
   /** @type {Take | null} */
   #current = null;
 
@@ -58,6 +60,29 @@ export class TakeList extends EventTarget {
     this.#insert(take);
     for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
     remember(this.#takes);
+  }
+
+  /** Takes were deleted elsewhere. */
+  lose(ids) {
+    const gone = this.#takes.filter(({ id }) => ids.includes(id));
+    for (const take of gone) this.#remove(take);
+    this.#away = [...this.#away, ...gone];
+    remember(this.#takes);
+  }
+
+  /** Takes were brought back elsewhere. */
+  regain(ids) {
+    for (const take of this.#away.filter(({ id }) => ids.includes(id))) this.#place(take);
+    this.#away = this.#away.filter(({ id }) => !ids.includes(id));
+    remember(this.#takes);
+  }
+
+  /** A take was starred elsewhere, or no longer is. */
+  mark({ id, isStarred }) {
+    const take = this.find(id);
+    if (!take) return;
+    take.isStarred = isStarred;
+    take.row.querySelector(".take-star").setAttribute("aria-pressed", String(isStarred));
   }
 
   /** Mark the take that the player holds. */
@@ -119,18 +144,21 @@ export class TakeList extends EventTarget {
     }
   }
 
-  #forget(take) {
+  #remove(take) {
+    this.comparison.drop(take);
     this.#takes = this.#takes.filter((each) => each !== take);
     take.row.remove();
+  }
+
+  #forget(take) {
+    this.#remove(take);
     take.drop();
   }
 
   #delete(take) {
     this.#deleted?.drop();
     this.#deleted = take;
-    this.comparison.drop(take);
-    this.#takes = this.#takes.filter((each) => each !== take);
-    take.row.remove();
+    this.#remove(take);
     remember(this.#takes);
     this.part("deleted").hidden = false;
     this.part("deleted-words").textContent = phrase("takes.deleted", { name: take.name });

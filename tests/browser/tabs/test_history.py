@@ -190,3 +190,22 @@ def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open)
     row.get_by_role("checkbox").check()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious_violations(screen) == []
+
+
+def test_what_becomes_of_a_take_here_becomes_of_it_on_the_studios_list(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    screen.cut_after(2)
+    screen.script.fill("On both lists.")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    star = screen.page.get_by_role("button", name="Star take 1")
+    row = history(screen, "on both lists")
+    row.get_by_role("button", name="Star").click()
+    expect(row.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
+    row.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    expect(screen.takes).to_have_count(0)
+    screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    screen.page.get_by_role("tab", name="Studio").click()
+    expect(star).to_have_attribute("aria-pressed", "true")
