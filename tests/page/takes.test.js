@@ -1,6 +1,7 @@
 // A take as the page knows it, what it says in figures, and its waveform.
 
 import assert from "node:assert/strict";
+import { resolveObjectURL } from "node:buffer";
 import test from "node:test";
 
 import { figuresOf } from "../../assets/page/player/take-figures.js";
@@ -68,6 +69,20 @@ test("what comes becomes a file, and samples again", async () => {
   assert.deepEqual(take.repeat, { input: "Hello", voice: "clara", seed: 12 });
   assert.equal(take.queueMs, null);
   take.drop();
+});
+
+test("a file that the player offers stays while it does, though the take goes from its list", () => {
+  const [heard, other] = [made(), made()];
+  for (const take of [heard, other]) {
+    take.add(24000, Int16Array.of(1));
+    take.close("stop");
+  }
+  heard.hold();
+  for (const take of [heard, other]) take.drop();
+  assert.notEqual(resolveObjectURL(heard.url), undefined);
+  assert.equal(resolveObjectURL(other.url), undefined);
+  heard.leave();
+  assert.equal(resolveObjectURL(heard.url), undefined);
 });
 
 test("a blind take tells neither voice nor figures", () => {

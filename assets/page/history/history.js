@@ -170,7 +170,7 @@ export class History extends EventTarget {
   }
 
   #clear() {
-    for (const { take } of this.#rows) if (take !== this.#current) take.drop();
+    for (const { take } of this.#rows) take.drop();
     this.#rows = [];
     this.part("list").replaceChildren();
     for (const take of [...this.comparison.takes]) this.comparison.drop(take);

@@ -98,6 +98,7 @@ export class NowPlaying extends EventTarget {
     this.#sound?.pause(); // it is no longer what the bar is about
     this.#sound = null;
     if (this.current && this.current !== take) this.current.leave();
+    take.hold();
     this.current = take;
     this.#row = row;
     this.position = 0;

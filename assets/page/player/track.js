@@ -28,6 +28,8 @@ export class Track {
   url = null;
   /** @type {Promise<void> | null} */
   #loading = null;
+  #isHeld = false;
+  #isDropped = false;
 
   /** What it is called. @returns {string} */
   get name() {
@@ -119,12 +121,22 @@ export class Track {
     return floats(await this.pcm());
   }
 
+  /** Nobody lists it any more: its file is let go, as soon as the player does not offer it either. */
   drop() {
-    if (this.url) URL.revokeObjectURL(this.url);
+    this.#isDropped = true;
+    if (this.url && !this.#isHeld) URL.revokeObjectURL(this.url);
+  }
+
+  /** The player is about it now. */
+  hold() {
+    this.#isHeld = true;
   }
 
   /** The player is about something else now. */
-  leave() {}
+  leave() {
+    this.#isHeld = false;
+    if (this.#isDropped) this.drop();
+  }
 
   #empty() {
     this.pieces = [];
@@ -188,6 +200,7 @@ export class Recorded extends Track {
   }
 
   leave() {
+    super.leave();
     if (this.source) this.forget();
     else this.drop();
   }
