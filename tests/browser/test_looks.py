@@ -144,3 +144,19 @@ def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, ope
     save.scroll_into_view_if_needed()
     box, dock = save.bounding_box(), screen.page.locator("#dock").bounding_box()
     assert box and dock and box["y"] + box["height"] <= dock["y"]
+
+
+def test_where_the_system_forces_its_colours_what_is_pressed_and_chosen_is_still_seen(
+    served: Served, open_page: Open
+) -> None:
+    screen = open_page(served).ready()
+    page = screen.page
+    page.emulate_media(forced_colors="active")
+    tab = page.locator("#areas [role=tab]")
+    expect(screen.speak).to_have_css("border-top-width", "1px")
+    expect(tab.last).to_have_css("border-top-width", "1px")
+    expect(page.locator("#pill .dot")).to_have_css("background-color", "rgb(21, 128, 61)")
+    chosen, other = (each.evaluate("(tab) => getComputedStyle(tab).backgroundColor") for each in (tab.first, tab.last))
+    assert chosen != other
+    for each in ("#presets [aria-pressed=true]", "#source .selected"):
+        expect(page.locator(each)).to_have_css("background-color", chosen)
