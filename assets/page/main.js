@@ -36,6 +36,7 @@ import { ReadAlong } from "./player/read-along.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceTabs } from "./voices/voice-tabs.js";
+import { isSecond } from "./lib/once.js";
 import { phrase } from "./lib/phrases.js";
 
 class Studio {
@@ -137,6 +138,7 @@ class Studio {
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
     for (const button of ["#speak", "#speak-four"]) (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event), true);
+    (await rendered("#stop")).addEventListener("click", (event) => isSecond(event) && event.stopImmediatePropagation(), true); // before Gradio hears of it
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) this.takeActions.mendFrom(this.readAlong);

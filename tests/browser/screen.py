@@ -46,6 +46,17 @@ def press_while_heard(play: Locator, key: str, seconds: float) -> float:
     )
 
 
+def double_click(first: Locator, second: Locator) -> None:
+    """Click twice at one place, the second time once another control has come there."""
+    box, mouse = first.bounding_box(), first.page.mouse
+    assert box
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for count, there in enumerate((first, second), start=1):
+        there.wait_for()
+        mouse.down(click_count=count)
+        mouse.up(click_count=count)
+
+
 class Held:
     """The page's requests of an address from now on, held back: the test has them answered in its own order."""
 

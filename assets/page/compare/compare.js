@@ -8,6 +8,7 @@ import { CandidateCard } from "./candidate-card.js";
 import { Refusal } from "../client/refusal.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
+import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
@@ -43,7 +44,7 @@ export class Compare extends EventTarget {
     this.part("text").addEventListener("input", () => this.#forgive());
     this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
-    this.part("stop").addEventListener("click", () => this.stop());
+    this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
     this.part("reveal").addEventListener("click", () => this.#reveal());
     document.addEventListener("keydown", (event) => this.#key(event));
     fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // shown before the fields were

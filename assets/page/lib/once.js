@@ -1,4 +1,4 @@
-// Presses that are made again while what the first began is under way.
+// Presses that are made again: while what the first began is under way, or where another button has come meanwhile.
 
 /**
  * A second press, as by a double click, is none: gives work as a function that does nothing while an earlier call of it is under way.
@@ -40,3 +40,10 @@ export function onceMore(work) {
     return untilDone();
   };
 }
+
+/**
+ * Whether a press is the second one of a double click: where Stop takes the place of Speak, it was not meant for Stop.
+ *
+ * @param {MouseEvent} press
+ */
+export const isSecond = (press) => press.detail > 1;

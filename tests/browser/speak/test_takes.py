@@ -9,7 +9,7 @@ import av
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted, press_while_heard
+from tests.browser.screen import Screen, double_click, posted, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -64,6 +64,18 @@ def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> 
     screen.stop.click()
     studio.until(running=0, waiting=0)
     expect(screen.speak).to_be_visible()
+
+
+def test_the_second_press_of_a_double_click_on_speak_is_not_meant_for_stop(
+    steered: Callable[..., Served], open_page: Open
+) -> None:
+    studio = steered()
+    studio.app.state.studio.speech.host.engine().later_frames_gate.clear()
+    screen = open_page(studio).ready()
+    double_click(screen.speak, screen.stop)
+    studio.until(running=1)
+    screen.stop.click()
+    studio.until(running=0)
 
 
 def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(served: Served, open_page: Open) -> None:
