@@ -195,6 +195,7 @@ export class LongForm extends EventTarget {
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();
+    if (this.#deleted.has(id)) [id, isSame] = [null, true]; // Back leads to it still, or did
     keep(OPENED, id || null);
     if (!id) {
       this.#about({ item: "", isSame });

@@ -215,6 +215,10 @@ def test_texts_are_brought_or_pasted_given_voices_spoken_in_part_and_deleted(stu
     expect(area.get_by_role("button", name="Undo")).to_be_focused()
     expect(area.locator("[data-part=said]")).to_have_text(f"Deleted “{title}”.")
     expect(listed).not_to_contain_text(title)
+    screen.page.go_back()  # to where it was shown
+    screen.page.wait_for_url("**#longform")
+    expect(listed).to_be_visible()
+    expect(area.get_by_label("Title of the project")).to_be_hidden()
     area.get_by_role("button", name="Undo").click()
     listed.get_by_role("button", name=title).click()
     area.get_by_role("button", name="Delete").click()
