@@ -162,7 +162,9 @@ export class Compare extends EventTarget {
       for (let card = line.shift(); card; card = line.shift()) await this.#make(card, signal);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
-    if (!signal.aborted) this.#say(phrase("compare.ready"));
+    if (signal.aborted) return;
+    const isAnyHeard = this.#cards.some(({ take }) => take.file);
+    this.#say(phrase(isAnyHeard ? "compare.ready" : "compare.none"), !isAnyHeard);
   }
 
   async #make(card, signal, triesLeft = TRIES) {

@@ -211,3 +211,12 @@ def test_a_first_sound_that_comes_late_takes_the_player_from_nobody(
     assert screen.page.evaluate("window.studio.current.number") == 1
     assert screen.heard()["rendered"] == 2 * 6 * 2048
     expect(screen.takes.locator("[data-ending]")).to_have_count(0)
+
+
+def test_a_comparison_of_which_nothing_came_is_not_called_ready(compare: Screen) -> None:
+    refused = {"status": 500, "json": {"error": {"message": "No."}}}
+    compare.page.route("**/v1/audio/speech", lambda route: route.fulfill(**refused))
+    area(compare).get_by_role("button", name="Speak all").click()
+    expect(area(compare)).to_contain_text("None of them could be spoken")
+    expect(area(compare)).not_to_contain_text("Ready")
+    expect(cell(compare, "B")).to_contain_text("No.")
