@@ -65,6 +65,7 @@ export class Settings {
   }
 
   async open() {
+    this.#fill(); // at once: the studio may not answer
     const listed = await voices();
     this.form.elements.voice.replaceChildren(...[{ id: "", name: phrase("settings.voice.last") }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
     this.#fill();

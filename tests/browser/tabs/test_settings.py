@@ -83,6 +83,17 @@ def test_what_one_tab_changes_the_others_follow_and_keep(served: Served, open_pa
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
 
 
+def test_preferences_are_told_also_while_the_studio_does_not_answer(served: Served, open_page: Open) -> None:
+    screen = open_page(served, color_scheme="light").ready()
+    screen.page.evaluate("studio.preferences.set({ theme: 'dark', volume: 0.25 })")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    screen.page.context.set_offline(True)
+    screen.page.get_by_role("tab", name="Settings").click()
+    expect(screen.page.get_by_label("Theme")).to_have_value("dark")
+    expect(screen.page.locator("#area-settings [name=volume]")).to_have_value("0.25")
+
+
 def speak_by_dictionary(screen: Screen) -> None:
     """Words are said as the dictionary has them, and can be heard."""
     area = screen.page.locator("#area-settings")
