@@ -160,3 +160,17 @@ def test_where_the_system_forces_its_colours_what_is_pressed_and_chosen_is_still
     assert chosen != other
     for each in ("#presets [aria-pressed=true]", "#source .selected"):
         expect(page.locator(each)).to_have_css("background-color", chosen)
+
+
+def test_a_long_name_without_a_gap_fits_a_phone(steered: Callable[..., Served], open_page: Open) -> None:
+    studio = steered()
+    with studio.client() as client:
+        voice = {"name": "W" * 60, "ref_text": "A steady tone."}
+        client.post("/v1/audio/voices", data=voice, files={"audio_sample": wav(tone(6))}).raise_for_status()
+    screen = open_page(studio, **PHONE).ready()
+    for area, named in (("Compare", ".chip"), ("History", "[data-part=voice] option"), ("Voices", ".card")):
+        screen.page.get_by_role("tab", name=area).click()
+        panel = screen.page.get_by_role("tabpanel", name=area)
+        expect(panel.locator(named, has_text="WWW")).to_have_count(1)
+        right = "(panel) => Math.max(...[...panel.querySelectorAll('*')].map((e) => e.getBoundingClientRect().right))"
+        assert panel.evaluate(right) <= 390, area
