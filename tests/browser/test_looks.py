@@ -119,7 +119,15 @@ def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
         assert screen.page.evaluate(drag, [place, "words"]) == [False, False]
     assert screen.page.evaluate(drag, ["#area-new-voice input[type=file]", "file"]) == [True, True]
     screen.script.fill("مرحبا بالعالم.")
-    assert screen.script.evaluate("(field) => getComputedStyle(field).direction") == "rtl"
+    for area in ("", "Compare", "Voices"):
+        if area:
+            screen.page.get_by_role("tab", name=area).click()
+        if area == "Voices":
+            screen.page.get_by_role("button", name="Inspect Anna").click()
+            screen.page.get_by_label("Description").last.wait_for()
+        for field in screen.page.locator("textarea:visible").all():
+            field.fill("مرحبا بالعالم.")
+            assert field.evaluate("(field) => getComputedStyle(field).direction") == "rtl"
 
 
 def test_darkness_and_stillness_follow_the_system(served: Served, open_page: Open) -> None:

@@ -94,7 +94,7 @@ export class Samples {
     row.toggleAttribute("data-unused", !isUsed);
     if (isNewest) line.append(this.#use(sample, isUsed));
     if (isUsed) row.append(...this.#editable(sample));
-    else row.append(element("p", { className: "sample-words", textContent: sample.text }));
+    else row.append(element("p", { className: "sample-words", dir: "auto", textContent: sample.text }));
     return row;
   }
 
@@ -113,7 +113,7 @@ export class Samples {
   }
 
   #editable(sample) {
-    const words = element("textarea", { rows: 3, value: this.#written.get(sample.id) ?? sample.text });
+    const words = element("textarea", { rows: 3, dir: "auto", value: this.#written.get(sample.id) ?? sample.text });
     words.setAttribute("aria-label", phrase("speak.clip.words"));
     const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: !this.#written.has(sample.id) });
     words.oninput = () => {
