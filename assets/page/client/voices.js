@@ -7,11 +7,19 @@ import { phrase } from "../lib/phrases.js";
 const RANDOM = "random"; // the voice that the seed alone decides
 const GENDERS = ["female", "male", "neutral"];
 
+/** Of the voices that were listed last, by id. @type {Map<string, string>} */
+let names = new Map();
+
 /** All voices to speak in: {id, name, gender, accent, bundled, …}; one `isFirstChoice`, with which a choice begins. */
 export async function voices() {
   const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
-  return listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
+  const all = listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
+  names = new Map(all.map(({ id, name }) => [id, name]));
+  return all;
 }
+
+/** Who spoke a take, as its record tells it: voices by their names, where they are known. */
+export const speakersOf = ({ voice }) => voice.split(", ").map((/** @type {string} */ id) => names.get(id) ?? id).join(", ");
 
 /** What a voice sounds like, in a word; one that is not known stays as it is written. */
 export const genderOf = ({ gender }) => (GENDERS.includes(gender) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`voice.sounds.${gender}`)) : gender);

@@ -2,6 +2,7 @@
 
 import { clock } from "../lib/time.js";
 import { soundAddress } from "../client/takes.js";
+import { speakersOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
@@ -54,7 +55,7 @@ export class HistoryRow {
 
   #facts() {
     const { record } = this.take;
-    const voice = record.voice_revision ? `${record.voice}@${record.voice_revision}` : record.voice;
+    const voice = record.voice_revision ? `${speakersOf(record)}@${record.voice_revision}` : speakersOf(record);
     const facts = [when(record.created), voice];
     if (record.seconds) facts.push(clock(record.seconds));
     if (record.mends) facts.push(phrase("takes.mended"));

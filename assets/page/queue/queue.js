@@ -2,6 +2,7 @@
 
 import { cancelRequest, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
+import { speakersOf } from "../client/voices.js";
 import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -19,7 +20,7 @@ const named = (state) => (STATES.includes(state) ? phrase(/** @type {import("../
 function cells(take) {
   const first = take.first_audio_ms === null ? "" : `${Math.round(take.first_audio_ms)} ms`;
   const state = take.finish_reason === "length" ? phrase("queue.cut") : named(take.state);
-  return [state, take.voice, take.audio_s ? phrase("time.seconds", { seconds: numeral(take.audio_s, 1) }) : "", first, take.rtf === null ? "" : numeral(take.rtf, 2), String(take.seed)];
+  return [state, speakersOf(take), take.audio_s ? phrase("time.seconds", { seconds: numeral(take.audio_s, 1) }) : "", first, take.rtf === null ? "" : numeral(take.rtf, 2), String(take.seed)];
 }
 
 export class Queue {
@@ -76,7 +77,7 @@ export class Queue {
       await cancelRequest(take.id);
       if (isShown()) this.#refresh();
     };
-    const end = labelled(element("button", { type: "button", textContent: phrase("speak.stop"), onclick }), phrase("queue.stop", { voice: take.voice, seed: String(take.seed) }));
+    const end = labelled(element("button", { type: "button", textContent: phrase("speak.stop"), onclick }), phrase("queue.stop", { voice: speakersOf(take), seed: String(take.seed) }));
     return element("tr", {}, [...Array.from({ length: COLUMNS }, (_, i) => element("td", { className: i < FIGURES ? "" : "figure" })), element("td", {}, [end])]);
   }
 }

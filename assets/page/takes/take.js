@@ -3,6 +3,7 @@
 import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
 import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
+import { speakersOf } from "../client/voices.js";
 import { expectedSeconds } from "../speak/request.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -154,7 +155,7 @@ export class Take extends Track {
   }
 
   get name() {
-    return this.number === null ? phrase("takes.name.seed", { voice: this.record.voice, seed: String(this.seed) }) : phrase("takes.name", { number: this.number });
+    return this.number === null ? phrase("takes.name.seed", { voice: speakersOf(this.record), seed: String(this.seed) }) : phrase("takes.name", { number: this.number });
   }
 
   get fileName() {

@@ -84,7 +84,7 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first sound"):
+    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first sound"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()
