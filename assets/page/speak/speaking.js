@@ -92,6 +92,7 @@ export class Speaking {
       const takes = wanted.map((each) => new Take({ ...each, number: (this.takes += 1) }));
       takes[0].pressedAt = pressedAt;
       const ends = await Promise.allSettled(takes.map((take) => this.#make(take, control.signal)));
+      this.#giveBack(takes);
       const failure = ends.find((end) => end.status === "rejected");
       if (failure) throw failure.reason;
     } catch (problem) {
@@ -99,6 +100,14 @@ export class Speaking {
       else if (this.#making === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first sound
     } finally {
       if (this.#making === control) this.#rest();
+    }
+  }
+
+  /** What was refused needs no number: the next take has it. */
+  #giveBack(takes) {
+    for (const { file, number } of [...takes].reverse()) {
+      if (file || number !== this.takes) return;
+      this.takes -= 1;
     }
   }
 

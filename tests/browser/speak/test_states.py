@@ -46,6 +46,7 @@ def test_a_press_that_cannot_be_spoken_is_explained_until_its_cause_goes(served:
     screen.script.fill(attack)
     screen.speak.click()
     expect(screen.takes).to_contain_text(attack)
+    expect(screen.takes).to_contain_text("Take 1")  # nothing that was refused has a number
     screen.until_over()
     assert screen.page.locator("body").get_attribute("data-hacked") is None, "what people type is never run"
 
