@@ -41,6 +41,7 @@ test("speed, length and seed are sent where they say something", async () => {
 for (const [what, changes] of Object.entries({
   "nothing to say": { text: "  \n" },
   "no clip": { source: "clip" },
+  "could not speak this": { seed: 1.7 },
   "clip's words": { source: "clip", clip: new Blob(["a"]), clipText: " " },
 })) {
   test(`it is refused in words for people: ${what}`, async () => {
