@@ -41,7 +41,7 @@ export class Api extends EventTarget {
       await this.#measure(control.signal);
     } catch (problem) {
       if (problem.name === "AbortError") this.#tell(phrase("api.stopped"));
-      else if (problem instanceof Refusal) this.#tell(`${problem.status || phrase("api.noAnswer")}: ${problem.why}`);
+      else if (problem instanceof Refusal) this.#tell(problem.isLost ? `${phrase("api.noAnswer")}: ${problem.why}` : [problem.status, problem.why].filter(Boolean).join(": "));
       else throw problem;
     } finally {
       this.#testing = null;

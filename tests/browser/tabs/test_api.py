@@ -59,3 +59,8 @@ def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be
     screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
     screen.page.get_by_role("button", name="Test this").click()
     expect(told).to_contain_text("400: ")
+    screen.page.get_by_role("tab", name="Studio").click()
+    screen.script.fill("")
+    open_api(screen)
+    screen.page.get_by_role("button", name="Test this").click()
+    expect(told).to_have_text("The script is empty.")
