@@ -154,7 +154,7 @@ def _frozen_after(start_engine: StartEngine, serving: threading.Event) -> StartE
 def main() -> int:
     """Serve until stopped; the exit code is 1 when a setting is wrong or the engine cannot start."""
     names = ", ".join(each.name.upper() for each in fields(Settings))
-    told = f"Settings are environment variables, README has what they mean: {names}."
+    told = f"Settings are environment variables, docs/settings.md says what they mean: {names}."
     argparse.ArgumentParser(description=__doc__, epilog=told).parse_args()
     try:
         settings = Settings.from_environment()
