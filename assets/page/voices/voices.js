@@ -137,11 +137,9 @@ export class Voices extends EventTarget {
     this.#listed = [];
     this.#append(found);
     this.filter.offer(found);
-    const isNarrowed = this.part("search").value.trim() || this.filter.isOn || this.#view === "favourites";
+    const isNarrowed = this.part("search").value.trim() || this.filter.isOn;
     this.part("empty").hidden = found.data.length > 0;
-    this.part("empty").textContent = isNarrowed
-      ? phrase("voices.none")
-      : phrase("voices.empty");
+    this.part("empty").textContent = phrase(isNarrowed ? "voices.none" : this.#view === "favourites" ? "voices.noFavourites" : "voices.empty");
   }
 
   async #more() {
