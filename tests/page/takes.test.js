@@ -85,6 +85,17 @@ test("a file that the player offers stays while it does, though the take goes fr
   assert.equal(resolveObjectURL(heard.url), undefined);
 });
 
+test("of a take that broke off nobody is asked when its words are heard", () => {
+  const endings = ["stop", "length", "stopped", "broken", "failed"].map((ending) => {
+    const take = Object.assign(made(), { id: "r1" });
+    take.add(24000, Int16Array.of(1));
+    take.close(ending);
+    take.drop();
+    return [ending, take.timesSource !== null];
+  });
+  assert.deepEqual(Object.fromEntries(endings), { stop: true, length: true, stopped: true, broken: false, failed: false });
+});
+
 test("a blind take tells neither voice nor figures", () => {
   const take = Object.assign(made(), { isBlind: true, seed: "12" });
   assert.equal(take.fileName, "take-2.wav");

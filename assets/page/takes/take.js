@@ -128,7 +128,8 @@ export class Take extends Track {
   }
 
   get timesSource() {
-    return this.id && this.file && !this.isBlind ? timesAddress(this.id) : null;
+    const isBrokenOff = this.ending === "broken" || this.ending === "failed"; // the server has not kept what tells its times
+    return this.id && this.file && !this.isBlind && !isBrokenOff ? timesAddress(this.id) : null;
   }
 
   /** Whether its sentences can be spoken again: why one cannot, the server says. */
