@@ -67,6 +67,7 @@ export function insertTag(area, tag) {
 export class ScriptTools {
   #cutAfter = 0;
   #card = NO_CARD;
+  #told = "[]"; // the notes that are shown
   #offered = offered(null);
   /** @type {string | null} */
   #language = null;
@@ -75,7 +76,8 @@ export class ScriptTools {
     this.area = area;
     area.dir = "auto"; // Gradio's fields know left to right alone
     this.panel = element.querySelector("#tag-panel");
-    this.line = element.querySelector("#lint");
+    this.facts = element.querySelector("[data-part=facts]");
+    this.notes = element.querySelector("[data-part=notes]");
     this.search = element.querySelector("[data-part=search]");
     this.groups = element.querySelector("[data-part=groups]");
     const row = element.querySelector("[data-part=often]");
@@ -126,14 +128,11 @@ export class ScriptTools {
 
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
-    const parts = [facts.join(" · "), ...notes.map((note) => note.words)];
-    this.line.replaceChildren(
-      ...parts.filter(Boolean).map((words, i) => {
-        const part = Object.assign(document.createElement("span"), { textContent: words });
-        if (i > 0 && notes[i - 1]?.grave) part.className = "grave";
-        return part;
-      }),
-    );
+    this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
+    const told = JSON.stringify(notes);
+    if (told === this.#told) return;
+    this.#told = told;
+    this.notes.replaceChildren(...notes.map(({ words, grave }) => Object.assign(document.createElement("span"), { textContent: words, className: grave ? "grave" : "" })));
   }
 
   #chip(tag) {

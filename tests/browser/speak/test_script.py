@@ -46,7 +46,12 @@ def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(se
     screen.script.fill("[happy] Fifteen letters a second, so this takes three.")
     expect(line).to_have_text("54 characters · about 3 s · 1 tag")
     screen.script.fill("[hapy] Words")
-    expect(line).to_contain_text("[hapy]: not a known tag")
+    notes = line.get_by_role("status")
+    expect(notes).to_contain_text("[hapy]: not a known tag")
+    note = notes.locator("span").element_handle()
+    screen.script.press_sequentially("more")
+    expect(line).to_contain_text("16 characters")
+    assert note.is_visible(), "what has not changed is not read aloud again"
     screen.script.fill("[happy Words")
     expect(line).to_contain_text("A tag is not closed")
     screen.script.fill("[happy]")
