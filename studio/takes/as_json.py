@@ -82,13 +82,13 @@ def request_again(take: StoredTake, library: Library) -> dict[str, object] | Non
     for asked in ("normalize", "dictionary"):  # what came of them is what was read
         wanted.pop(asked, None)
     is_short = len(read) <= MAX_INPUT
-    ids = wanted.pop("voice_ids", {})
-    if "cast" not in wanted:
-        wanted["voice"] = address_now(take.voice_id, take.voice, library)
+    wanted.pop("voice_ids", None)
+    if "cast" in wanted:
+        wanted["cast"] = {name: address_now(take, each, library) for name, each in wanted["cast"].items()}
     else:
-        wanted["cast"] = {name: address_now(ids.get(each), each, library) for name, each in wanted["cast"].items()}
-        if "voice" in wanted:
-            wanted["voice"] = address_now(ids.get(wanted["voice"]), wanted["voice"], library)
+        wanted["voice"] = take.voice
+    if "voice" in wanted:
+        wanted["voice"] = address_now(take, wanted["voice"], library)
     if wanted.get("voice") == OWN_CLIP:
         return None
     return {
@@ -110,11 +110,12 @@ def _audio_json(take: StoredTake, library: Library) -> dict[str, object] | None:
     }
 
 
-def address_now(voice_id: str | None, address: str, library: Library) -> str:
-    """Of the revision that spoke, under the name that the voice has today.
+def address_now(take: StoredTake, address: str, library: Library) -> str:
+    """Of the revision that spoke, under the name that the voice has today; ``address`` is one of the take's.
 
     Of a voice that is gone it has the id, which finds nothing: by now the name may be another voice's.
     """
+    voice_id = take.parameters.get("voice_ids", {}).get(address, take.voice_id)
     name, _, revision = address.rpartition("@")
     if voice_id is None or not name:
         return address

@@ -95,11 +95,10 @@ class TakeMender:
         """Blocking. Raises InvalidRequest where no sentence is, CannotMend for a voice that cannot be asked again."""
         cast = take.parameters.get("cast")
         if cast is None:
-            sentences, voice, voice_id = select(take.text, start, end), take.voice, take.voice_id
+            sentences, voice = select(take.text, start, end), take.voice
         else:
             turn, sentences = _turn_of(take.text, start, end)
             voice = _voice_of(turn, cast, take.parameters)
-            voice_id = take.parameters.get("voice_ids", {}).get(voice)
         if voice == OWN_CLIP:
             raise CannotMend(
                 "it was spoken in a clip of its request's own, which is not kept; make a voice of the clip, and speak "
@@ -108,7 +107,7 @@ class TakeMender:
             )
         if voice == RANDOM:
             raise CannotMend("its voice came of its seed, and another seed has another voice", "take_id")
-        return Chosen(sentences, address_now(voice_id, voice, self._library))
+        return Chosen(sentences, address_now(take, voice, self._library))
 
 
 def _turn_of(text: str, start: int, end: int) -> tuple[Turn, Selection]:
