@@ -69,20 +69,28 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
     return np.full(round(seconds * CONFIG.sample_rate), mark, np.float32), CONFIG.sample_rate
 
 
+async def waiting(
+    encode: Waiting, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
+) -> list[asyncio.Task[np.ndarray]]:
+    """One clip that is being encoded until `encode` may go on, and others that wait behind it."""
+    first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
+    await asyncio.to_thread(encode.began.wait, 30)
+    tasks = [asyncio.create_task(clips.encode(*other)) for other in others]
+    await asyncio.sleep(0)
+    return [first, *tasks]
+
+
 def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
     async def bring() -> list[np.ndarray | BaseException]:
-        first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
-        await asyncio.to_thread(encode.began.wait, 30)
         others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
-        tasks = [asyncio.create_task(clips.encode(*other)) for other in others]
-        await asyncio.sleep(0)
-        tasks[2].cancel()
-        await asyncio.wait([tasks[2]])
+        tasks = await waiting(encode, clips, others)
+        tasks[3].cancel()
+        await asyncio.wait([tasks[3]])
         encode.may.set()
-        return await asyncio.gather(first, *tasks, return_exceptions=True)
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
     got = asyncio.run(bring())
     clips.stop()
@@ -115,12 +123,9 @@ def test_what_is_wrong_with_a_clip_is_told_to_nobody_whose_clip_waited_with_it()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
 
     async def bring() -> list[np.ndarray | BaseException]:
-        first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
-        await asyncio.to_thread(encode.began.wait, 30)
-        others = [asyncio.create_task(clips.encode(*clip(mark, 0.1))) for mark in (2, -3, 4)]
-        await asyncio.sleep(0)
+        tasks = await waiting(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])
         encode.may.set()
-        return await asyncio.gather(first, *others, return_exceptions=True)
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
     got = asyncio.run(bring())
     clips.stop()
