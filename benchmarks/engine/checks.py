@@ -125,7 +125,7 @@ def check_logits(model: DualAR) -> dict[str, float]:
     for name, float8 in kinds.items():
         slow = copy.deepcopy(model.slow)  # float8 takes the weights away
         fused = FusedTransformer(
-            slow, 1024, kernels.decode_attention, batch_invariant=False, float8=float8, twelve_bits="none"
+            slow, 1024, kernel_attention=True, batch_invariant=False, float8=float8, twelve_bits="none"
         )
         cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
         hidden, normed = fused(x[0].clone(), slots, positions, cache, "prompts")
@@ -133,12 +133,12 @@ def check_logits(model: DualAR) -> dict[str, float]:
         if float8 == "none":
             kept: dict[str, TwelveBits] = {"kernels bfloat16": "none", "twelve bits": "words"}
             for kind, held in kept.items():
-                fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, held)
+                fused = FusedTransformer(slow, 1024, True, False, float8, held)
                 cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
                 alone = [fused(x[0, i : i + 1].clone(), slots[:1], positions[i : i + 1], cache) for i in range(steps)]
                 hidden = torch.cat([before for before, _ in alone])
                 out[f"{kind}, step by step"] = error(fused.head(hidden, fused.norm(hidden), head), oracle)
-            fused = FusedTransformer(slow, 1024, kernels.decode_attention, False, float8, "tiles")
+            fused = FusedTransformer(slow, 1024, True, False, float8, "tiles")
             cache = KVCache(S2_PRO.slow, 1, 1024, DEVICE, torch.bfloat16)
             eights = [slice(i, i + 8) for i in range(0, steps, 8)]
             those = [fused(x[0, eight].clone(), slots[eight], positions[eight], cache, "prompts") for eight in eights]

@@ -7,7 +7,6 @@ Weights are shared with the plain model, except that gate and up rows are laid o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from engine.config import TwelveBits, Weights
 from engine.fused.float8 import FLOAT8, Float8
 from engine.kernels import (
+    SHORT,
     EmbedOut,
     Packed12,
     begin_frame,
@@ -29,6 +29,7 @@ from engine.kernels import (
     rms_norm,
     rope,
     sample,
+    short_attention,
 )
 from engine.kernels.compilation.compiling import launched_alike
 from engine.kernels.gemv import GEMV_ROWS
@@ -37,7 +38,6 @@ from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
 
-Attend = Callable[..., Tensor]
 Sharing = Literal["none", "pairs", "prompts"]
 """Which rows are of one slot: none; two each, with which the residual codes of a frame begin; runs of prompts."""
 
@@ -111,12 +111,12 @@ class FusedTransformer:
         self,
         plain: Transformer,
         context: int,
-        attend: Attend,
+        kernel_attention: bool,
         batch_invariant: bool,
         float8: Float8,
         twelve_bits: TwelveBits,
     ) -> None:
-        self._attend, self._batch_invariant = attend, batch_invariant
+        self._kernel_attention, self._batch_invariant = kernel_attention, batch_invariant
         sizes, device = plain.sizes, plain.norm.weight.device
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, float8, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
@@ -126,14 +126,19 @@ class FusedTransformer:
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"
     ) -> tuple[Tensor, Tensor]:
-        """The hidden states (rows, dim) before the final norm and after it; for GEMV's rows that is left to `head`."""
+        """The hidden states (rows, dim) before the final norm and after it; for GEMV's rows that is left to `head`.
+
+        Of pairs only the second of each has one.
+        """
         ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
         for index, layer in launched_alike(list(enumerate(self._layers))):
             qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
+            after = self._layers[index + 1] if index + 1 < len(self._layers) else None
+            if sharing == "pairs" and not after:  # of the first of two only its keys and values are of use
+                x, y = x[len(x) // 2 :], y[len(y) // 2 :]
             x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, preload=True)
             y = self._product(ready, layer.gate_up, norm=layer.ffn_norm, gated=True, prefetch=layer.down.gemv_weights)
-            after = self._layers[index + 1] if index + 1 < len(self._layers) else None
             norm, weights = (after.attention_norm, after.qkv.gemv_weights) if after else (self._norm, None)
             x, ready = self._added(y, layer.down, x, norm, prefetch=weights)
         return x, ready
@@ -153,12 +158,14 @@ class FusedTransformer:
         sharing: Sharing,
     ) -> Tensor:
         """The attended heads (rows, heads, head_dim); keys and values are of one layer."""
-        how = qkv, norms, self._sizes.norm_eps, self._table
+        how = qkv, norms, self._sizes.norm_eps, self._table, keys, values, slots, positions
         if sharing == "prompts":
-            return prefill_attention(*how, keys, values, slots, positions)
-        if sharing == "pairs":  # a row sees what another row of its slot puts into the cache
-            rope(*how, slots, positions, keys, values)
-        return self._attend(*how, keys, values, slots, positions, sharing == "pairs", self._batch_invariant)
+            return prefill_attention(*how)
+        if not self._kernel_attention:
+            return masked_attention(*how)
+        if sharing == "pairs" or keys.shape[1] <= SHORT:
+            return short_attention(*how, sharing == "pairs")
+        return decode_attention(*how, self._batch_invariant)
 
     def _product(self, ready: Tensor, weight: Weight, norm: Tensor | None = None, **fused: Any) -> Tensor:
         """`linear` of an input that has its norm already, unless GEMV does that."""
@@ -213,10 +220,9 @@ class FusedFrame:
         self._model, self._cache, self._state = model, cache, slots
         self._head = Weight.of(model.head().contiguous(), False, twelve_bits)
         self._fast_head = Weight.of(model.fast_output.weight, False, twelve_bits)
-        attend = decode_attention if kernel_attention else masked_attention
         slow, fast = FLOAT8[weights]
-        self.slow = FusedTransformer(model.slow, context, attend, batch_invariant, slow, twelve_bits)
-        self._fast = FusedTransformer(model.fast, books, attend, batch_invariant, fast, twelve_bits)
+        self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, slow, twelve_bits)
+        self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, fast, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
@@ -248,8 +254,8 @@ class FusedFrame:
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
             hidden, normed = self._fast(x, which, positions, self._fast_cache, sharing)
-            logits = self._fast.head(hidden[-rows:], normed[-rows:], self._fast_head)
-            x = torch.empty_like(hidden[-rows:])
+            logits = self._fast.head(hidden, normed, self._fast_head)
+            x = torch.empty_like(hidden)
             sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
             which, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, start = model.codebook_embeddings.weight, model.config.semantic_start
@@ -285,10 +291,11 @@ def masked_attention(
     values: Tensor,
     slots: Tensor,
     positions: Tensor,
-    stored: bool = False,
-    batch_invariant: bool = False,
 ) -> Tensor:
-    """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest."""
+    """`decode_attention` without its kernel, fit for a graph: attends over the whole context and masks the rest.
+
+    All keys are put into the cache before any are read, so several rows may be of one slot.
+    """
     q = rope(qkv, norms, eps, table, slots, positions, keys, values)
     seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
     y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])

@@ -57,7 +57,7 @@ def unit_tiles_of_a_gpu(x: Tensor) -> UnitTiles | None:
 def compile_frames(processes: CompilerProcesses) -> None:
     """Those of a frame and a prefill, started early, as they are on a GPU that can do that."""
     products = "gemv", "gemm", "packed12.gemv", "packed12.gemm", "swiglu"
-    attention = "rope", "decode_attention", "prefill_attention"
+    attention = (f"attention.{name}" for name in ("rope", "decode_attention", "prefill_attention", "short_attention"))
     for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
         module.supports_pdl, module.pdl_launch = lambda device: True, lambda device: {"launch_pdl": True}

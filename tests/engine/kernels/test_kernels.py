@@ -175,6 +175,26 @@ def test_rotation_and_attention_over_slots_are_the_plain_ones(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("normed", [True, False])
+@pytest.mark.parametrize(("heads", "kv_heads", "head_dim"), [(8, 2, 32), (4, 4, 16), (6, 2, 64)])
+@pytest.mark.parametrize("pairs", [True, False])
+def test_attention_over_few_keys_is_the_plain_one(
+    pairs: bool, heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
+) -> None:
+    context, slots = 10, 4
+    table = torch.view_as_real(rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)).contiguous()
+    gains = tuple((1 + random(head_dim, scale=0.1, seed=s)).to(dtype) for s in (1, 2)) if normed else None
+    keys, values = (random(slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
+    plain_keys, plain_values = keys.clone(), values.clone()
+    at = [[2, 0, 3, 2, 0, 3], [0, 0, 0, 1, 1, 1]] if pairs else [[2, 0, 3], [0, 4, 9]]
+    where = torch.tensor(at[0], device=DEVICE), torch.tensor(at[1], device=DEVICE)
+    how = random(len(at[0]), (heads + 2 * kv_heads) * head_dim, dtype=dtype), gains, 1e-6, table
+    y = kernels.short_attention(*how, keys, values, *where, pairs)
+    assert close(y, kernels.decode_attention_twin(*how, plain_keys, plain_values, *where))
+    assert close(keys, plain_keys) and torch.equal(values, plain_values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("heads", "kv_heads"), [(8, 2), (4, 4), (6, 2)])
 def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     heads: int, kv_heads: int, dtype: torch.dtype

@@ -17,9 +17,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.attention.rope import rope
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
-from engine.kernels.rope import rope
 
 ROWS, BLOCK = 8, 64
 """Rows of a tile and keys that it sees at a time. The best measured on an H200 from 32 to 512 rows: a prefill of 64

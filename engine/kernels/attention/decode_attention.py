@@ -12,8 +12,8 @@ result depends on its own length and on the tiles alone.
 
 A program has the query heads of one key head over SPLIT positions of a row's slot. Its qkv is (rows,
 (N_HEAD + 2 · N_KV) · HEAD_DIM), keys and values (slots, context, N_KV, HEAD_DIM); partial (rows, N_HEAD, splits,
-HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32 are the parts of splits; out is (rows, N_HEAD, HEAD_DIM). STORED:
-the newest key is in the cache already. ONE_BLOCK: a split is one block, loaded before the grid wait.
+HEAD_DIM) and stats (rows, N_HEAD, splits, 2) float32 are the parts of splits; out is (rows, N_HEAD, HEAD_DIM).
+ONE_BLOCK: a split is one block, loaded before the grid wait.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.kernels.attention.rope import check_layout, rope_twin
 from engine.kernels.launch import launch
 from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
-from engine.kernels.rope import check_layout, rope_twin
 from engine.kernels.split_k import semaphores
 from engine.model.dual_ar import attention
 
@@ -47,14 +47,14 @@ class AttentionTiles:
 
 BATCH_INVARIANT = AttentionTiles(256, 64, 4, 3)
 """For any number of rows."""
-_BY_ROWS = ((4, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
+_BY_ROWS = ((8, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
 _MORE = AttentionTiles(768, 32, 2, 3)
 """The best measured on an H200 in whole frames, with 600 keys a row and with 250 to 900."""
 _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro fills 4
 
 
 @triton.jit
-def _rotation(table, position, dim, HEAD_DIM: tl.constexpr):
+def rotation(table, position, dim, HEAD_DIM: tl.constexpr):
     """RoPE's factors (1, HEAD_DIM) of a position: of each value, and of the other one of its pair."""
     angle = table + (position * (HEAD_DIM // 2) + dim // 2) * 2
     cos, sin = tl.load(angle), tl.load(angle + 1)
@@ -62,7 +62,7 @@ def _rotation(table, position, dim, HEAD_DIM: tl.constexpr):
 
 
 @triton.jit
-def _norm_and_rotate(here, there, gains, cos, sin, dim, eps, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
+def norm_and_rotate(here, there, gains, cos, sin, dim, eps, HAS_NORM: tl.constexpr, HEAD_DIM: tl.constexpr):
     """RMSNorm and RoPE of heads `here` (…, HEAD_DIM); `there` has the other one of each pair that is rotated."""
     kind = here.dtype
     a, b = here.to(tl.float32), there.to(tl.float32)
@@ -168,7 +168,7 @@ def _decode_attention(
     eps, scale, slot_stride, position_stride, splits,
     N_HEAD: tl.constexpr, N_KV: tl.constexpr, HEAD_DIM: tl.constexpr, HAS_NORM: tl.constexpr,
     GROUP: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, SPLIT: tl.constexpr, ONE_SPLIT: tl.constexpr,
-    STORED: tl.constexpr, ONE_BLOCK: tl.constexpr, PDL: tl.constexpr,
+    ONE_BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Grid (rows, kv_heads, splits); shapes and constants in the module's docstring."""
     row, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -187,7 +187,7 @@ def _decode_attention(
         lines = base + at.to(tl.int64)[:, None] * position_stride + dim
         k = tl.load(keys + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
         v = tl.load(values + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
-    cos, sin = _rotation(table, position, dim, HEAD_DIM)
+    cos, sin = rotation(table, position, dim, HEAD_DIM)
     if PDL:
         grid_wait()
     if start <= position:
@@ -195,24 +195,22 @@ def _decode_attention(
         mine = line + (kv_head * each + group)[:, None] * HEAD_DIM
         here = tl.load(mine + dim, mask=used[:, None], other=0.0)  # all that qkv holds for this program, at once
         there = tl.load(mine + (dim ^ 1), mask=used[:, None], other=0.0)
-        if not STORED:
-            own = line + (N_HEAD + kv_head) * HEAD_DIM
-            key_here, key_there = tl.load(own + dim), tl.load(own + (dim ^ 1))
-            value = tl.load(own + N_KV * HEAD_DIM + dim)
-        query = _norm_and_rotate(here, there, q_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
+        own = line + (N_HEAD + kv_head) * HEAD_DIM
+        key_here, key_there = tl.load(own + dim), tl.load(own + (dim ^ 1))
+        value = tl.load(own + N_KV * HEAD_DIM + dim)
+        query = norm_and_rotate(here, there, q_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
         if ONE_BLOCK:
             best, weight, total = _one_block(query, k, v, known, scale)
         else:
-            end = tl.minimum(position + 1 if STORED else position, start + SPLIT)
+            end = tl.minimum(position, start + SPLIT)
             best, weight, total = _online_softmax(
                 query, keys + base, values + base, start, end, dim, scale, position_stride, GROUP, BLOCK
             )
-        if not STORED:
-            if position < start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
-                key = _norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
-                tl.store(keys + base + position * position_stride + dim, key)
-                tl.store(values + base + position * position_stride + dim, value)
-                best, weight, total = _with_newest(best, weight, total, query, key, value, scale)
+        if position < start + SPLIT:  # the newest key is not in the cache yet: it goes there, and into the sums
+            key = norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
+            tl.store(keys + base + position * position_stride + dim, key)
+            tl.store(values + base + position * position_stride + dim, value)
+            best, weight, total = _with_newest(best, weight, total, query, key, value, scale)
         first = row * N_HEAD + kv_head * each
         count = position // SPLIT + 1
         if ONE_SPLIT or count == 1:
@@ -234,7 +232,6 @@ def decode_attention(
     values: Tensor,
     slots: Tensor,
     positions: Tensor,
-    stored: bool = False,
     batch_invariant: bool = False,
 ) -> Tensor:
     """qkv (rows, (heads + 2 · kv_heads) · head_dim), contiguous → attended heads (rows, heads, head_dim).
@@ -242,8 +239,8 @@ def decode_attention(
     Row i's key and value are put at positions[i] of slot slots[i] in keys, values (slots, context, kv_heads,
     head_dim), and it sees all up to there; both (rows,) int64 on the device, never read by the host. norms: gains of
     queries and keys (head_dim,), or None for no norm. table: `rope_angles` of every position as float32
-    (context, head_dim / 2, 2). stored: keys and values are in the cache already (`rope`), which they must be when
-    several rows are of one slot. batch_invariant: a row's result must not depend on how many rows there are.
+    (context, head_dim / 2, 2). Each row has a slot of its own, or the spare one. batch_invariant: a row's result must
+    not depend on how many rows there are.
     """
     rows = qkv.shape[0]
     _, context, kv_heads, head_dim = keys.shape
@@ -254,7 +251,7 @@ def decode_attention(
     tiles = BATCH_INVARIANT if batch_invariant else next((tiles for most, tiles in _BY_ROWS if rows <= most), _MORE)
     splits = triton.cdiv(context, tiles.split)
     block = min(tiles.block, max(16, triton.next_power_of_2(context)))
-    one_block = not stored and not batch_invariant and block >= min(tiles.split, context)
+    one_block = not batch_invariant and block >= min(tiles.split, context)
     partial = torch.empty(rows, n_head, splits, head_dim, device=qkv.device, dtype=torch.float32)
     stats = torch.empty(rows, n_head, splits, 2, device=qkv.device, dtype=torch.float32)
     out = torch.empty(rows, n_head, head_dim, device=qkv.device, dtype=qkv.dtype)
@@ -265,8 +262,8 @@ def decode_attention(
         semaphores(qkv.device, "decode_attention"), out, eps, head_dim**-0.5, keys.stride(0), keys.stride(1), splits,
         N_HEAD=n_head, N_KV=kv_heads, HEAD_DIM=head_dim, HAS_NORM=norms is not None, GROUP=_GROUP,
         HEADS=triton.next_power_of_2(n_head // kv_heads), BLOCK=block, SPLIT=tiles.split,
-        ONE_SPLIT=splits == 1, STORED=stored, ONE_BLOCK=one_block,
-        PDL=supports_pdl(qkv.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(qkv.device),
+        ONE_SPLIT=splits == 1, ONE_BLOCK=one_block, PDL=supports_pdl(qkv.device),
+        num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(qkv.device),
     )  # fmt: skip
     return out
 
