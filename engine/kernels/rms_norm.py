@@ -90,6 +90,6 @@ def add_rms_norm(
     launch(
         _add_rms_norm, (rows,), parts, parts if scales is None else scales, residual, gains, total, out,
         rows, depth, eps, SCALED=scales is not None, SPLITS=parts.shape[0], BLOCK=triton.next_power_of_2(depth),
-        PDL=supports_pdl(residual.device), num_warps=8, **pdl_launch(residual.device),
+        PDL=supports_pdl(residual.device), num_warps=2, **pdl_launch(residual.device),
     )  # fmt: skip
     return total, out
