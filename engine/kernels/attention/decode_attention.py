@@ -47,7 +47,7 @@ class AttentionTiles:
 
 BATCH_INVARIANT = AttentionTiles(256, 64, 4, 3)
 """For any number of rows."""
-_BY_ROWS = ((8, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
+_BY_ROWS = ((4, AttentionTiles(128, 128, 4, 1)), (16, BATCH_INVARIANT), (32, AttentionTiles(1024, 128, 4, 2)))
 _MORE = AttentionTiles(768, 32, 2, 3)
 """The best measured on an H200 in whole frames, with 600 keys a row and with 250 to 900."""
 _GROUP = 16  # query heads a program holds: a tensor-core tile, of which S2 Pro fills 4
