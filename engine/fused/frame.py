@@ -31,7 +31,7 @@ from engine.kernels import (
     sample,
     short_attention,
 )
-from engine.kernels.compilation.compiling import launched_alike
+from engine.kernels.compilation.compiling import launched_alike, layers_alike
 from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
@@ -131,7 +131,7 @@ class FusedTransformer:
         Of pairs only the second of each has one.
         """
         ready = x if self._has_gemv(x) else rms_norm(x, self._layers[0].attention_norm, self._sizes.norm_eps)
-        for index, layer in launched_alike(list(enumerate(self._layers))):
+        for index, layer in layers_alike(list(enumerate(self._layers))):
             qkv = self._product(ready, layer.qkv, norm=layer.attention_norm)
             y = self._attended(qkv, layer.norms, cache.keys[index], cache.values[index], slots, positions, sharing)
             after = self._layers[index + 1] if index + 1 < len(self._layers) else None

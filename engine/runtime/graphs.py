@@ -68,14 +68,16 @@ class Captured:
 
     @classmethod
     def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
-        """Capture work(*inputs), without garbage collection, on a stream aside, where it has run once before.
+        """Capture work(*inputs), without garbage collection, on a stream aside, where it has been rehearsed before.
 
         Then kernels are on the device, libraries have their workspaces, and what is made once and kept, such as
         semaphores, holds numbers: made in a capture, it would do so only once that graph has been replayed. Graphs of
         one pool must be captured on the same stream: memory is only reused where it was freed.
         """
+        from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
+
         side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
+        with torch.cuda.stream(side), rehearsing():
             work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()

@@ -1,4 +1,4 @@
-"""Launches that compute nothing: all variants of kernels that will be needed are compiled before the first is used."""
+"""Launches whose results do not count: kernels are compiled before the first is used, rehearsed before a capture."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from engine.kernels.compilation.processes import CompilerProcesses, Specialisati
 Item = TypeVar("Item")
 
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
+_rehearsing: ContextVar[bool] = ContextVar("rehearsing", default=False)
 
 
 def is_compiling() -> bool:
@@ -24,8 +25,23 @@ def is_compiling() -> bool:
 
 
 def launched_alike(items: Sequence[Item]) -> Sequence[Item]:
-    """Items, such as layers, that launch the same kernels; inside `compiling` only the first and the last."""
+    """Items that launch the same kernels; inside `compiling` only the first and the last."""
     return [items[0], items[-1]] if is_compiling() and len(items) > 2 else items
+
+
+def layers_alike(layers: Sequence[Item]) -> Sequence[Item]:
+    """The same of layers, of which one may take another's place: inside `rehearsing` too."""
+    return [layers[0], layers[-1]] if _rehearsing.get() and len(layers) > 2 else launched_alike(layers)
+
+
+@contextmanager
+def rehearsing() -> Iterator[None]:
+    """What runs in here puts every kernel on the device and makes what kernels keep; its results do not count."""
+    token = _rehearsing.set(True)
+    try:
+        yield
+    finally:
+        _rehearsing.reset(token)
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,36 @@ def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
     round_to_twelve_bits(checkpoint.model)
     plain, mine = drawn(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
     assert np.array_equal(plain, mine)
+
+
+@torch.inference_mode()
+def test_a_rehearsal_launches_every_kernel_that_a_frame_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling = importlib.import_module("engine.kernels.compilation.compiling")
+    launched: list[Any] = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith("engine.kernels.") and hasattr(module, "launch") and name != "engine.kernels.launch":
+
+            def launch(kernel: Any, grid: Any, *given: Any, really: Any = module.launch, **how: Any) -> None:
+                launched.append(
+                    (kernel.fn.__name__, tuple(getattr(each, "dtype", None) for each in given), tuple(how.items()))
+                )
+                really(kernel, grid, *given, **how)
+
+            monkeypatch.setattr(module, "launch", launch)
+    sizes = TinyModel(n_layer=4, fast_n_layer=3)
+    folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
+    checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
+    runner = Runner(checkpoint.model, 3, 256)
+    step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, True)
+    for rows in (1, 3):
+        slots, found = torch.arange(rows, device=DEVICE), []
+        for how in (compiling.rehearsing, nullcontext):
+            launched.clear()
+            with how():
+                step(slots)
+            found.append(list(launched))
+        assert set(found[0]) == set(found[1])
+        assert len(found[0]) < len(found[1])
 
 
 def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
