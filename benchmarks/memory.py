@@ -31,7 +31,9 @@ CLIP_SECONDS = 10
 
 
 async def clone(engine: Engine) -> None:
-    """Encode a clip and speak with it on all rows."""
+    """Encode a clip and speak with it on all rows, once all graphs are captured."""
+    while engine.stats().graphs_left:
+        await asyncio.sleep(0.05)
     rate = engine.info.sample_rate
     reference = await engine.encode_reference(noise(CLIP_SECONDS, rate), rate, "Words that are said in ten seconds.")
 

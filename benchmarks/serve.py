@@ -1,8 +1,9 @@
 """The service under load: a real server in its own process, real HTTP on localhost, listeners who play what they hear.
 
 python -m benchmarks.serve [--out FILE] starts app.py without its page, with the settings of the environment
-(MODEL, MAX_ROWS …), measures it stage by stage and prints a table a stage and one JSON object last. Every stage is
-written to FILE as soon as it is done. First audio counts from before the connection is opened to the first sound.
+(MODEL, MAX_ROWS …), measures it stage by stage once all of its graphs are captured, and prints a table a stage and one
+JSON object last. Every stage is written to FILE as soon as it is done. First audio counts from before the connection
+is opened to the first sound.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ async def measure(port: int, frame_rate: float, options: argparse.Namespace, rep
     base = f"http://127.0.0.1:{port}"
     async with httpx.AsyncClient(base_url=base, timeout=120) as http:
         service = Service(Address("127.0.0.1", port), http, frame_rate)
+        report.add({"all_graphs_s": round(await service.all_graphs(), 2)})
         await alone(service, options, report)
         await arrivals(service, options, report)
         await crowds(service, options, report)

@@ -35,7 +35,7 @@ _PREFIXES = (
 SAMPLED = 64
 """Values of a tensor that its fingerprint is made of."""
 READERS = 4
-"""Tensors that are read at once."""
+"""Tensors that are brought to the device at once."""
 _FILES = ["*.json", "*.safetensors", "codec.pth", "codec.yaml"]
 
 
@@ -96,7 +96,7 @@ def load(
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
     codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
     hasher.shutdown(wait=False)
-    codec = codec.to(codec_device)
+    codec = _moved(codec, codec_device)
     _check_fit(folder, config, codec)
     return Checkpoint(folder, config, model, codec, codec_fingerprint, tokenizer)
 
@@ -128,6 +128,15 @@ def _load_model(
     check_tensors(folder / "model.safetensors", model, tensors, published_key)
     model.load_state_dict(tensors, assign=True)
     return model.eval().requires_grad_(False)
+
+
+def _moved(codec: Codec, device: torch.device) -> Codec:
+    if device.type == "cuda":
+        upload, state = Uploader(device), codec.state_dict()
+        with ThreadPoolExecutor(READERS) as threads:
+            values = list(threads.map(lambda value: upload(value, value.dtype), state.values()))
+        codec.load_state_dict(dict(zip(state, values, strict=True)), assign=True)
+    return codec.to(device)  # what is in no state besides
 
 
 def _shards(folder: Path) -> list[Path]:

@@ -42,12 +42,14 @@ class Engine:
         ``progress`` hears each step, and ends the start by raising. Raises CheckpointError, ConfigError.
         """
         tell = progress or (lambda what, done: None)
-        engine = cls(*assemble(config, tell))
-        engine._loop.start()
+        checkpoint, info, loop, clip_encoder, missing_graphs = assemble(config, tell)
+        engine = cls(checkpoint, info, loop, clip_encoder)
+        loop.start()
         try:
             tell("warming up", 0.0)
             with ThreadPoolExecutor(1) as thread:  # of its own, so that start works beside a running event loop too
                 thread.submit(lambda: asyncio.run(engine._warm_up())).result()
+            loop.do_aside(missing_graphs)
             tell("ready", 1.0)
         except BaseException:
             engine.stop()

@@ -61,7 +61,8 @@ class DirectEngine(Engine):
         ``on_gpu`` runs tasks where a GPU is; without it they run in this process.
         """
         tell = progress or (lambda what, done: None)
-        engine = cls(*assemble(replace(config, max_rows=1, graphs=False), tell))
+        checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), tell)
+        engine = cls(checkpoint, info, loop, clip_encoder)
         if on_gpu:
             engine._speak_on_gpu = on_gpu(engine.speak_now, speaking_seconds)
             engine._encode_on_gpu = on_gpu(engine._clip_encoder.now, lambda audio, rate: ENCODING_SECONDS)

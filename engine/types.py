@@ -205,6 +205,8 @@ class EngineStats:
     """Takes that the codec still has a state of."""
     book_errors: int = 0
     """How often an idle engine found that a cache holds something else than it counts, and put that right."""
+    graphs_left: int = 0
+    """CUDA graphs that are still to be captured, while nobody waits: until then smaller batches are filled up."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
     """Of several engines under one name, each one's own figures by its name; the others are then their sums."""
 

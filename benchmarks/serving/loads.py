@@ -54,6 +54,13 @@ class Service:
         while (load := await self.load())["running"] or load["waiting"]:
             await asyncio.sleep(0.005)
 
+    async def all_graphs(self) -> float:
+        """Wait until every graph is captured, which begins when the server is ready; seconds that it took."""
+        started = time.perf_counter()
+        while (await self.load())["graphs_left"]:
+            await asyncio.sleep(0.05)
+        return time.perf_counter() - started
+
     async def upload_voice(self) -> float:
         """Make the voice that is known from then on, of a ten-second clip; seconds that it took."""
         started = time.perf_counter()

@@ -59,10 +59,10 @@ class ClipEncoder:
         self._waiting: deque[Clip] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reference-encoder", initializer=self._begin)
 
-    def prepare(self) -> None:
-        """Take the memory of the largest batch: taking it later would stop all who speak."""
+    def prepare(self) -> Future[np.ndarray]:
+        """Take the memory of the largest batch, in a moment: taking it later would stop all who speak."""
         rate = self._config.sample_rate
-        self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate).result()
+        return self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate)
 
     async def encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
         """The clip's codes int16 (codebooks, frames). Raises EngineStopped."""

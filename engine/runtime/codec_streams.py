@@ -140,19 +140,20 @@ class GraphStreams:
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → a row's samples each."""
         frames = codes.shape[2]
-        size = next(size for size in self._sizes[frames] if size >= len(slots))
-        batch, aim = self._blank(frames, size)
-        batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
         graphs = self._long if frames == self.FRAMES[0] else self._short
+        size = graphs.captured((frames, rows) for rows in self._sizes[frames] if rows >= len(slots))
+        batch, aim = self._blank(*size)
+        batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
         with graphs.in_use:
-            pcm = graphs[frames, size].replay(batch, aim)
+            pcm = graphs[size].replay(batch, aim)
             return list(pcm[: len(slots)].cpu().numpy())
 
     def _graphs(self, lengths: Sequence[int], priority: int) -> GraphSet[tuple[int, int]]:
         sizes = [(frames, rows) for frames in lengths for rows in self._sizes[frames]]
         device = self._decoder.device
         inputs = {size: tuple(part.to(device) for part in self._blank(*size)) for size in sizes}
-        return GraphSet(self._decoder, inputs, device, priority)
+        first = {(frames, rows) for frames, rows in sizes if rows in (1, self._count)}
+        return GraphSet(self._decoder, inputs, device, priority, first)
 
     def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
         """Codes and slots of a batch that holds nothing but padding."""

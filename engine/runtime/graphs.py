@@ -1,14 +1,17 @@
-"""Fixed work as CUDA graphs: captured once a size at the start, replayed with new inputs in the same tensors."""
+"""Fixed work as CUDA graphs: captured once a size, replayed with new inputs in the same tensors.
+
+Sizes without which nobody could be served are captured before the engine is ready, the others while it speaks.
+"""
 
 from __future__ import annotations
 
-import bisect
 import gc
+import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import torch
@@ -19,12 +22,16 @@ from engine.model.prompt import PrefillChunk
 if TYPE_CHECKING:
     from engine.kernels.compilation.processes import KeptKernels
 
+log = logging.getLogger(__name__)
+
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a frame: dense where a padded row costs most; between these a batch is filled up with the spare slot."""
 FIRST_FRAMES = 2
 """Newcomers at most whose first frames are drawn apart from the frame of all."""
 PREFILL_SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
 """Positions of a prefill. On an H200 the first three take 2.8 to 3.1 ms, then arithmetic counts: 4.1 to 15.8."""
+FIRST_PREFILL_SIZES = (64, 256, 1024)
+"""Those that are captured first: a short text in a known voice, one in a new voice, and any other."""
 
 HIGH_PRIORITY, MIDDLE_PRIORITY = -2, -1
 """Of CUDA streams: frames, and sound that somebody waits for, go before sound of which its listeners have some in hand,
@@ -44,11 +51,7 @@ hidden states (positions, dim)."""
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector off: freeing another engine's graph during a capture would break it.
-
-    It looks once before, which takes 0.15 s: so this is around many captures, not around each.
-    """
-    gc.collect()
+    """Keep the garbage collector off: freeing another engine's graph during a capture would break it."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -67,12 +70,20 @@ class Captured:
     outputs: Any
 
     @classmethod
-    def of(cls, work: Callable[..., Any], inputs: tuple[Tensor, ...], pool: Any, side: torch.cuda.Stream) -> Captured:
+    def of(
+        cls,
+        work: Callable[..., Any],
+        inputs: tuple[Tensor, ...],
+        pool: Any,
+        side: torch.cuda.Stream,
+        make_room: bool = True,
+    ) -> Captured:
         """Capture work(*inputs), without garbage collection, on a stream aside, where it has been rehearsed before.
 
         Then kernels are on the device, libraries have their workspaces, and what is made once and kept, such as
         semaphores, holds numbers: made in a capture, it would do so only once that graph has been replayed. Graphs of
-        one pool must be captured on the same stream: memory is only reused where it was freed.
+        one pool must be captured on the same stream: memory is only reused where it was freed. Other threads may use
+        the device meanwhile, but would wait while room is made: what the rehearsal took goes back for the pool.
         """
         from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
 
@@ -80,10 +91,16 @@ class Captured:
         with torch.cuda.stream(side), rehearsing():
             work(*inputs)
         torch.cuda.current_stream().wait_stream(side)
+        if make_room:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
         graph = torch.cuda.CUDAGraph()
-        # Without a stream given it would take one of its own, which may be another GPU's.
-        with torch.cuda.graph(graph, pool=pool, stream=side):
-            outputs = work(*inputs)
+        with torch.cuda.stream(side):  # not `torch.cuda.graph`, which would make room each time
+            graph.capture_begin(pool, capture_error_mode="thread_local")
+            try:
+                outputs = work(*inputs)
+            finally:
+                graph.capture_end()
         return cls(graph, inputs, outputs)
 
     def replay(self, *values: Tensor) -> Any:
@@ -107,11 +124,15 @@ class GraphSet(Generic[Size]):
         inputs: Mapping[Size, tuple[Tensor, ...]],
         device: torch.device,
         priority: int = HIGH_PRIORITY,
+        first: Collection[Size] | None = None,
     ) -> None:
-        """inputs: of each size, on the device."""
+        """inputs: of each size, on the device. first: sizes that nobody can do without; None: all."""
         self._work, self._device, self._priority = work, device, priority
         self._inputs: Mapping[Size, tuple[Tensor, ...]] = inputs
+        self._first: Collection[Size] = inputs.keys() if first is None else set(first)
         self._graphs: dict[Size, Captured] = {}
+        self._pool: Any = None
+        self._side: torch.cuda.Stream | None = None
         self.in_use = threading.Lock()
         """Held by one of several threads until it has read the outputs of its replay, for graphs share memory."""
 
@@ -121,28 +142,38 @@ class GraphSet(Generic[Size]):
     def __len__(self) -> int:
         return len(self._inputs)
 
+    def captured(self, sizes: Iterable[Size]) -> Size:
+        """The first of these sizes of which there is a graph by now."""
+        return next(size for size in sizes if size in self._graphs)
+
+    def missing(self, only_first: bool = False) -> list[Size]:
+        """Sizes that are not captured yet, the smallest first."""
+        return sorted(size for size in (self._first if only_first else self._inputs) if size not in self._graphs)
+
     def compile(self) -> None:
         """Inside `compiling`: see to all kernels."""
         with torch.cuda.device(self._device):
             for inputs in self._inputs.values():
                 self._work(*inputs)
 
-    def capture(self) -> Iterator[Size]:
-        """Capture every size, one at each step, the largest first so that the others fit into its memory pool."""
-        pool, side = None, torch.cuda.Stream(self._device, priority=self._priority)
-        for size in sorted(self._inputs, reverse=True):
-            with torch.cuda.device(self._device):
-                self._graphs[size] = Captured.of(self._work, self._inputs[size], pool, side)
-            pool = pool or self._graphs[size].graph.pool()
-            yield size
+    def capture(self, size: Size, make_room: bool = True) -> None:
+        """Make this size's graph. The largest has to be the first: the others fit into its memory pool."""
+        with torch.cuda.device(self._device):
+            self._side = self._side or torch.cuda.Stream(self._device, priority=self._priority)
+            self._graphs[size] = Captured.of(self._work, self._inputs[size], self._pool, self._side, make_room)
+        self._pool = self._pool or self._graphs[size].graph.pool()
 
 
 def capture(
     *sets: GraphSet[Any],
     progress: Callable[[float], None] = lambda done: None,
     kept: KeptKernels | None = None,
+    only_first: bool = False,
 ) -> None:
-    """Capture all sizes of these sets, once all kernels that they need and that are not kept are compiled: seconds."""
+    """Capture all sizes of these sets, or those that nobody can do without.
+
+    First all kernels that they need and that are not kept are compiled: seconds.
+    """
     from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
 
     with torch.inference_mode():
@@ -150,9 +181,29 @@ def capture(
             with compiling(kept.processes if kept else None):
                 for each in sets:
                     each.compile()
+        steps = [(each, size) for each in sets for size in reversed(each.missing(only_first))]
         with no_garbage_collection():
-            for done, _ in enumerate(chain.from_iterable(each.capture() for each in sets), 1):
-                progress(done / sum(map(len, sets)))
+            for done, (each, size) in enumerate(steps, 1):
+                each.capture(size)
+                progress(done / len(steps))
+
+
+def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
+    """Capture what `capture` with ``only_first`` has left, one size at a step; says before each how many are left.
+
+    Other threads may replay these graphs meanwhile, as long as they hold the lock of the set. Some of each set are
+    made in turn, so that all kinds of work become faster.
+    """
+    turns = zip_longest(*([(each, size) for size in each.missing()] for each in sets))
+    steps = [step for turn in turns for step in turn if step]
+    for left, (each, size) in zip(range(len(steps), 0, -1), steps, strict=True):
+        yield left
+        try:
+            with torch.inference_mode(), no_garbage_collection(), each.in_use:
+                each.capture(size, make_room=False)
+        except torch.OutOfMemoryError as error:
+            log.warning("no memory for %d of the CUDA graphs; larger ones are used instead: %s", left, error)
+            return
 
 
 class FrameGraphs(GraphSet[int]):
@@ -162,14 +213,15 @@ class FrameGraphs(GraphSet[int]):
         self._spare = spare_slot
         self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
         spare = torch.full((max_rows,), spare_slot, dtype=torch.int64, device=device)
-        super().__init__(step, {size: (spare[:size].clone(),) for size in self._sizes}, device)
+        inputs = {size: (spare[:size].clone(),) for size in self._sizes}
+        super().__init__(step, inputs, device, first={self._sizes[0], max_rows})
         self._given: dict[int, list[int]] = {}
 
     def replay(self, slots: list[int]) -> Tensor:
         """One frame for these slots, (rows, codebooks + 1) int16, valid until the next replay."""
         if len(slots) > self._sizes[-1]:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
-        size = self._sizes[bisect.bisect_left(self._sizes, len(slots))]
+        size = self.captured(size for size in self._sizes if size >= len(slots))
         if self._given.get(size) == slots:  # as in most frames: nothing needs to be sent there
             return self[size].again()[: len(slots)]
         self._given[size] = slots
@@ -209,7 +261,8 @@ class PrefillGraphs(GraphSet[int]):
             return read(lines[0], lines[3:], lines[1], lines[2])
 
         self._spare, self._lines = spare_slot, codebooks + 3
-        super().__init__(work, {size: (self._blank(size).to(device),) for size in PREFILL_SIZES}, device)
+        inputs = {size: (self._blank(size).to(device),) for size in PREFILL_SIZES}
+        super().__init__(work, inputs, device, first=FIRST_PREFILL_SIZES)
 
     def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
         """Put keys and values of these pieces into the cache; together at most the largest size.
@@ -217,7 +270,7 @@ class PrefillGraphs(GraphSet[int]):
         Returns their hidden states (positions, dim), one piece after the other, valid until the next replay.
         """
         count = sum(len(piece.ids) for piece in pieces)
-        size = PREFILL_SIZES[bisect.bisect_left(PREFILL_SIZES, count)]
+        size = self.captured(size for size in PREFILL_SIZES if size >= count)
         lines, at = self._blank(size), 0
         for piece in pieces:
             part = slice(at, at := at + len(piece.ids))

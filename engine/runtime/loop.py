@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -20,11 +20,12 @@ from engine.runtime.runner import Frames, Runner
 from engine.runtime.scheduler import (
     GATHERING_TURNS,
     LEAST_MARGIN,
+    PATIENCE,
     LaunchTiming,
     Plan,
     Scheduler,
-    can_wait,
     chunk_size,
+    is_ahead,
     is_chunk_due,
     ramp_of,
 )
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 LET_IN_ROWS = 16
 """Up to so many rows a launch waits for newcomers."""
+ASIDE_IN_HAND = 1.0
+"""Seconds of sound that everyone has in hand when something is done aside: it takes 0.03 to 0.3."""
 
 
 class Loop:
@@ -66,6 +69,8 @@ class Loop:
         self._turns = 0
         self._finished = self._cancelled = self._frames = self._book_errors = 0
         self._busy = 0.0
+        self._aside: Iterator[int] = iter(())
+        self._steps_left = 0  # of what is done aside
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -90,6 +95,14 @@ class Loop:
             self._open.discard(row)
         self._commands.put(lambda: self._cancel(row))
 
+    def do_aside(self, work: Iterator[int]) -> None:
+        """Do this, a step at a time, in turns in which nobody waits; it says before each step how many are left."""
+
+        def begin() -> None:
+            self._aside, self._steps_left = work, next(work, 0)
+
+        self._commands.put(begin)
+
     def stats(self) -> EngineStats:
         running, waiting = self._scheduler.running, self._scheduler.waiting
         with_kernel = self._frames if self._runner.kernel_attention else 0
@@ -107,6 +120,7 @@ class Loop:
             prefix_bytes=self._runner.prefixes.nbytes,
             codec_streams=self._codec.open_streams,
             book_errors=self._book_errors + self._codec.book_errors,
+            graphs_left=self._steps_left,
         )
 
     @property
@@ -133,10 +147,11 @@ class Loop:
             with own_stream(self._runner.device, HIGH_PRIORITY):
                 while self.death is None:
                     self._let_in()
-                    self._obey()
+                    self._obey(wait=not self._steps_left)
                     started = time.perf_counter()
                     self._turn(self._scheduler.plan())
                     self._busy += time.perf_counter() - started
+                    self._go_on_aside()
         except Exception as error:  # noqa: BLE001  (whatever kills the loop is told to every caller)
             self._die(f"the engine died: {type(error).__name__}: {error}")
         for row in self._scheduler.rows():
@@ -186,6 +201,15 @@ class Loop:
             time.sleep(min(left, LEAST_MARGIN))
         if waited:
             self._timing.launched(too_late=self._launched.are_done())
+
+    def _go_on_aside(self) -> None:
+        """Take a step of what is done aside where nobody speaks, or all who do have sound enough in hand."""
+        if not self._steps_left or not self._commands.empty():
+            return
+        now, rows = time.perf_counter(), self._scheduler.rows()
+        if all(is_ahead(row, self._frame_seconds, now, ASIDE_IN_HAND) for row in rows):
+            self._steps_left = next(self._aside, 0)
+            self._timing.held_up(time.perf_counter())
 
     def _check_books(self) -> None:
         """While nobody speaks, what is counted must be what is held; a difference is logged, corrected and survived."""
@@ -262,7 +286,7 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        if not reason and can_wait(row, self._frame_seconds, time.perf_counter()):
+        if not reason and is_ahead(row, self._frame_seconds, time.perf_counter(), PATIENCE):
             self._gathered.append(CodecJob(row, codes, row.sent, None, is_awaited=False))
         else:
             self._due.append(CodecJob(row, codes, row.sent, reason))

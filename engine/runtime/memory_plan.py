@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -110,8 +111,7 @@ def plan_memory(
     codec_graphs: the precision of the codec's fused decoder, None where plain torch decodes. weights: as
     EngineConfig says. twelve_bits: how what is not in float8 is held in twelve bits besides.
     """
-    with only_shapes():
-        model, plain = DualAR(config), Codec(codec)
+    model, plain = _shapes(config, codec)
     held = sum(p.numel() for p in model.parameters()) * dtype.itemsize
     held -= sum(p.numel() for p in in_float8(model, weights)) * (dtype.itemsize - 1)
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
@@ -132,6 +132,13 @@ def plan_memory(
         items.append(("clips", 4 * PIECE_SAMPLES * codec.encoder_dim * 4))  # a layer's two inputs and two results
     loading = sum(p.numel() for p in model.parameters()) * dtype.itemsize + sum(p.nbytes for p in plain.parameters())
     return MemoryPlan(tuple(items), loading + cache)
+
+
+@functools.lru_cache(maxsize=1)
+def _shapes(config: ModelConfig, codec: CodecConfig) -> tuple[DualAR, Codec]:
+    """Made once for all plans of a start."""
+    with only_shapes():
+        return DualAR(config), Codec(codec)
 
 
 def _in_twelve_bits(model: DualAR, weights: Weights, config: ModelConfig) -> int:

@@ -160,6 +160,6 @@ def is_chunk_due(row: Row, ramp: tuple[int, ...], frame_seconds: float | None, n
     return in_hand < LOW_LEAD or len(row.frames) >= (size if in_hand >= PATIENCE else min(size, SOON_FRAMES))
 
 
-def can_wait(row: Row, frame_seconds: float | None, now: float) -> bool:
-    """Whether the row's next chunk may wait for others; without ``frame_seconds`` nothing is known of its listener."""
-    return frame_seconds is not None and row.in_hand(frame_seconds, now) >= PATIENCE
+def is_ahead(row: Row, frame_seconds: float | None, now: float, seconds: float) -> bool:
+    """Whether so many seconds are in hand; without ``frame_seconds`` nothing is known of a listener."""
+    return frame_seconds is not None and row.in_hand(frame_seconds, now) >= seconds

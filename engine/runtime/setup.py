@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from engine.config import EngineConfig, ModelConfig, TwelveBits, Weights
 from engine.errors import ConfigError
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder, Encode
 from engine.runtime.codec_streams import CodecStreams, GraphStreams, PlainStreams
-from engine.runtime.graphs import ClipGraphs, GraphSet, capture
+from engine.runtime.graphs import ClipGraphs, GraphSet, capture, capture_missing
 from engine.runtime.loop import Loop
 from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
 from engine.runtime.runner import Runner
@@ -57,8 +58,11 @@ class _Plan:
     """All that decides which kernels there are, beside the GPU."""
 
 
-def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder]:
-    """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError."""
+def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]:
+    """Load what the config names; the loop is not started yet. Raises CheckpointError, ConfigError.
+
+    The last of them makes the engine faster, and is for the time when it is ready: see `Loop.do_aside`.
+    """
     plan = _plan(config, tell)
     card = ModelCard.read(plan.folder)
     tell(f"memory: {plan.memory}", 0.0)
@@ -76,7 +80,9 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kept and sets:
             tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
-            capture(*sets, progress=lambda done: tell("capturing graphs", done), kept=kept)
+            # A reproducible take must not depend on when it is spoken either: there, all sizes come first.
+            told = functools.partial(tell, "capturing graphs")
+            capture(*sets, progress=told, kept=kept, only_first=not config.reproducible)
     info = _info(config, plan, checkpoint, card, fingerprint, parameters)
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
@@ -84,8 +90,16 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
     clips = ClipEncoder(encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death)
     if fused:
-        clips.prepare()
-    return checkpoint, info, loop, clips
+        clips.prepare().result()
+    return checkpoint, info, loop, clips, _missing_graphs(sets, clips)
+
+
+def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder) -> Iterator[int]:
+    """Capture them, one a step, and then give back the memory in which they were rehearsed."""
+    yield from capture_missing(*sets)
+    if sets:
+        torch.cuda.empty_cache()
+        clips.prepare()  # whose reserve has gone with it
 
 
 def _plan(config: EngineConfig, tell: Progress) -> _Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,10 +36,8 @@ def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(graphs.GraphSet, "compile", lambda graph_set: None)
 
-    def capture(graph_set: graphs.GraphSet[Any]) -> Iterator[Any]:
-        for size, inputs in graph_set._inputs.items():
-            graph_set._graphs[size] = Eager(graph_set._work, inputs)  # type: ignore[assignment]
-            yield size
+    def capture(graph_set: graphs.GraphSet[Any], size: Any, make_room: bool = True) -> None:
+        graph_set._graphs[size] = Eager(graph_set._work, graph_set._inputs[size])  # type: ignore[assignment]
 
     monkeypatch.setattr(graphs.GraphSet, "capture", capture)
 

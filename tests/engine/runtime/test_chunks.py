@@ -7,7 +7,7 @@ import pytest
 
 from engine.model.prompt import Prompt
 from engine.runtime.row import Row
-from engine.runtime.scheduler import FAST_RAMP, GENTLE_RAMP, PATIENCE, can_wait, chunk_size, is_chunk_due
+from engine.runtime.scheduler import FAST_RAMP, GENTLE_RAMP, PATIENCE, chunk_size, is_ahead, is_chunk_due
 from engine.types import Sampling
 
 FRAME = 0.05
@@ -59,6 +59,8 @@ def test_without_the_clock_the_ramp_alone_decides() -> None:
 
 def test_a_chunk_waits_for_others_only_while_its_listener_has_sound_in_hand() -> None:
     heard = 100.0 + 23 * FRAME
-    assert can_wait(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01)
-    assert not can_wait(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01)
-    assert not can_wait(a_row(8, 6, sent=23), None, 100.0), "without the clock nothing is known of the listener"
+    assert is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01, PATIENCE)
+    assert not is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01, PATIENCE)
+    assert not is_ahead(a_row(8, 6, sent=23), None, 100.0, PATIENCE), (
+        "without the clock nothing is known of the listener"
+    )

@@ -1,0 +1,110 @@
+"""Graphs that are captured while the engine speaks: what it says stays the same, and nobody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoint import load
+from engine.model.prompt import Prompt
+from engine.runtime.codec_streams import GraphStreams
+from engine.runtime.graphs import GraphSet, capture, capture_missing
+from engine.runtime.row import Row
+from engine.runtime.runner import Runner
+from engine.types import Sampling
+from tests.engine.kernels.interpreter import DEVICE
+from tests.engine.runtime.test_codec_streams import PlainBatches
+from tests.engine.speaking import hear, running_engine, seeded, until
+from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+
+pytest.importorskip("engine.fused.frame")
+
+
+@pytest.fixture(autouse=True)
+def eager_on_a_cpu(request: pytest.FixtureRequest) -> None:
+    if DEVICE == "cpu":
+        request.getfixturevalue("eager_graphs")
+
+
+@pytest.mark.usefixtures("wide_tiles")
+def test_rows_draw_the_same_whichever_sizes_there_are(tmp_path: Path) -> None:
+    device = torch.device(DEVICE)
+    tiny = TinyModel(n_layer=2, fast_n_layer=1), TinyCodec(num_codebooks=3, semantic_codebook_size=60)
+    checkpoint = load(write_checkpoint(tmp_path, *tiny), device, device, torch.float32)
+    prompt = Prompt(np.arange(12), np.zeros((3, 12), np.int64), prefix=0)
+    runner = Runner(checkpoint.model, 3, 64)
+    sets = runner.use_graphs(kernel_attention=True, batch_invariant=True)
+    frames = sets[0]
+    capture(*sets, only_first=True)
+    assert frames.missing() == [2]
+    drawn: list[list[np.ndarray]] = []
+    for left in itertools.chain(capture_missing(*sets), [0]):  # before each of them, and after the last
+        rows = tuple(Row(prompt, Sampling(seed=seed), 99, print, slot=seed) for seed in range(2))
+        while len(runner.prefill([row for row in rows if row.position < 11])) < 2:
+            pass
+        drawn.append([codes.copy() for _ in range(2) for _, codes, _ in runner.launch(rows).read()])
+        assert left == 0 or any(each.missing() for each in sets)
+    assert not any(each.missing() for each in sets)
+    assert len(drawn) > 5 and all(np.array_equal(drawn[0], each) for each in drawn)
+
+
+def test_streams_of_any_length_are_decoded_before_all_sizes_are_there(tiny_checkpoint: Path) -> None:
+    codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
+    codes = np.random.default_rng(0).integers(0, 16, (2, codec.config.num_codebooks, 15)).astype(np.int16)
+    sounds = []
+    for only_first in (False, True):
+        streams = GraphStreams(PlainBatches(codec), 5)
+        capture(*streams.graphs, only_first=only_first)
+        assert bool(streams.graphs[0].missing()) == only_first
+        assert streams.open("a") and streams.open("b")
+        sounds.append(streams.decode([("a", codes[0]), ("b", codes[1])]))
+    np.testing.assert_allclose(sounds[0], sounds[1], atol=1e-5)
+
+
+def test_where_memory_runs_out_the_sizes_that_there_are_go_on(
+    tiny_checkpoint: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
+    streams = GraphStreams(PlainBatches(codec), 5)
+    capture(*streams.graphs, only_first=True)
+
+    def no_memory(graph_set: GraphSet[Any], size: Any, make_room: bool) -> None:
+        raise torch.OutOfMemoryError("there is none")
+
+    monkeypatch.setattr(GraphSet, "capture", no_memory)
+    with caplog.at_level(logging.WARNING, "engine"):
+        lefts = list(capture_missing(*streams.graphs))
+    assert len(lefts) == 1 and f"no memory for {lefts[0]} of the CUDA graphs" in caplog.text
+    assert streams.open("a")
+    assert len(streams.decode([("a", np.zeros((codec.config.num_codebooks, 3), np.int16))])[0])
+
+
+@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing in hand", "minutes in hand"])
+async def test_what_is_done_aside_waits_for_whoever_has_no_sound_in_hand(
+    tiny_checkpoint: Path, frame_seconds: float | None
+) -> None:
+    with running_engine(tiny_checkpoint, max_rows=2) as engine:
+        engine._loop._frame_seconds = frame_seconds
+        utterance = seeded("Say this.", 3, 60)
+        speaking: list[int] = []
+
+        def work() -> Iterator[int]:
+            for left in (3, 2, 1):
+                yield left
+                speaking.append(engine.stats().running)
+
+        alone = await hear(engine, utterance)
+        take = asyncio.ensure_future(hear(engine, utterance))
+        await until(lambda: engine.stats().running == 1)
+        engine._loop.do_aside(work())
+        assert np.array_equal((await take).codes, alone.codes)
+        await until(lambda: engine.stats().graphs_left == 0)
+        assert speaking == [0 if frame_seconds is None else 1] * 3
