@@ -188,10 +188,16 @@ class VoiceResolver:
 
     async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey) -> np.ndarray:
         """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
+
+        def forget(done: asyncio.Task[np.ndarray]) -> None:
+            self._encoding.pop(key, None)
+            if not done.cancelled():
+                done.exception()  # is looked at, for all who waited may have left
+
         task = self._encoding.get(key)
         if task is None:
             task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, key[1]))
-            task.add_done_callback(lambda done: self._encoding.pop(key, None))
+            task.add_done_callback(forget)
         return await asyncio.shield(task)
 
     async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
