@@ -21,7 +21,7 @@ from engine.errors import CheckpointError
 from engine.model.dual_ar import DualAR
 from engine.model.shapes import only_shapes
 from engine.model.tokenizer import Tokenizer
-from engine.upload import Uploader
+from engine.transfer import Uploader
 
 # File prefix → our module; the first that fits wins, so the special cases come first.
 _PREFIXES = (

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
 from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
+from engine.transfer import fetched
 
 StreamCodes = tuple[Hashable, np.ndarray]
 """Whose stream, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -145,8 +146,7 @@ class GraphStreams:
         batch, aim = self._blank(*size)
         batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
         with graphs.in_use:
-            pcm = graphs[size].replay(batch, aim)
-            return list(pcm[: len(slots)].cpu().numpy())
+            return list(fetched(graphs[size].replay(batch, aim)[: len(slots)]))
 
     def _graphs(self, lengths: Sequence[int], priority: int) -> GraphSet[tuple[int, int]]:
         sizes = [(frames, rows) for frames in lengths for rows in self._sizes[frames]]

@@ -286,10 +286,9 @@ class Loop:
         row.first_chunk = row.first_chunk or time.perf_counter()
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
-        if not reason and is_ahead(row, self._frame_seconds, time.perf_counter(), PATIENCE):
-            self._gathered.append(CodecJob(row, codes, row.sent, None, is_awaited=False))
-        else:
-            self._due.append(CodecJob(row, codes, row.sent, reason))
+        is_awaited = not is_ahead(row, self._frame_seconds, time.perf_counter(), PATIENCE)
+        job = CodecJob(row, codes, row.sent, reason, is_awaited)
+        (self._due if is_awaited or reason else self._gathered).append(job)
         row.sent, row.chunks = row.drawn, row.chunks + 1
         row.frames.clear()
 

@@ -24,6 +24,7 @@ from engine.runtime.graphs import ClipGraphs, GraphSet, capture, capture_missing
 from engine.runtime.loop import Loop
 from engine.runtime.memory_plan import GIB, UNPLANNED, MemoryPlan, Size, largest, plan_memory, sizes
 from engine.runtime.runner import Runner
+from engine.transfer import reserve
 from engine.types import EngineInfo, Gpu
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     clips = ClipEncoder(encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death)
     if fused:
         clips.prepare().result()
+        reserve(plan.rows * max(GraphStreams.FRAMES) * codec.config.frame_samples * 4)  # a decode of all, in float32
     return checkpoint, info, loop, clips, _missing_graphs(sets, clips)
 
 

@@ -61,6 +61,4 @@ def test_a_chunk_waits_for_others_only_while_its_listener_has_sound_in_hand() ->
     heard = 100.0 + 23 * FRAME
     assert is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01, PATIENCE)
     assert not is_ahead(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01, PATIENCE)
-    assert not is_ahead(a_row(8, 6, sent=23), None, 100.0, PATIENCE), (
-        "without the clock nothing is known of the listener"
-    )
+    assert not is_ahead(a_row(8, 6, sent=23), None, 100.0, PATIENCE), "without the clock nothing is known"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from engine.runtime.codec_streams import StreamCodes
 from engine.runtime.codec_threads import CodecJob, CodecThreads
 from engine.runtime.row import Row
 from engine.types import AudioChunk, Sampling
-from tests.engine.speaking import running_engine, seeded
+from tests.engine.speaking import hear, running_engine, seeded
 
 
 class Streams:
@@ -93,3 +93,22 @@ async def test_takes_whose_chunks_wait_for_each_other_are_the_same_takes(tiny_ch
 
     for gathered, usual in zip(await codes_of(3600.0), await codes_of(None), strict=True):
         assert np.array_equal(gathered, usual)
+
+
+@pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing in hand", "minutes in hand"])
+async def test_a_takes_last_chunk_is_awaited_only_by_who_has_no_sound_in_hand(
+    tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, frame_seconds: float | None
+) -> None:
+    jobs: list[CodecJob] = []
+
+    def put(threads: CodecThreads, *new: CodecJob, put: Callable[..., None] = CodecThreads.put) -> None:
+        jobs.extend(new)
+        put(threads, *new)
+
+    monkeypatch.setattr(CodecThreads, "put", put)
+    with running_engine(tiny_checkpoint) as engine:
+        engine._loop._frame_seconds = frame_seconds
+        jobs.clear()  # of the warm-up
+        await hear(engine, seeded("Say this.", 3, 20))
+    first, *_, last = [job for job in jobs if job.codes.shape[0]]
+    assert first.is_awaited and last.finish_reason and last.is_awaited == (frame_seconds is None)

@@ -1,14 +1,22 @@
-"""Tensors from the host's memory to a GPU, by several threads at once, each through a page-locked buffer of its own."""
+"""Tensors between the host's memory and a GPU, through page-locked memory alone.
+
+A copy from or to other memory waits inside the driver for all that its stream has to do, and other threads' copies wait
+with it. And page-locked memory that is made while the device works waits for everybody's work (CUDA C++ Programming
+Guide, "Implicit Synchronization"): so torch is given a reserve of it before anybody speaks.
+"""
 
 from __future__ import annotations
 
 import threading
 
+import numpy as np
 import torch
 from torch import Tensor
 
 PIECE = 32 * 2**20
 """Bytes of a thread's buffer."""
+AT_ONCE, LARGE, LARGE_AT_ONCE = 16, 2**18, 3
+"""Pieces of each size that are under way at the same time, and those above so many bytes."""
 
 
 class Uploader:
@@ -47,3 +55,26 @@ class Uploader:
             self._own.both = torch.empty(PIECE, dtype=torch.uint8, pin_memory=True), torch.cuda.Stream()
         both: tuple[Tensor, torch.cuda.Stream] = self._own.both
         return both
+
+
+def reserve(largest: int) -> None:
+    """Have torch keep pieces of every size up to `largest` bytes; it rounds each up to a power of two."""
+    sizes = [2**power for power in range(3, max(largest - 1, 1).bit_length() + 1)]
+    held = [[_piece(size) for _ in range(AT_ONCE if size <= LARGE else LARGE_AT_ONCE)] for size in sizes]
+    del held  # only here, so that no piece serves twice
+
+
+def fetched(tensor: Tensor) -> np.ndarray:
+    """A copy in the host's memory, waiting for what the current stream has to do before."""
+    if tensor.device.type != "cuda":
+        return tensor.numpy().copy()
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host.copy_(tensor, non_blocking=True)
+    done = torch.cuda.Event()
+    done.record()
+    done.synchronize()
+    return host.numpy().copy()
+
+
+def _piece(size: int) -> Tensor:
+    return torch.empty(size, dtype=torch.uint8, pin_memory=True)

@@ -1,0 +1,18 @@
+"""What comes from the device is a copy of its own: graphs write over theirs again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from engine.transfer import fetched, reserve
+from tests.engine.kernels.interpreter import DEVICE
+
+
+def test_what_was_fetched_stays_when_the_tensor_is_written_over() -> None:
+    if DEVICE == "cuda":
+        reserve(2**20)
+    outputs = torch.arange(12, dtype=torch.float32, device=DEVICE).view(3, 4)
+    got = fetched(outputs[:2])
+    outputs.zero_()
+    assert np.array_equal(got, np.arange(8, dtype=np.float32).reshape(2, 4))
