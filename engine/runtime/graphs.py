@@ -182,6 +182,7 @@ def capture(
                 for each in sets:
                     each.compile()
         steps = [(each, size) for each in sets for size in reversed(each.missing(only_first))]
+        gc.collect()  # engines that are gone, with all the memory of theirs
         with no_garbage_collection():
             for done, (each, size) in enumerate(steps, 1):
                 each.capture(size)
