@@ -216,4 +216,3 @@ def test_what_is_being_heard_falls_silent_for_a_recording(served: Served, open_p
     card.get_by_role("button", name="Record", exact=True).click()
     expect(card.get_by_role("button", name="Stop recording")).to_be_visible()
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
-    screen.stop.click()
