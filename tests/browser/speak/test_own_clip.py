@@ -209,10 +209,11 @@ def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_word
 
 def test_what_is_being_heard_falls_silent_for_a_recording(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
-    screen.cut_after(30)
+    screen.cut_after(120)
     screen.speak.click()
     screen.page.wait_for_function("window.studio.heard.rendered > 0")
     card = own_clip(screen)
     card.get_by_role("button", name="Record", exact=True).click()
     expect(card.get_by_role("button", name="Stop recording")).to_be_visible()
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
+    screen.stop.click()
