@@ -88,8 +88,6 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
     watches = [watch for watch, _ in jobs] + ([library.backup.watch] if library.backup else [])
     service.background += watches
 
-    at_end = contextlib.ExitStack()
-
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         host.start()
@@ -106,12 +104,12 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
             await studio.recogniser_fetch.cancel()
             await asyncio.to_thread(host.stop)
             await asyncio.to_thread(service.close)
-            await asyncio.to_thread(at_end.close)
+            await asyncio.to_thread(studio.client_files.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.studio, app.state.at_end = studio, at_end
+    app.state.studio = studio
     install_api(app, studio)
     if settings.page and settings.profile == "full":
         from studio.ui.page import mount_page  # Gradio takes seconds to import, and the API alone needs none

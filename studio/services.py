@@ -7,6 +7,7 @@ from pathlib import Path
 
 from studio.errors import LibraryUnavailable
 from studio.library import Backup, Library
+from studio.library.client_files import ClientFiles
 from studio.projects.service import ProjectService
 from studio.projects.worker import ProjectWorker
 from studio.settings import Settings, SettingsError
@@ -34,6 +35,7 @@ class Studio:
     transcriber: Transcriber
     denoiser: Denoiser
     recogniser_fetch: RecogniserFetch
+    client_files: ClientFiles
 
 
 def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWorker]:
@@ -59,6 +61,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         transcriber=transcriber,
         denoiser=Denoiser(),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
+        client_files=ClientFiles(),
     )
     return studio, worker
 

@@ -72,3 +72,7 @@ def _in_order(form: str, run: str) -> str:
     apart = "".join(unicodedata.normalize("NFKD" if "K" in form else "NFD", sign) for sign in run)
     pieces = groupby(apart, key=lambda sign: bool(unicodedata.combining(sign)))
     return "".join("".join(sorted(signs, key=unicodedata.combining) if marks else signs) for marks, signs in pieces)
+
+
+def safe_file_name(name: str) -> str:
+    return Path(name.replace("\\", "/")).name or "file"

@@ -1,14 +1,22 @@
-"""Gradio's Blocks as the studio needs them: strings are checked, and a queue with nothing to do hardly wakes."""
+"""Gradio's Blocks as the studio needs them: inputs are checked, files are references, an idle queue hardly wakes."""
 
 from __future__ import annotations
 
+import logging
+from enum import Enum
 from typing import Any
 
 import gradio as gr
-from gradio.data_classes import BlocksConfigDict
+from anyio import to_thread
+from gradio.data_classes import BlocksConfigDict, GradioModel, GradioRootModel
+from gradio.exceptions import ComponentProcessingError
 
 from studio.errors import InvalidRequest
+from studio.library.client_files import ClientFiles
 from studio.strings import check_strings
+from studio.ui.file_fields import carries_file, uploaded
+
+log = logging.getLogger(__name__)
 
 QUEUE_LOOKS_EVERY = 0.02
 PROGRESS_LOOKS_EVERY = 0.1
@@ -17,6 +25,10 @@ PROGRESS_LOOKS_EVERY = 0.1
 
 class StudioBlocks(gr.Blocks):
     """A call through Gradio may wait ``QUEUE_LOOKS_EVERY`` until it is seen; the page calls the studio's own API."""
+
+    def __init__(self, files: ClientFiles, **named: Any) -> None:
+        super().__init__(**named)
+        self._client_files = files
 
     def queue(self, *given: Any, **named: Any) -> StudioBlocks:
         super().queue(*given, **named)
@@ -30,11 +42,73 @@ class StudioBlocks(gr.Blocks):
         config["pages"] = config["pages"][:1]
         return config
 
-    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *more: Any, **named: Any) -> Any:
-        """Gradio parses the bodies of its endpoints itself, and lets every string through."""
-        for block, value in zip(block_fn.inputs, inputs, strict=False):
-            try:
-                check_strings(value, getattr(block, "label", None))
-            except InvalidRequest as error:
-                raise gr.Error(str(error), title="The studio cannot read this", print_exception=False) from error
-        return await super().preprocess_data(block_fn, inputs, *more, **named)
+    async def process_api(
+        self,
+        block_fn: Any,
+        inputs: list[Any],
+        state: Any = None,
+        request: Any = None,
+        iterator: Any = None,
+        *more: Any,
+        **named: Any,
+    ) -> dict[str, Any]:
+        """One call, or the next item of one, with its inputs checked before anything of Gradio's looks at them.
+
+        Without ``state``: in a session Gradio would keep the inputs of each call, and endpoints remember nothing.
+        Raises gr.Error alone, so that no fault of ours is told with the paths that Python's messages have.
+        """
+        function = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
+        try:
+            if iterator is None:
+                inputs = self._checked(function, inputs, request)
+            return await super().process_api(function, inputs, None, request, iterator, *more, **named)
+        except gr.Error:
+            raise
+        except ComponentProcessingError as error:  # a value of a type that its field cannot have
+            raise _refusal(str(error)) from error
+        except Exception as error:
+            log.exception("the endpoint %s failed", function.api_name)
+            raise _refusal("The server had an error; its log has the details.") from error
+
+    async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
+        """What an endpoint returned, as it is: in the values of an answer, too, Gradio would take objects with a path
+        for files, copy what lies there and serve it."""
+        is_one = len(block_fn.outputs) == 1
+        values = [predictions] if is_one else list(predictions)
+        blank: list[Any] = [
+            value if isinstance(value, Enum) else None for value in values
+        ]  # an enum member ends an iteration
+        shown = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
+        for position, (field, value) in enumerate(zip(block_fn.outputs, values, strict=True)):
+            if value is not None and not isinstance(value, Enum):
+                shown[position] = await to_thread.run_sync(_shown, field, value)
+        return shown
+
+    def _checked(self, function: Any, inputs: list[Any], request: gr.Request | None) -> list[Any]:
+        """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error."""
+        owner = request.state.sees if request else None
+        try:
+            self.validate_inputs(function, inputs)
+            return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
+        except (InvalidRequest, ValueError) as error:
+            raise _refusal(str(error)) from error
+
+    def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
+        """Gradio parses the bodies of its endpoints itself, and lets every string and every path through."""
+        label = str(getattr(field, "label", None) or "a value")
+        check_strings(value, label)
+        if isinstance(field, gr.File):
+            return uploaded(self._client_files, value, label, owner)
+        if carries_file(value):
+            raise InvalidRequest(f"{label} cannot carry a file: an object in it has a path and meta", label)
+        return value
+
+
+def _shown(field: Any, value: Any) -> Any:
+    """Blocking, for a large value."""
+    shown = field.postprocess(value)
+    return shown.model_dump() if isinstance(shown, GradioModel | GradioRootModel) else shown
+
+
+def _refusal(message: str) -> gr.Error:
+    return gr.Error(message, title="The studio could not do this", print_exception=False)

@@ -8,7 +8,8 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.services import Studio
-from studio.ui.page import look_of, page_of, serve_files
+from studio.ui.gradio_routes import OfferedRoutes
+from studio.ui.page import build_page, look_of, serve_files
 
 HANDED_ON = "studio.handed_on"
 """Key of a request's scope: Gradio's app, and the scope as Gradio knows it."""
@@ -37,13 +38,13 @@ def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
     settings = studio.settings
     files = serve_files(app, settings)
     app.mount("/", _hand_on)
-    page = page_of(app, studio)
+    page = build_page(studio)
     page.launch(
         prevent_thread_lock=True,
         quiet=True,
         server_name=settings.host,
         server_port=settings.port,
-        app_kwargs={"middleware": [Middleware(StudioFirst, studio=app)]},
+        app_kwargs={"middleware": [Middleware(StudioFirst, studio=app), Middleware(OfferedRoutes)]},
         **look_of(settings, files),
     )
     return page

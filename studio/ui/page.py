@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
+from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
 from studio.phrases import marked, page_phrases
 from studio.services import Studio
@@ -24,12 +25,11 @@ from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
-from studio.ui.handout import Handout
+from studio.ui.gradio_routes import OfferedRoutes
 from studio.ui.theme import page_theme
 from studio.voices.resolver import ListedVoice, VoiceResolver
 
 PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
-LARGEST_UPLOAD = "25mb"
 
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
@@ -82,7 +82,12 @@ class Fields:
 def mount_page(app: FastAPI, studio: Studio) -> None:
     """Serve the page at "/" and its files at "/page"; every other route must be on the app already."""
     files = serve_files(app, studio.settings)
-    gr.mount_gradio_app(app, page_of(app, studio), path="/", **look_of(studio.settings, files))
+    page = build_page(studio)
+    # Only a page that launch() has started checks that a file in an argument was uploaded. Nothing here leaves that to
+    # Gradio; should a later field do so, the check is on.
+    page.has_launched = True
+    app_kwargs = {"middleware": [Middleware(OfferedRoutes)]}
+    gr.mount_gradio_app(app, page, path="/", app_kwargs=app_kwargs, **look_of(studio.settings, files))
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
@@ -106,21 +111,15 @@ def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
         "footer_links": [],
         "run_history": False,
         "ssr_mode": False,
-        "show_error": True,
-        "max_file_size": LARGEST_UPLOAD,
+        "show_error": False,  # of errors that are not refusals of ours: they can name files of this machine
+        "max_file_size": MAX_UPLOAD,
     }
 
 
-def page_of(app: FastAPI, studio: Studio) -> gr.Blocks:
-    """The page of a studio; what it leaves in temporary files goes when ``app`` ends."""
-    handout = Handout()
-    app.state.at_end.callback(handout.close)
-    return build_page(studio, handout, is_temporary=on_space() and not studio.settings.backup_dir)
-
-
-def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> gr.Blocks:
+def build_page(studio: Studio) -> gr.Blocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
-    with StudioBlocks(title=words.TITLE, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+    is_temporary = on_space() and not studio.settings.backup_dir
+    with StudioBlocks(studio.client_files, title=words.TITLE, analytics_enabled=False) as page:
         _html(_part("shell/header"))
         if is_temporary:
             _html(words.TEMPORARY)
@@ -159,9 +158,9 @@ def build_page(studio: Studio, handout: Handout, is_temporary: bool = False) -> 
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
     with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
-        add_speech_endpoints(studio.speech, handout)
-        add_voice_endpoints(studio, handout)
-        add_take_endpoints(studio.history, handout)
+        add_speech_endpoints(studio.speech, studio.client_files)
+        add_voice_endpoints(studio)
+        add_take_endpoints(studio.history, studio.client_files)
         add_project_endpoints(studio.projects)
     return page
 

@@ -14,6 +14,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from studio.api.http.body import read_body
 from studio.api.http.errors import ApiError
 from studio.errors import InvalidRequest
+from studio.library.client_files import Upload
 from studio.strings import check_strings
 
 MAX_FIELD = 64 * 1024
@@ -32,6 +33,8 @@ class Form:
     files: dict[str, bytes] = field(repr=False)
     names: dict[str, str] = field(default_factory=dict)
     """What the sender calls the files."""
+    uploads: dict[str, list[Upload]] = field(default_factory=dict)
+    """All files, by the name of their field."""
 
     def text(self, *names: str) -> str:
         """The first of these fields that is there and not blank, else blank."""
@@ -87,7 +90,7 @@ async def read_form(request: Request, limit: int, file: str) -> Form:
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
     read = await _contents(form)
     check_strings(read.fields)
-    check_strings(read.names)
+    check_strings([upload.name for several in read.uploads.values() for upload in several], file)
     return read
 
 
@@ -99,13 +102,16 @@ async def _pieces(body: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _contents(form: FormData) -> Form:
-    fields, files, names = {}, {}, {}
+    fields: dict[str, str] = {}
+    uploads: dict[str, list[Upload]] = {}
     try:
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
-                files[name], names[name] = await value.read(), value.filename or ""
+                uploads.setdefault(name, []).append(Upload(value.filename or "", await value.read()))
             else:
                 fields[name] = value
     finally:
         await form.close()
-    return Form(fields, files, names)
+    last = {name: several[-1] for name, several in uploads.items()}
+    files = {name: upload.data for name, upload in last.items()}
+    return Form(fields, files, {name: upload.name for name, upload in last.items()}, uploads)

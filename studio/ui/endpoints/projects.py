@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import gradio as gr
 from anyio import to_thread
 
 from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidRequest, StudioError
+from studio.library.client_files import Upload
 from studio.library.projects.records import MAX_PAUSE, Project, ProjectSettings
 from studio.projects.documents import Document, Passage, kind_of, read_document
 from studio.projects.service import ProjectService
-from studio.speech.request import PAGE
-from studio.ui.handout import sent_file
+from studio.ui.file_fields import file_field
 
 USUAL = ProjectSettings()
 
@@ -27,13 +24,13 @@ class ProjectEndpoints:
 
     async def submit(
         self,
+        request: gr.Request,
         texts: list[str] | None = None,
-        document: str | None = None,
+        document: Upload | None = None,
         voice: str = "",
         title: str = "",
         pause: float = USUAL.pause,
         speed: float = 1.0,
-        request: gr.Request | None = None,
     ) -> dict[str, object]:
         """Have a list of texts, or a document, spoken in the background; gives the project with its id."""
         try:
@@ -41,17 +38,17 @@ class ProjectEndpoints:
             pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
             settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
             project = await to_thread.run_sync(
-                lambda: self._projects.create(_caller(request), read, kind, title, settings, start=True)
+                lambda: self._projects.create(request.state.caller, read, kind, title, settings, start=True)
             )
         except StudioError as error:
             raise _refusal(error) from error
         return self._told(project)
 
-    async def status(self, project_id: str = "", request: gr.Request | None = None) -> dict[str, object]:
+    async def status(self, request: gr.Request, project_id: str = "") -> dict[str, object]:
         """How a project stands, part by part; the sound is at GET /v1/projects/{id}/audio."""
         try:
-            project = await to_thread.run_sync(self._projects.library.projects.get, project_id, _sees(request))
-            parts = await to_thread.run_sync(self._projects.library.projects.parts, project_id, _sees(request))
+            project = await to_thread.run_sync(self._projects.library.projects.get, project_id, request.state.sees)
+            parts = await to_thread.run_sync(self._projects.library.projects.parts, project_id, request.state.sees)
         except StudioError as error:
             raise _refusal(error) from error
         told = [
@@ -82,7 +79,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
     with gr.Column(visible=False):
         inputs = [
             gr.JSON([], label="texts"),
-            sent_file("document"),
+            file_field("document"),
             gr.Textbox("", label="voice"),
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),
@@ -106,11 +103,11 @@ def add_project_endpoints(projects: ProjectService) -> None:
     )
 
 
-def _read(texts: object, document: str | None) -> tuple[Document, str]:
+def _read(texts: object, document: Upload | None) -> tuple[Document, str]:
     if document is not None:
         if texts:
             raise InvalidRequest("give either texts or a document, not both", "texts")
-        return read_document(Path(document).read_bytes(), kind := kind_of(document)), kind
+        return read_document(document.data, kind := kind_of(document.name)), kind
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
         raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
     return Document(tuple(Passage(text) for text in texts), prose=False), "items"
@@ -120,22 +117,6 @@ def _within(value: float, low: float, high: float, name: str) -> float:
     if not low <= value <= high:
         raise InvalidRequest(f"{name} must be from {low:g} to {high:g}", name)
     return value
-
-
-def _caller(request: gr.Request | None) -> str:
-    """Who asks, as the layer before page and API has named it."""
-    return str(_state(request).get("caller", PAGE))
-
-
-def _sees(request: gr.Request | None) -> str | None:
-    """Whose projects are meant; None is everybody's."""
-    sees: str | None = _state(request).get("sees")
-    return sees
-
-
-def _state(request: gr.Request | None) -> dict[str, Any]:
-    scope = getattr(getattr(request, "request", None), "scope", {})
-    return dict(scope.get("state", {}))
 
 
 def _refusal(error: Exception) -> gr.Error:

@@ -6,18 +6,17 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import asdict
-from pathlib import Path
 
 import gradio as gr
-from anyio import to_thread
 
 from engine import EngineError, Sampling
 from studio.audio.encode import whole_wav
 from studio.errors import InvalidRequest, StudioError
+from studio.library.client_files import ClientFile, ClientFiles, Upload
 from studio.speech.dialogue import TURN_GAP
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
-from studio.ui.handout import Handout, sent_file
+from studio.ui.file_fields import file_field
 
 USUAL = Sampling()
 WHEN_ALL_IS_SAID = 0
@@ -31,16 +30,16 @@ ALL_AT_ONCE = None
 class SpeechEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, service: SpeechService, handout: Handout) -> None:
+    def __init__(self, service: SpeechService, files: ClientFiles) -> None:
         self._service = service
-        self._handout = handout
+        self._files = files
 
     async def synthesize(
         self,
         caller: gr.Request,
         text: str = "",
         voice: str = "default",
-        ref_audio: str | None = None,
+        ref_audio: Upload | None = None,
         ref_text: str = "",
         seed: float = RANDOM_SEED,
         temperature: float = USUAL.temperature,
@@ -49,9 +48,9 @@ class SpeechEndpoints:
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
         store: bool = True,
-    ) -> tuple[str, dict[str, object]]:
+    ) -> tuple[ClientFile, dict[str, object]]:
         """Speak a text and return a WAV file and what is known of the take."""
-        request = await _request(
+        request = _request(
             text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "wav"
         )
         return await self._speak_whole(request, caller)
@@ -61,7 +60,7 @@ class SpeechEndpoints:
         caller: gr.Request,
         text: str = "",
         voice: str = "default",
-        ref_audio: str | None = None,
+        ref_audio: Upload | None = None,
         ref_text: str = "",
         seed: float = RANDOM_SEED,
         temperature: float = USUAL.temperature,
@@ -72,7 +71,7 @@ class SpeechEndpoints:
         store: bool = True,
     ) -> AsyncIterator[dict[str, object]]:
         """Speak a text in pieces while it is made; the last item has no sound but what is known of the take."""
-        request = await _request(
+        request = _request(
             text, voice, ref_audio, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, store, "pcm"
         )
         speech = await self._speak(request, caller)
@@ -97,7 +96,7 @@ class SpeechEndpoints:
         cast: dict[str, str] | None = None,
         voice: str = "default",
         turn_gap: float = TURN_GAP,
-        ref_audio: str | None = None,
+        ref_audio: Upload | None = None,
         ref_text: str = "",
         seed: float = RANDOM_SEED,
         temperature: float = USUAL.temperature,
@@ -106,7 +105,7 @@ class SpeechEndpoints:
         max_new_tokens: float = WHEN_ALL_IS_SAID,
         speed: float = 1.0,
         store: bool = True,
-    ) -> tuple[str, dict[str, object]]:
+    ) -> tuple[ClientFile, dict[str, object]]:
         """Speak a script whose lines name their speakers; returns a WAV file and the take with its turns' times."""
         told = (
             script,
@@ -122,7 +121,7 @@ class SpeechEndpoints:
             store,
             "wav",
         )
-        return await self._speak_whole(await _request(*told, _checked_cast(cast), turn_gap), caller)
+        return await self._speak_whole(_request(*told, _checked_cast(cast), turn_gap), caller)
 
     def voices_list(self) -> list[dict[str, object]]:
         """The voices to speak in: id, name, and the words of the reference clip."""
@@ -143,12 +142,13 @@ class SpeechEndpoints:
         except StudioError as error:
             raise _refusal(error) from error
 
-    async def _speak_whole(self, request: SpeechRequest, caller: gr.Request) -> tuple[str, dict[str, object]]:
+    async def _speak_whole(self, request: SpeechRequest, caller: gr.Request) -> tuple[ClientFile, dict[str, object]]:
         """The whole take as a WAV file, and what is known of it."""
         speech = await self._speak(request, caller)
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
-        return await self._handout.write("take.wav", [whole_wav(wav, speech.sample_rate)]), _facts(speech)
+        pieces = [whole_wav(wav, speech.sample_rate)]
+        return await self._files.add_result("take.wav", pieces, caller.state.sees), _facts(speech)
 
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         try:
@@ -157,14 +157,14 @@ class SpeechEndpoints:
             raise _refusal(error) from error
 
 
-def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
+def add_speech_endpoints(service: SpeechService, files: ClientFiles) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    endpoints = SpeechEndpoints(service, handout)
+    endpoints = SpeechEndpoints(service, files)
     with gr.Column(visible=False):
         inputs = [
             gr.Textbox("", label="text"),
             gr.Textbox("default", label="voice"),
-            sent_file("ref_audio"),
+            file_field("ref_audio"),
             gr.Textbox("", label="ref_text"),
             gr.Number(RANDOM_SEED, label="seed", precision=0),
             gr.Number(USUAL.temperature, label="temperature"),
@@ -174,7 +174,7 @@ def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
             gr.Number(1.0, label="speed"),
             gr.Checkbox(True, label="store"),
         ]
-        file, facts = gr.File(label="file"), gr.JSON(label="take")
+        file, facts = file_field("file"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
         endpoints.synthesize,
@@ -218,10 +218,10 @@ def add_speech_endpoints(service: SpeechService, handout: Handout) -> None:
     )
 
 
-async def _request(
+def _request(
     text: str,
     voice: str,
-    ref_audio: str | None,
+    ref_audio: Upload | None,
     ref_text: str,
     seed: float,
     temperature: float,
@@ -234,7 +234,7 @@ async def _request(
     cast: dict[str, str] | None = None,
     turn_gap: float = TURN_GAP,
 ) -> SpeechRequest:
-    clip = await to_thread.run_sync(Path(ref_audio).read_bytes) if ref_audio else None
+    clip = ref_audio.data if ref_audio else None
     try:
         return SpeechRequest(
             text=text,

@@ -9,9 +9,10 @@ import gradio as gr
 
 from studio.errors import StudioError
 from studio.library import StoredTake, TakeFilter
+from studio.library.client_files import ClientFile, ClientFiles
 from studio.takes.export import STORED, encoded
 from studio.takes.history import History
-from studio.ui.handout import Handout
+from studio.ui.file_fields import file_field
 
 MAX_LIST = 200
 PIECE = 1 << 20
@@ -21,9 +22,9 @@ PIECE = 1 << 20
 class TakeEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, history: History, handout: Handout) -> None:
+    def __init__(self, history: History, files: ClientFiles) -> None:
         self._history = history
-        self._handout = handout
+        self._files = files
 
     async def history_list(
         self,
@@ -44,7 +45,7 @@ class TakeEndpoints:
             raise _refusal(str(error)) from error
         return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
 
-    async def take_get(self, request: gr.Request, take_id: str = "") -> tuple[str | None, dict[str, object]]:
+    async def take_get(self, request: gr.Request, take_id: str = "") -> tuple[ClientFile | None, dict[str, object]]:
         """A take's WAV file, if it has one, and all that is known of it."""
         sees = request.state.sees
         try:
@@ -52,15 +53,14 @@ class TakeEndpoints:
             if not facts["audio"]:
                 return None, facts
             take, path = await self._history.sound(take_id.strip(), sees)
-            # Its name has none of the take's words: others can list the folder of a temporary file.
-            return await self._handout.write(f"{take.id}.{STORED}", _sound(take, path)), facts
+            return await self._files.add_result(f"{take.id}.{STORED}", _sound(take, path), sees), facts
         except (StudioError, FileNotFoundError) as error:
             raise _refusal(str(error)) from error
 
 
-def add_take_endpoints(history: History, handout: Handout) -> None:
+def add_take_endpoints(history: History, files: ClientFiles) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    endpoints = TakeEndpoints(history, handout)
+    endpoints = TakeEndpoints(history, files)
     with gr.Column(visible=False):
         question = [
             gr.Textbox("", label="query"),
@@ -70,7 +70,7 @@ def add_take_endpoints(history: History, handout: Handout) -> None:
             gr.Textbox("", label="after"),
         ]
         take_id = gr.Textbox("", label="take_id")
-        file, facts = gr.File(label="file"), gr.JSON(label="take")
+        file, facts = file_field("file"), gr.JSON(label="take")
         trigger = gr.Button()
     trigger.click(
         endpoints.history_list,

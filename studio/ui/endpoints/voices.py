@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import gradio as gr
@@ -18,8 +17,9 @@ from studio.audio.encode import pcm16, wav_header
 from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.library import Cut, NewConsent, VoiceChanges, VoiceDraft
 from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
-from studio.ui.handout import Handout, sent_file
+from studio.ui.file_fields import file_field
 from studio.voices.advisor import cut_json
 from studio.voices.as_json import voice_json
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
@@ -38,12 +38,12 @@ Does = TypeVar("Does", bound=Callable[..., Any])
 class VoiceEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, studio: Studio, handout: Handout) -> None:
+    def __init__(self, studio: Studio) -> None:
         self._speech = studio.speech
         self._voices = studio.voices
         self._library = studio.library
         self._transcriber = studio.transcriber
-        self._handout = handout
+        self._files = studio.client_files
 
     def voice_get(self, voice: str = "default") -> Json:
         """A voice in full, by id, slug or name, "@" and a revision after it if wanted."""
@@ -52,7 +52,7 @@ class VoiceEndpoints:
     async def voice_create(
         self,
         name: str = "",
-        audio: str | None = None,
+        audio: Upload | None = None,
         text: str = "",
         start: float = 0.0,
         end: float = WHOLE,
@@ -106,23 +106,24 @@ class VoiceEndpoints:
         found = self._library.voices.delete(voice)
         return {"id": found.id, "deleted": True, "undo_seconds": self._library.voices.undo_seconds}
 
-    async def voice_export(self, voice: str = "") -> str:
+    async def voice_export(self, caller: gr.Request, voice: str = "") -> ClientFile:
         """A voice as one .fishvoice file."""
         found = await to_thread.run_sync(self._library.voices.get, voice)
         pack = await to_thread.run_sync(export_voice, self._library, found.address)
-        return await self._handout.write(f"{found.slug}.fishvoice", [pack])
+        return await self._files.add_result(f"{found.slug}.fishvoice", [pack], caller.state.sees)
 
-    async def voice_import(self, pack: str | None = None, name: str = "") -> Json:
+    async def voice_import(self, pack: Upload | None = None, name: str = "") -> Json:
         """Put a .fishvoice file into the library, under another name if one is given."""
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
-        data = await to_thread.run_sync(Path(pack).read_bytes)
-        return voice_json(await self._speech.save_voice(lambda: import_pack(self._library, data, name.strip() or None)))
+        return voice_json(
+            await self._speech.save_voice(lambda: import_pack(self._library, pack.data, name.strip() or None))
+        )
 
-    async def voice_preview(self, voice: str = "default", sample: float = 0) -> str:
+    async def voice_preview(self, caller: gr.Request, voice: str = "default", sample: float = 0) -> ClientFile:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
         slug, wav = await to_thread.run_sync(self._preview, voice, sample)
-        return await self._handout.write(f"{slug}.wav", [wav])
+        return await self._files.add_result(f"{slug}.wav", [wav], caller.state.sees)
 
     def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
         found = self._library.voices.get(self._meant(voice))
@@ -134,7 +135,7 @@ class VoiceEndpoints:
 
     async def analyze_reference(
         self,
-        audio: str | None = None,
+        audio: Upload | None = None,
         text: str = "",
         start: float = 0.0,
         end: float = WHOLE,
@@ -145,7 +146,7 @@ class VoiceEndpoints:
         intake = await _take_in(audio, text, _cut(start, end, gain_db, channel))
         return {"seconds": intake.clip.seconds, "cut": cut_json(intake.cut)} | intake.advice.as_json()
 
-    async def transcribe(self, audio: str | None = None, language: str = "", text: str = "") -> Json:
+    async def transcribe(self, audio: Upload | None = None, language: str = "", text: str = "") -> Json:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
         intake = await _take_in(audio, text, Cut())
         heard = await self._transcriber.transcribe(intake.clip, clean_language(language))
@@ -160,11 +161,11 @@ class VoiceEndpoints:
         return f"{found.id}@{found.revision}"
 
 
-def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
+def add_voice_endpoints(studio: Studio) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    endpoints = VoiceEndpoints(studio, handout)
+    endpoints = VoiceEndpoints(studio)
     with gr.Column(visible=False):
-        told, file = gr.JSON(), gr.File()
+        told, file = gr.JSON(), file_field()
         trigger = gr.Button()
 
         def text(label: str, value: str = "") -> gr.Textbox:
@@ -172,9 +173,6 @@ def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
 
         def number(label: str, value: float = 0) -> gr.Number:
             return gr.Number(value, label=label)
-
-        def audio() -> gr.File:
-            return sent_file("audio")
 
         cut: list[Component] = [number("start"), number("end"), number("gain_db"), number("channel", MIXED)]
         said: list[Component] = [text(name) for name in ("description", "tags", "language", "licence")]
@@ -184,14 +182,17 @@ def add_voice_endpoints(studio: Studio, handout: Handout) -> None:
         changes += [gr.Dropdown([True, False], value=None, label="favourite"), gr.JSON(None, label="defaults")]
         inputs: dict[Callable[..., Any], tuple[list[Component], Component]] = {
             endpoints.voice_get: ([text("voice", "default")], told),
-            endpoints.voice_create: ([text("name"), audio(), text("text"), *cut, *said, text("consent")], told),
+            endpoints.voice_create: (
+                [text("name"), file_field("audio"), text("text"), *cut, *said, text("consent")],
+                told,
+            ),
             endpoints.voice_update: ([text("voice"), *changes], told),
             endpoints.voice_delete: ([text("voice")], told),
             endpoints.voice_export: ([text("voice")], file),
-            endpoints.voice_import: ([sent_file("pack"), text("name")], told),
+            endpoints.voice_import: ([file_field("pack"), text("name")], told),
             endpoints.voice_preview: ([text("voice", "default"), number("sample")], file),
-            endpoints.analyze_reference: ([audio(), text("text"), *cut], told),
-            endpoints.transcribe: ([audio(), text("language"), text("text")], told),
+            endpoints.analyze_reference: ([file_field("audio"), text("text"), *cut], told),
+            endpoints.transcribe: ([file_field("audio"), text("language"), text("text")], told),
         }
     for does, (components, output) in inputs.items():
         trigger.click(
@@ -208,15 +209,14 @@ def _cut(start: float, end: float, gain_db: float, channel: float) -> Cut:
     return Cut(start, end or None, gain_db, None if channel < 0 else int(channel))
 
 
-async def _take_in(audio: str | None, text: str, cut: Cut) -> Intake:
+async def _take_in(audio: Upload | None, text: str, cut: Cut) -> Intake:
     """A clip as it is cut, or as is suggested when nothing is said and it is too long."""
     if audio is None:
         raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
-    data = await to_thread.run_sync(Path(audio).read_bytes)
     if not cut.start and cut.end is None:
-        span = await to_thread.run_sync(suggest_span, data, "audio")
+        span = await to_thread.run_sync(suggest_span, audio.data, "audio")
         cut = replace(cut, start=span.start, end=span.end)
-    return await to_thread.run_sync(take_in, data, text, cut, "audio")
+    return await to_thread.run_sync(take_in, audio.data, text, cut, "audio")
 
 
 def _refusing(does: Does) -> Does:

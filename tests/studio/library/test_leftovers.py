@@ -12,10 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from studio.library import Library
+from studio.library import Library, client_files
 from studio.library.database import named_files
 from studio.settings import Settings
-from studio.ui import handout
 from tests.studio.clips import WORDS, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -122,7 +121,7 @@ GOOD: dict[str, dict[str, Any]] = {
 def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_stop(
     temporary: Path, tmp_path: Path, voices_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handout, "KEPT_SECONDS", 0.1)
+    monkeypatch.setattr(client_files, "RESULT_SECONDS", 0.1)
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as served, served.client() as client:
         sent = client.post("/gradio_api/upload", files={"files": ("me.wav", spoken())}).json()[0]
@@ -148,7 +147,7 @@ def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_st
             assert time.monotonic() < deadline, files_of(temporary) - before
             time.sleep(0.05)
         assert orphans(served) == set()
-        monkeypatch.setattr(handout, "KEPT_SECONDS", 600)
+        monkeypatch.setattr(client_files, "RESULT_SECONDS", 600)
         assert "event: complete" in called(client, "/voice_export", ["anna"])
         assert files_of(temporary) > before
     assert files_of(temporary) == set()
