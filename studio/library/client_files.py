@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from anyio import to_thread
 
@@ -57,18 +57,24 @@ class ClientFile:
     is_used: bool = False
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
 
-    def read(self) -> Upload:
+    def open(self) -> BinaryIO:
         """What was written, and nothing that stands in its place by now. Blocking. Raises NotFound."""
-        assert self.path is not None
+        if self.path is None:
+            raise NotFound(f"the file {self.name} is gone; upload it again", "file")
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
-            handle = os.open(self.path, flags)
+            opened = open(os.open(self.path, flags), "rb")
         except OSError as error:
             raise NotFound(f"the file {self.name} is gone; upload it again", "file") from error
-        with open(handle, "rb") as opened:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size != self.size:
-                raise NotFound(f"the file {self.name} was replaced; upload it again", "file")
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size != self.size:
+            opened.close()
+            raise NotFound(f"the file {self.name} was replaced; upload it again", "file")
+        return opened
+
+    def read(self) -> Upload:
+        """Its content. Blocking. Raises NotFound."""
+        with self.open() as opened:
             return Upload(self.name, opened.read(self.size))
 
 

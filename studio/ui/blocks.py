@@ -10,6 +10,7 @@ import gradio as gr
 from anyio import to_thread
 from gradio.data_classes import BlocksConfigDict, GradioModel, GradioRootModel
 from gradio.exceptions import ComponentProcessingError
+from gradio.state_holder import SessionState
 
 from studio.errors import InvalidRequest
 from studio.library.client_files import ClientFiles
@@ -23,12 +24,25 @@ PROGRESS_LOOKS_EVERY = 0.1
 """Seconds. Gradio's own (6.31: 0.001 and 0.01) take a twelfth of a slow core from the server's loop at rest."""
 
 
+MOST_SESSIONS = 100
+"""Gradio's own is 10,000, each with a copy of the page's description, one for every call of a program."""
+
+
+class NoSession(SessionState):
+    """What Gradio keeps of a caller between calls: nothing, so that one can serve all. Else it would be the inputs."""
+
+    def _update_value_in_config(self, key: int, value: Any) -> None:
+        pass
+
+
 class StudioBlocks(gr.Blocks):
     """A call through Gradio may wait ``QUEUE_LOOKS_EVERY`` until it is seen; the page calls the studio's own API."""
 
     def __init__(self, files: ClientFiles, **named: Any) -> None:
         super().__init__(**named)
         self._client_files = files
+        self._session: NoSession | None = None
+        self.state_session_capacity = MOST_SESSIONS
 
     def queue(self, *given: Any, **named: Any) -> StudioBlocks:
         super().queue(*given, **named)
@@ -54,14 +68,14 @@ class StudioBlocks(gr.Blocks):
     ) -> dict[str, Any]:
         """One call, or the next item of one, with its inputs checked before anything of Gradio's looks at them.
 
-        Without ``state``: in a session Gradio would keep the inputs of each call, and endpoints remember nothing.
         Raises gr.Error alone, so that no fault of ours is told with the paths that Python's messages have.
         """
         function = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
         try:
             if iterator is None:
                 inputs = self._checked(function, inputs, request)
-            return await super().process_api(function, inputs, None, request, iterator, *more, **named)
+            self._session = self._session or NoSession(self)
+            return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
         except gr.Error:
             raise
         except ComponentProcessingError as error:  # a value of a type that its field cannot have

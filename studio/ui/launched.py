@@ -8,6 +8,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.services import Studio
+from studio.ui.blocks import MOST_SESSIONS
 from studio.ui.gradio_routes import OfferedRoutes
 from studio.ui.page import build_page, look_of, serve_files
 
@@ -42,6 +43,7 @@ def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
     page.launch(
         prevent_thread_lock=True,
         quiet=True,
+        state_session_capacity=MOST_SESSIONS,
         server_name=settings.host,
         server_port=settings.port,
         app_kwargs={"middleware": [Middleware(StudioFirst, studio=app), Middleware(OfferedRoutes)]},

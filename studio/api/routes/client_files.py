@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
+from urllib.parse import quote
 
+from anyio import to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.errors import ApiError
+from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import read_form
-from studio.errors import NotFound, StudioError
+from studio.errors import StudioError
 from studio.library.client_files import MAX_UPLOAD, ClientFile, ClientFiles
 
 log = logging.getLogger(__name__)
@@ -47,9 +51,13 @@ def client_file_routes(files: ClientFiles) -> APIRouter:
     async def fetch(reference: str, request: Request) -> Response:
         """A file that was made for this caller, or that it has uploaded."""
         file = files.find(reference, request.state.sees)
-        assert file.path is not None
-        if not file.path.is_file():
-            raise NotFound("the file is gone")
-        return FileResponse(file.path, filename=file.name, media_type="application/octet-stream", headers=_GUARDED)
+        (await to_thread.run_sync(file.open)).close()  # a refusal comes before the first byte
+
+        def read(start: int, stop: int) -> Generator[bytes, None, None]:
+            yield from of_file(file.open(), start, stop)
+
+        name = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+        headers = _GUARDED | {"Content-Disposition": name}
+        return ranged(request, file.size, file.reference.partition("/")[0], read, "application/octet-stream", headers)
 
     return routes

@@ -40,6 +40,11 @@ class StrippingProxy:
         await self._app(scope, receive, send)
 
 
+def behind_proxy(*args: object, **options: object) -> StrippingProxy:
+    """As `create_app`."""
+    return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
+
+
 def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
     digest = hashlib.sha256(b"secret").digest()
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), api_keys=(digest,))
@@ -84,9 +89,6 @@ def keyed_program(screen: Screen) -> str:
 def test_the_page_speaks_under_a_path_of_a_proxy(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slash: str
 ) -> None:
-    def behind_proxy(*args: object, **options: object) -> StrippingProxy:
-        return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
-
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
     settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path), root_path=PREFIX)
     with serve(settings, FakeEngine.start, page=True) as studio:

@@ -74,10 +74,13 @@ def until(true: Callable[[], bool]) -> None:
 
 @contextlib.contextmanager
 def several(
-    settings: Settings, join: Callable[[], StartEngine], start_engine: StartEngine = FakeEngine.start
+    settings: Settings,
+    join: Callable[[], StartEngine],
+    start_engine: StartEngine = FakeEngine.start,
+    page: bool = False,
 ) -> Iterator[Several]:
     """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for the speech processes."""
-    settings = replace(settings, page=False, port=0)
+    settings = replace(settings, page=page, port=0)
     public = PublicPort(settings)
     app = create_app(settings, start_engine)
     service = app.state.studio.speech

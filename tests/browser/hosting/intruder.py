@@ -1,0 +1,148 @@
+"""A caller who tries to have any endpoint of gradio_client read a file that is not an upload of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from studio.settings import ROOT
+
+MARK = "MARK-8f1d-of-a-file-that-nobody-uploaded"
+META = {"_type": "gradio.FileData"}
+REFUSED = re.compile("is not a file that you have uploaded here|cannot carry a file")
+GIANT = 1 << 40
+"""Bytes that a sparse file claims to have."""
+
+
+@dataclass(frozen=True)
+class Traps:
+    """Files that no answer may show anything of, and that nothing may open."""
+
+    folder: Path
+    fifo: Path
+    web: socket.socket
+    """A listener on loopback, to which nothing may connect."""
+
+    @property
+    def web_address(self) -> str:
+        return f"http://127.0.0.1:{self.web.getsockname()[1]}/clip.wav"
+
+    def paths(self, uploads: Path | None) -> list[str]:
+        """``uploads``: the folder where the studio keeps uploads, if the test can see it."""
+        paths = ["secret.txt", "fifo", "giant.wav", "outside.txt", "inside.txt", "."]
+        named = [str(self.folder / name) for name in paths]
+        named += ["/dev/zero", "/proc/self/environ", "/etc/passwd", "../../../../etc/passwd", "~/.bashrc", ""]
+        named += [f"file://{self.folder}/secret.txt", self.web_address, "data:text/plain;base64,aGk="]
+        if uploads is not None:
+            named += [str(path) for path in uploads.iterdir()]
+        return named
+
+    def assert_untouched(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self.web.accept()
+            raise AssertionError("the studio fetched a web address")
+        try:
+            os.close(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return  # it has no reader
+        raise AssertionError("the FIFO is being read")
+
+
+@contextlib.contextmanager
+def traps(folder: Path, uploads: Path | None = None) -> Iterator[Traps]:
+    folder.mkdir(exist_ok=True)
+    (folder / "secret.txt").write_text(MARK)
+    os.mkfifo(folder / "fifo")
+    with (folder / "giant.wav").open("wb") as giant:
+        giant.truncate(GIANT)
+    (folder / "outside.txt").symlink_to("/etc/passwd")
+    (folder / "inside.txt").symlink_to(uploads or folder / "secret.txt")
+    with socket.create_server(("127.0.0.1", 0)) as web:
+        web.setblocking(False)
+        yield Traps(folder, folder / "fifo", web)
+
+
+def upload(client: httpx.Client, name: str, data: bytes) -> str:
+    answer = client.post("/gradio_api/upload", files={"files": (name, data)})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()[0])
+
+
+def parameters_of(client: httpx.Client) -> dict[str, list[dict[str, Any]]]:
+    """Of every endpoint, as the app describes them itself."""
+    endpoints = client.get("/gradio_api/info").json()["named_endpoints"]
+    return {name: endpoint["parameters"] for name, endpoint in endpoints.items()}
+
+
+def shapes(path: str) -> list[object]:
+    """Values by which a client can name a file; the stranger ones do not depend on the path."""
+    file = {"path": path, "meta": META}
+    if not path.endswith("secret.txt"):
+        return [file]
+    described = file | {"url": path, "is_stream": True, "orig_name": "a.wav", "size": 1}
+    odd = [{"path": path, "meta": "x"}, {"path": path, "meta": {}}, {"path": path, "meta": [META]}]
+    return [file, described, [file], {"a": {"b": [file]}}, [[[file]]], *odd]
+
+
+def try_everything(client: httpx.Client, traps: Traps, foreign: list[str], uploads: Path | None = None) -> int:
+    """Every argument of every endpoint gets paths in all shapes: each is refused; how many that were.
+
+    Those for files get every path. ``foreign``: references of uploads and results of other callers.
+    """
+    tries = 0
+    paths = traps.paths(uploads) + foreign
+    for name, parameters in parameters_of(client).items():
+        usual = [parameter["parameter_default"] for parameter in parameters]
+        for position, parameter in enumerate(parameters):
+            is_file = parameter["component"] == "File"
+            for value in (value for path in (paths if is_file else paths[:2]) for value in shapes(path)):
+                data = [*usual[:position], value, *usual[position + 1 :]]
+                answer = client.post(f"/gradio_api/run{name}", json={"data": data}, timeout=20)
+                what = f"{name} {parameter['parameter_name']}: {value}"
+                assert answer.status_code == 500, what
+                assert REFUSED.search(answer.json()["error"]), f"{what}: {answer.text}"
+                assert_no_path(answer.text, what)
+                tries += 1
+        if parameters:  # as curl calls it, through the queue
+            data = [{"path": str(traps.folder / "secret.txt"), "meta": META}, *usual[1:]]
+            text = called(client, name, data)
+            assert text.startswith("event: error") and REFUSED.search(text), f"{name}: {text}"
+            assert_no_path(text, name)
+    for path in paths:
+        for route in ("file=", "file/"):
+            answer = client.get(f"/gradio_api/{route}{quote(path, safe='')}", timeout=20)
+            assert answer.status_code in (400, 404), f"{route}{path}: {answer.status_code}"
+            assert_no_path(answer.text, route)
+    assert client.get("/ready").status_code == 200
+    traps.assert_untouched()
+    return tries
+
+
+def called(client: httpx.Client, name: str, data: list[Any]) -> str:
+    """What an endpoint answers, to its end."""
+    event = client.post(f"/gradio_api/call{name}", json={"data": data}).json()["event_id"]
+    return client.get(f"/gradio_api/call{name}/{event}").text
+
+
+def result(client: httpx.Client, name: str, data: list[Any]) -> list[Any]:
+    text = called(client, name, data)
+    assert text.startswith("event: complete"), text
+    values: list[Any] = json.loads(text.split("data: ", 1)[1])
+    return values
+
+
+def assert_no_path(text: str, what: str) -> None:
+    assert MARK not in text and "root:" not in text, what
+    for folder in (str(ROOT), tempfile.gettempdir(), "/proc/", "/etc/", "/dev/", "site-packages", str(Path.home())):
+        assert folder not in text, f"{what} tells a path: {text}"

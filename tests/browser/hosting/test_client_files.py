@@ -1,0 +1,301 @@
+"""Files of gradio_client: whichever endpoint gets a path, it is refused unless it means an upload of the caller's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError
+
+from studio.library import client_files
+from studio.settings import Settings
+from studio.ui.gradio_routes import OFFERED
+from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
+from tests.browser.hosting.test_hosting import PREFIX, behind_proxy
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.ingress.engines import held
+from tests.studio.ingress.several import several
+from tests.studio.server import Served, serve
+from tests.studio.sounds import tone, wav
+
+CLIP = wav(tone(2))
+WORDS = "A steady tone."
+KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
+DIGESTS = tuple(hashlib.sha256(key.encode()).digest() for key in KEYS.values())
+MANY = 500
+"""Tries at the least; there are 19 endpoints with some 90 arguments."""
+Steer = Callable[..., Served]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder of this process, which only these studios use."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def settings(voices_folder: Path, tmp_path: Path) -> Settings:
+    return Settings(model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"))
+
+
+@pytest.fixture
+def served(settings: Settings, temporary: Path) -> Iterator[Served]:
+    with serve(settings, FakeEngine.start, page=True) as studio:
+        yield studio
+
+
+def bearer(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {KEYS[name]}"}
+
+
+def judged(client: httpx.Client, reference: str) -> str:
+    """What the endpoint that judges clips answers about an upload."""
+    return called(client, "/analyze_reference", [{"path": reference, "meta": META}, WORDS, 0, 0, 0, -1])
+
+
+def folder_of(temporary: Path) -> Path:
+    (folder,) = temporary.glob("studio-files-*")
+    return folder
+
+
+def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temporary: Path, tmp_path: Path) -> None:
+    with served.client() as client:
+        known = upload(client, "me.wav", CLIP)
+        uploads = folder_of(temporary)
+        with traps(tmp_path / "traps", uploads) as laid:
+            assert try_everything(client, laid, [known.rpartition("/")[0], f"../{known}", f"{known}x"], uploads) > MANY
+        assert judged(client, known).startswith("event: complete")
+        assert [path.name for path in uploads.iterdir()] == [known.partition("/")[0]], "nothing was copied"
+        assert client.get("/v1/projects").json()["data"] == []
+
+
+def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path: Path, temporary: Path) -> None:
+    keyed = Settings(model=settings.model, voices=settings.voices, studio_home=settings.studio_home, api_keys=DIGESTS)
+    with (
+        serve(keyed, FakeEngine.start, page=True) as studio,
+        studio.client(headers=bearer("ann")) as ann,
+        studio.client(headers=bearer("bob")) as bob,
+        studio.client() as nobody,
+    ):
+        clip = upload(ann, "me.wav", CLIP)
+        sound = result(ann, "/voice_preview", ["anna", 0])[0]["path"]
+        with traps(tmp_path / "traps", folder_of(temporary)) as laid:
+            assert try_everything(bob, laid, [clip, sound], folder_of(temporary)) > MANY
+        assert judged(ann, clip).startswith("event: complete")
+        for reference in (clip, sound):
+            assert ann.get(f"/gradio_api/file={reference}").status_code == 200
+            assert bob.get(f"/gradio_api/file={reference}").status_code == 404
+            assert nobody.get(f"/gradio_api/file={reference}").status_code == 401
+        assert nobody.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)}).status_code == 401
+
+
+def test_nor_behind_the_path_of_a_proxy(
+    settings: Settings, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
+    prefixed = Settings(
+        model=settings.model, voices=settings.voices, studio_home=settings.studio_home, root_path=PREFIX
+    )
+    with serve(prefixed, FakeEngine.start, page=True) as studio:
+        behind = Served(f"{studio.url}{PREFIX}", studio.app)
+        with behind.client() as client, traps(tmp_path / "traps") as laid:
+            assert try_everything(client, laid, []) > MANY
+            sound = result(client, "/voice_preview", ["anna", 0])[0]
+            assert sound["url"] == f"{behind.url}/gradio_api/file={sound['path']}"
+            assert client.get(sound["url"]).content[:4] == b"RIFF"
+
+
+def test_nor_through_a_speech_process(voices_folder: Path, temporary: Path, tmp_path: Path) -> None:
+    settings = Settings(
+        model="test/model",
+        voices=str(voices_folder),
+        studio_home=str(tmp_path / "home"),
+        api_keys=DIGESTS,
+        speech_processes=2,
+    )
+    with several(settings, lambda: held, page=True) as studio, traps(tmp_path / "traps") as laid:
+        with studio.client_at(0, headers=bearer("ann")) as ann, studio.client_at(1, headers=bearer("bob")) as bob:
+            clip = upload(ann, "me.wav", CLIP)
+            assert try_everything(bob, laid, [clip]) > MANY
+            assert judged(bob, clip).startswith("event: error")
+        with studio.client_at(1, headers=bearer("ann")) as ann:  # through whichever process
+            assert judged(ann, clip).startswith("event: complete")
+
+
+@pytest.mark.parametrize("kind", ["symlink", "folder", "FIFO", "device", "giant", "nothing"])
+def test_what_stands_in_the_place_of_an_upload_is_not_read(
+    served: Served, temporary: Path, tmp_path: Path, kind: str
+) -> None:
+    with served.client() as client:
+        reference = upload(client, "me.wav", CLIP)
+        path = folder_of(temporary) / reference.partition("/")[0]
+        path.unlink()
+        (tmp_path / "same size").write_bytes(CLIP)
+        if kind == "symlink":
+            path.symlink_to(tmp_path / "same size")
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "FIFO":
+            os.mkfifo(path)
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        elif kind == "giant":
+            with path.open("wb") as giant:
+                giant.truncate(1 << 40)
+        text = judged(client, reference)
+        assert text.startswith("event: error") and "upload it again" in text
+        assert str(tmp_path) not in text
+        assert client.get(f"/gradio_api/file={reference}").status_code == 404
+
+
+def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporary: Path) -> None:
+    with served.client() as client:
+        reference = upload(client, "secret words.wav", CLIP)
+        result(client, "/voice_export", ["anna"])
+        assert folder_of(temporary).stat().st_mode & 0o777 == 0o700
+        files = [*folder_of(temporary).iterdir()]
+        assert [path.stat().st_mode & 0o777 for path in files] == [0o600, 0o600]
+        assert reference.endswith("/secret words.wav") and not any("words" in path.name for path in files)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("me.wav", "me.wav"),
+        ("", "file"),
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\boot.ini", "boot.ini"),
+        ("a\u202egpj.wav", "a_gpj.wav"),
+        ("Stimme – 声.wav", "Stimme – 声.wav"),
+        (".bashrc", "bashrc"),
+    ],
+)
+def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
+    part = f'Content-Disposition: form-data; name="files"; filename="{name}"\r\nContent-Type: audio/wav'.encode()
+    body = b"--x\r\n" + part + b"\r\n\r\n" + CLIP + b"\r\n--x--\r\n"
+    with served.client() as client:
+        head = {"Content-Type": "multipart/form-data; boundary=x"}
+        answer = client.post("/gradio_api/upload", content=body, headers=head)
+        assert answer.status_code == 200, answer.text
+        (reference,) = answer.json()
+        assert reference.partition("/")[2] == kept
+        file = client.get(f"/gradio_api/file={reference}")
+        assert file.content == CLIP and "attachment" in file.headers["content-disposition"]
+        assert client.head(f"/gradio_api/file={reference}").headers["content-length"] == str(len(CLIP))
+
+
+def test_uploads_are_bounded_and_used_ones_make_room(
+    served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_files, "MAX_UPLOADS", 2)
+    with served.client() as client:
+        first, second = upload(client, "a.wav", CLIP), upload(client, "b.wav", CLIP)
+        full = client.post("/gradio_api/upload", files={"files": ("c.wav", CLIP)})
+        assert full.status_code == 429 and full.headers["retry-after"] == "60"
+        assert "at most 2 and 256 MiB of one caller" in full.json()["error"]["message"]
+        assert judged(client, first).startswith("event: complete")
+        third = upload(client, "c.wav", CLIP)
+        assert client.get(f"/gradio_api/file={first}").status_code == 404
+        assert judged(client, second).startswith("event: complete") and judged(client, third)
+        monkeypatch.setattr(client_files, "MAX_CALLER_BYTES", 2 * len(CLIP) - 1)
+        assert upload(client, "d.wav", CLIP)
+        assert len([*folder_of(temporary).iterdir()]) == 1
+        monkeypatch.setattr(client_files, "MAX_UPLOAD", len(CLIP) - 1)
+        assert client.post("/gradio_api/upload", files={"files": ("e.wav", CLIP)}).status_code == 400
+        several_files = [("files", ("f.wav", b"f")), ("files", ("g.wav", CLIP))]
+        assert client.post("/gradio_api/upload", files=several_files).status_code == 400
+        assert len([*folder_of(temporary).iterdir()]) == 1, "nothing stays of a form that is refused"
+
+
+def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_files, "UPLOAD_SECONDS", 0)
+    with served.client() as client:
+        reference = upload(client, "a.wav", CLIP)
+        while client.get(f"/gradio_api/file={reference}").status_code == 200:
+            pass
+        assert "upload it to /gradio_api/upload first" in judged(client, reference)
+        assert [*folder_of(temporary).iterdir()] == []
+
+
+def test_an_upload_that_cannot_be_kept_says_so(served: Served, temporary: Path) -> None:
+    temporary.rmdir()
+    temporary.write_text("in the way")
+    with served.client() as client:
+        answer = client.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)})
+        assert answer.status_code == 503 and answer.json()["error"]["code"] == "no_room"
+        assert str(temporary) not in answer.text
+        temporary.unlink()
+        temporary.mkdir()
+        assert upload(client, "a.wav", CLIP)
+
+
+@pytest.mark.parametrize("files", [{"file": ("a.wav", CLIP)}, {"files": (None, b"words")}])
+def test_a_form_without_files_is_refused(served: Served, files: dict[str, Any]) -> None:
+    with served.client() as client:
+        answer = client.post("/gradio_api/upload", files=files)
+        assert answer.status_code == 400 and "the file files is missing" in answer.json()["error"]["message"]
+
+
+def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: Path, tmp_path: Path) -> None:
+    """A cast whose speakers have these names comes back as it was sent; Gradio's own would look for a file."""
+    (tmp_path / "anna").write_text("secret")
+    with served.client() as client:
+        cast = {"path": "anna", "meta": "anna"}
+        take = client.post("/v1/audio/speech", json={"input": "path: Hello.\nmeta: Hi.", "cast": cast})
+        assert take.status_code == 200, take.text
+        facts = result(client, "/take_get", [take.headers["x-request-id"]])[1]
+        assert facts["parameters"]["cast"] == cast
+
+
+def test_gradio_client_uploads_what_is_a_file_of_its_own_alone(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "me.wav").write_bytes(CLIP)
+    client = Client(served.url, verbose=False)
+    advice = client.predict(audio=handle_file(tmp_path / "me.wav"), text=WORDS, api_name="/analyze_reference")
+    assert advice["seconds"] == 2
+    with traps(tmp_path / "traps") as laid, pytest.raises(AppError, match="audio is not a file that you have uploaded"):
+        client.predict(audio=handle_file(laid.web_address), text=WORDS, api_name="/analyze_reference")
+    laid.assert_untouched()
+    client.close()
+
+
+OPEN = {
+    *("/", "/config", "/theme.css", "/favicon.ico", "/manifest.json", "/pwa_icon", "/robots.txt"),
+    *("/static/{path:path}", "/assets/{path:path}"),
+    *("/gradio_api/" + name for name in ("info", "openapi.json", "app_id", "startup-events", "theme.css")),
+    *("/gradio_api/" + name for name in ("heartbeat/{session_hash}", "reset", "cancel")),
+    *("/gradio_api/queue/" + name for name in ("join", "data", "status")),
+    *(f"/gradio_api/{name}/{{api_name}}" for name in ("run", "api", "call", "call/v2")),
+    *(f"/gradio_api/{name}/{{api_name}}/{{event_id}}" for name in ("call", "call/v2")),
+}
+"""Of Gradio's routes, those that the page and gradio_client need."""
+
+
+def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
+    """Also none that a later version adds."""
+    (gradio,) = [route.app for route in served.app.routes if getattr(route, "name", None) == "" and route.path == ""]
+    paths = {route.path for route in gradio.routes}
+    assert paths >= OPEN
+    with served.client() as client:
+        for path in paths:
+            example = re.sub(r"\{[^}]*\}", "x", path)
+            if path.rstrip("/") in OPEN or path == "/":
+                assert OFFERED.fullmatch(example), path
+                continue
+            for method in ("GET", "POST", "HEAD"):
+                status = client.request(method, example).status_code
+                ours = example.startswith(("/gradio_api/upload", "/gradio_api/file", "/endpoints"))
+                assert status == 404 or (ours and status in (307, 400, 405, 415)), f"{method} {example}: {status}"
+        for query in ("?deep_link=x", "?page=endpoints"):
+            assert client.head(f"/{query}").status_code == 200
+            assert '"deep_link_state":"valid"' not in client.get(f"/config{query}").text
