@@ -55,9 +55,9 @@ def make_library_private(home: Path) -> None:
         if reason := _why_left(home):
             log.warning("other users of this machine may see the names of files in %s: %s", home, reason)
         else:
-            permissions.set_mode(home, FOLDER_MODE)
+            permissions.make_private(home.resolve())  # STUDIO_HOME may be a link
     for path in [*home.glob(f"{_OWN_START}*"), home / "reserve", home / "sessions.json", home / "sessions.part"]:
-        permissions.set_mode(path, FILE_MODE)
+        permissions.make_private(path)
     _make_audio_private(home / "audio", permissions)
     permissions.log(home)
 
@@ -68,7 +68,7 @@ def make_copies_private(folder: Path, snapshots: list[Path]) -> None:
         return
     permissions = _Permissions()
     for path in snapshots:
-        permissions.set_mode(path, FILE_MODE)
+        permissions.make_private(path)
     _make_audio_private(folder / "audio", permissions)
     permissions.log(folder)
 
@@ -80,11 +80,12 @@ class _Permissions:
         self._count = 0
         self._first = ""
 
-    def set_mode(self, path: Path, mode: int) -> None:
-        """Unless it has that mode, is a link or is gone. Raises OSError for what is not a refusal."""
+    def make_private(self, path: Path) -> None:
+        """A folder or a file, unless it is so or is gone; links are not followed. Raises OSError but for a refusal."""
         try:
             before = path.lstat().st_mode
-            if not stat.S_ISLNK(before) and before & 0o777 != mode:
+            mode = FOLDER_MODE if stat.S_ISDIR(before) else FILE_MODE
+            if (stat.S_ISDIR(before) or stat.S_ISREG(before)) and before & 0o777 != mode:
                 path.chmod(stat.S_IMODE(before) & ~0o777 | mode)
         except FileNotFoundError:
             return
@@ -117,12 +118,12 @@ class _Permissions:
 
 
 def _make_audio_private(audio: Path, permissions: _Permissions) -> None:
-    permissions.set_mode(audio, FOLDER_MODE)
+    permissions.make_private(audio)
     for folder in permissions.entries(audio):
         if folder.is_dir(follow_symlinks=False):
-            permissions.set_mode(Path(folder.path), FOLDER_MODE)
+            permissions.make_private(Path(folder.path))
             for file in permissions.entries(Path(folder.path)):
-                permissions.set_mode(Path(file.path), FILE_MODE)
+                permissions.make_private(Path(file.path))
 
 
 def _is_private(folder: Path) -> bool:

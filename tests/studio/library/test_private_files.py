@@ -76,11 +76,13 @@ def test_a_library_that_was_open_to_others_is_closed_when_it_opens(
     home = tmp_path / "home"
     library = filled(home)  # still open, so that SQLite's log and its index are there too
     (home / "library.db.old").write_bytes(b"a copy")
+    (home / "library.db.older").mkdir()
     (home / "sessions.json").write_text("{}")
     (home / "models" / "whisper").mkdir(parents=True)
     opened_up(home)
     again = Library(home)
     assert open_to_others(home, "models", "whisper") == {}
+    assert mode(home / "library.db.older") == 0o700, "a folder can still be entered"
     assert mode(home / "models" / "whisper") == 0o755, "a published model is nobody's secret"
     assert again.voices.get("anna") == library.voices.get("anna")
     assert warnings(caplog) == []
@@ -151,6 +153,15 @@ def test_a_link_is_not_followed_out_of_the_library(tmp_path: Path) -> None:
     (home / "library.db.link").symlink_to(outside)
     Library(home)
     assert mode(outside) == 0o644
+
+
+def test_a_library_that_is_reached_by_a_link_is_private_too(tmp_path: Path) -> None:
+    home, link = tmp_path / "home", tmp_path / "link"
+    filled(home)
+    opened_up(home)
+    link.symlink_to(home, target_is_directory=True)
+    Library(link)
+    assert open_to_others(home) == {}
 
 
 def test_a_backup_is_private_in_a_folder_that_stays_as_it_is(tmp_path: Path) -> None:
