@@ -123,7 +123,7 @@ def _show(library: Library, options: argparse.Namespace) -> None:
 def _export(library: Library, options: argparse.Namespace) -> None:
     if options.file.exists() and not options.file.is_file():
         raise InvalidRequest(f"{options.file} is a folder or a device; name a file", "file")
-    write_whole(options.file, io.BytesIO(export_voice(library, options.voice)))
+    write_whole(options.file, io.BytesIO(export_voice(library, options.voice)), is_private=False)
     _print(library.voices.get(options.voice), options)
 
 

@@ -1,4 +1,4 @@
-"""Text from anybody: what no string of a request may hold, and its Unicode normal forms whatever it holds."""
+"""Text from anybody: what no string of a request may hold, its Unicode normal forms, and file names made of it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,35 @@ _HALF = re.compile("[\ud800-\udfff]")
 """JSON can write half of a surrogate pair, "\\ud800"; UTF-8 cannot, so that it can neither be kept nor sent."""
 _MARKS = re.compile(r"(?:[^\w\s]|[\uff9e\uff9f]){31,}")
 """Where a long run of combining marks can be: none is a letter but the voiced marks of half-width kana."""
+
+LONGEST_FILE_NAME = 200
+"""Bytes in UTF-8, with its extension: systems allow 255, and a browser adds a number or an ending of its own."""
+_RESERVED = frozenset('/\\<>:"|?*')
+"""Of Windows and of paths everywhere."""
+_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(?![^. ])", re.IGNORECASE)
+"""With these, and any extension, Windows means a device."""
+
+
+def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> str:
+    """A name under which every system can save a file: in one folder, visible, and as it reads.
+
+    Words of other scripts stay. ``otherwise`` is used where nothing of the stem is left; both come without a dot.
+    """
+    visible = "".join(_in_file_name(sign) for sign in stem[: 4 * LONGEST_FILE_NAME])
+    tidy = " ".join(visible.split()).strip(" .")
+    if _DEVICES.match(tidy):
+        tidy = f"_{tidy}"
+    room = LONGEST_FILE_NAME - len(f".{extension}".encode())
+    tidy = tidy.encode()[:room].decode("utf-8", "ignore").rstrip(" .")
+    return f"{tidy or otherwise}.{extension}"
+
+
+def _in_file_name(sign: str) -> str:
+    """What stands for a character: itself, a blank, or nothing where it was never seen, as what turns text around."""
+    category = unicodedata.category(sign)
+    if category == "Cf":
+        return ""
+    return " " if sign in _RESERVED or category in ("Cc", "Co", "Cs", "Cn", "Zl", "Zp") else sign
 
 
 def check_strings(value: object, param: str | None = None) -> None:

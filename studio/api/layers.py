@@ -1,4 +1,4 @@
-"""What lies around the routes of each process: request ids, CORS, faults, access, clean addresses, bounded bodies."""
+"""What lies around the routes of each process: request ids, frames, CORS, faults, access, addresses, bodies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from studio.api.http.access import Access
 from studio.api.http.errors import Unforeseen, install_errors
-from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, RequestIds
+from studio.api.http.middleware import EXPOSED, BoundedBodies, CleanAddresses, FrameAncestors, RequestIds
 from studio.settings import Settings
 
 
@@ -25,4 +25,5 @@ def install_layers(app: FastAPI, settings: Settings) -> None:
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )
+    app.add_middleware(FrameAncestors, settings=settings)
     app.add_middleware(RequestIds)

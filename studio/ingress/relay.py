@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.api.http.errors import ApiError, error_response
+from studio.ingress.log_redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class Relay:
             return
         except httpx.TransportError as error:
             told = f"{type(error).__name__}: {error}"
-            log.warning("%s %s was not passed on: %s", scope["method"], scope["path"], told)
+            log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), told)
             if not begun:  # else the answer stays without its end, and uvicorn closes the connection
                 refusal = "the studio's own process does not answer; try again in a moment"
                 await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}))(scope, receive, send)

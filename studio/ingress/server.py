@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from studio.ingress.log_redaction import redact_logs
 from studio.ingress.public_port import Sockets
 from studio.settings import Settings
 
@@ -23,6 +24,7 @@ GRACE_SECONDS = 5
 def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
     """How each process of the studio speaks HTTP."""
     logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
+    redact_logs()
     return uvicorn.Config(
         app,
         host=settings.host,

@@ -20,6 +20,7 @@ from studio.background import Watch
 from studio.errors import StudioError
 from studio.library.database import named_files
 from studio.library.files import AudioFiles, write_whole
+from studio.library.private_files import make_copies_private, make_private_folder
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Backup:
     def __init__(self, home: Path, folder: Path, settle: float = SETTLE_SECONDS, poll: float = POLL_SECONDS) -> None:
         self.folder = folder
         self._database = home / "library.db"
+        make_private_folder(home)
         self._files = AudioFiles(home / "audio")
         self._settle, self._poll = settle, poll
         self._last: float | None = None
@@ -151,6 +153,8 @@ class Backup:
         return tuple(owner[0] for owner in found if owner is not None)
 
     def _run(self) -> None:
+        with self.watch.guarded(f"the permissions of the backup in {self.folder} cannot be checked"):
+            make_copies_private(self.folder, self._snapshots())
         while True:
             with self.watch.guarded("the library cannot be watched for its backup"):
                 self._follow()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
+from studio.library.private_files import make_library_private, make_private_file, make_private_folder
 from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
@@ -66,7 +67,7 @@ class Store:
     """Opens `home`, brings its schema up to date and clears away what a crash may have left."""
 
     def __init__(self, home: Path) -> None:
-        home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(home)
         self.home = home
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
@@ -75,6 +76,8 @@ class Store:
         self._reserve = Reserve(home / "reserve")
         self._idle: list[sqlite3.Connection] = []
         with self._reserve.lent(), self.explained():
+            make_private_file(self.path)  # SQLite gives its log the permissions of the database
+            make_library_private(home)
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
                 MIGRATIONS.apply(db)

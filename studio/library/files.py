@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from studio.errors import StudioError
+from studio.library.private_files import make_private_folder, open_privately
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -23,7 +24,7 @@ class AudioFiles:
         self._folder = folder
         self.added: list[str] = []
         """Digests that `put` has written or begun to write; for whoever has to take them back."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
 
     def path(self, digest: str) -> Path:
         """Where the file of a digest is, whether it exists or not. Raises ValueError for what is no digest."""
@@ -38,7 +39,7 @@ class AudioFiles:
         if path.exists():
             return digest
         self.added.append(digest)
-        path.parent.mkdir(exist_ok=True)
+        make_private_folder(path.parent)
         write_whole(path, io.BytesIO(data))
         _sync_folder(path.parent)
         return digest
@@ -62,11 +63,15 @@ class AudioFiles:
             yield path.name, path
 
 
-def write_whole(path: Path, content: BinaryIO) -> None:
-    """A file under its name when all of it is on the disk, or nothing. Raises OSError."""
+def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
+    """A file under its name when all of it is on the disk, or nothing. Raises OSError.
+
+    ``is_private``: its owner alone may read it; else whoever the process allows that (umask).
+    """
     unfinished = path.with_name(f"{path.name}.part")
+    unfinished.unlink(missing_ok=True)  # else it would keep the permissions with which a crash left it
     try:
-        with unfinished.open("wb") as file:
+        with open(unfinished, "wb", opener=open_privately if is_private else None) as file:
             shutil.copyfileobj(content, file, 1 << 20)
             file.flush()
             os.fsync(file.fileno())

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from studio.library.private_files import open_privately
+
 log = logging.getLogger(__name__)
 
 RESERVED = 2 * 2**20
@@ -53,7 +55,7 @@ class Reserve:
     def _set_aside(self, size: int) -> None:
         """As far as there is room. Of random bytes: some disks would make nothing of zeros."""
         try:
-            with self._path.open("ab", buffering=0) as file:
+            with open(self._path, "ab", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:
                     file.write(os.urandom(min(missing, _PIECE)))
         except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Generator
 from dataclasses import replace
@@ -15,6 +14,7 @@ from studio.projects.mastering import Masterings
 from studio.projects.render import encoded
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import DATED
+from studio.strings import safe_file_name
 
 LONGEST_NAME = 80
 """Characters of a chapter's title in its file's name."""
@@ -41,7 +41,7 @@ def chapters_zipped(
             for step in masterings.find(chapter, files, standard) if standard else ():
                 mastering = step if isinstance(step, Mastering) else None
                 yield b""  # a place to be left at
-            info = zipfile.ZipInfo(f"{number:0{digits}} {_plain(title)}.{name}", DATED)
+            info = zipfile.ZipInfo(_file_name(f"{number:0{digits}}", title, name), DATED)
             with archive.open(info, "w", force_zip64=name == "wav") as file:
                 for data in encoded(chapter, files, name, tags, mastering):
                     file.write(data)
@@ -50,7 +50,5 @@ def chapters_zipped(
     yield sink.take()
 
 
-def _plain(title: str) -> str:
-    """A title as every system allows it in a file's name."""
-    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]+', " ", title)
-    return " ".join(name.split())[:LONGEST_NAME].strip(" .") or "Chapter"
+def _file_name(number: str, title: str, extension: str) -> str:
+    return f"{number} {safe_file_name(title[:LONGEST_NAME], extension, 'Chapter')}"

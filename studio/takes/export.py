@@ -20,6 +20,7 @@ from studio.audio.mastering import Mastering, Standard, find_mastering
 from studio.audio.sink import Sink
 from studio.errors import StudioError
 from studio.library import StoredTake
+from studio.strings import safe_file_name
 
 CONTAINERS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/aac": "aac", "audio/flac": "flac"}
 LONGEST_NAME = 60
@@ -32,8 +33,8 @@ def file_name(take: StoredTake, format_name: str) -> str:
     when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
     untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # its beginning is all that a name has room for
     words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
-    parts = [when, take.label, words, f"seed-{take.seed}"]
-    return "_".join(part for part in parts if part) + f".{format_name}"
+    parts = [when, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
+    return safe_file_name("_".join(part for part in parts if part), format_name, "take")
 
 
 def encoded(

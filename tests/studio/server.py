@@ -47,13 +47,13 @@ class Served:
             while (load := client.get("/health").json()["load"]) | wanted != load:
                 assert time.monotonic() < deadline, f"wanted {wanted}, still {load}"
 
-    def until_left(self) -> None:
+    def until_left(self, **options: object) -> None:
         """Wait until no request is under way: its row is free, and its caller's share given back with it.
 
-        The engine's counters are there a moment earlier. Fails after half a minute.
+        The engine's counters are there a moment earlier. ``options`` are the client's. Fails after half a minute.
         """
         deadline = time.monotonic() + 30
-        with self.client() as client:
+        with self.client(**options) as client:
             while open_requests := client.get("/v1/queue").json()["requests"]:
                 assert time.monotonic() < deadline, f"still under way: {open_requests}"
 

@@ -18,6 +18,7 @@ from studio.api.http.openapi import OPEN
 from studio.api.http.origins import Origins
 from studio.api.http.sessions import Sessions
 from studio.api.http.sign_in import SIGN_IN, SIGN_OUT, SignIn, wants_page
+from studio.api.http.wrong_keys import WrongKeys
 from studio.settings import Settings, on_space
 
 SHARED = "/shared/"
@@ -40,6 +41,7 @@ class Access:
         self._public_listing = settings.public_listing
         self._origins = Origins(settings)
         sessions = Sessions(Path(settings.studio_home) / "sessions.json", settings.api_keys)
+        self._wrong_keys = WrongKeys(self._is_key)
         self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,7 +55,11 @@ class Access:
         if self._digests and scope["type"] == "http" and scope["path"] in (SIGN_IN, SIGN_OUT) and is_own:
             await self._sign_in(scope, receive, send)
             return
-        caller = self._caller(scope, is_own)
+        try:
+            caller = self._caller(scope, is_own)
+        except ApiError as held_up:
+            await self._hold_up(held_up, scope, receive, send)
+            return
         if caller is None:
             await self._refuse(scope, receive, send)
             return
@@ -62,24 +68,42 @@ class Access:
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
-        """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set."""
+        """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set.
+
+        Raises ApiError where its key is not looked at for now, and nothing else lets it in.
+        """
         address = (scope.get("client") or ("unknown", 0))[0]
         if not self._digests:
             return f"address {address}"
         scheme, key = _credentials(scope)
-        if (scheme == b"bearer" or is_own) and self._knows(key):
-            return self._owner(hashlib.sha256(key).digest())
+        held_up: ApiError | None = None
+        try:
+            if (scheme == b"bearer" or is_own) and self._knows(scope, key):
+                return self._owner(hashlib.sha256(key).digest())
+        except ApiError as error:
+            held_up = error
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
             return self._owner(digest)
         path = scope["path"]
         listed = self._public_listing and path.startswith(LISTINGS)
         is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
+        if held_up is not None and not is_open:
+            raise held_up
         return f"address {address}" if is_open else None
 
-    def _knows(self, key: bytes) -> bool:
-        digest = hashlib.sha256(key).digest()
+    def _knows(self, scope: Scope, key: bytes) -> bool:
+        """Whether the key is one of the studio's. Raises ApiError while no key of this client is looked at."""
+        return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
+
+    def _is_key(self, digest: bytes) -> bool:
         matches = [hmac.compare_digest(digest, known) for known in self._digests]  # all of them, whichever fits
         return any(matches)
+
+    async def _hold_up(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not scope["path"].startswith("/v1") and wants_page(scope):
+            await self._sign_in.held_up(HTTPConnection(scope), error)(scope, receive, send)
+        else:
+            await _tell(error, scope, receive, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -103,7 +127,7 @@ async def _tell(error: ApiError, scope: Scope, receive: Receive, send: Send) -> 
     elif scope["path"].startswith("/v1"):
         await error_response(error)(scope, receive, send)
     else:
-        await PlainTextResponse(error.message, error.status)(scope, receive, send)
+        await PlainTextResponse(error.message, error.status, error.headers)(scope, receive, send)
 
 
 def _credentials(scope: Scope) -> tuple[bytes, bytes]:

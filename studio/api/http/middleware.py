@@ -1,4 +1,4 @@
-"""What every HTTP exchange gets: a request id, a clean address, a bounded body; on our routes never a cached answer."""
+"""What every HTTP exchange gets: request id, clean address, bounded body; who may frame a page; no cached answers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from studio.api.http.body import check_signs, read_body
 from studio.api.http.errors import ApiError, describe, error_response
 from studio.errors import InvalidRequest
+from studio.settings import Settings, on_space
 from studio.speech.request import new_request_id
 from studio.strings import check_strings
 
@@ -26,6 +27,8 @@ EXPOSED = (
     "x-sample-rate",
 )
 """Response headers that scripts of other origins may read."""
+HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
+"""They frame the pages of Spaces."""
 
 
 class RequestIds:
@@ -51,6 +54,31 @@ class RequestIds:
             await send(message)
 
         await self._app(scope, receive, send_named)
+
+
+class FrameAncestors:
+    """Pure ASGI: tells browsers which sites may show a page of the studio in a frame of theirs.
+
+    Any other site could lay its own things over it and have a signed-in visitor press what they do not see.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        # Not "*": to let any page call the API with a key is not to let it use the visitor's sign-in.
+        origins = [origin for origin in settings.cors_origins if origin != "*"]
+        hub = HUB_PAGES if on_space() else ()
+        self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").lower().startswith("text/html"):
+                    policy = headers.get("content-security-policy")
+                    headers["content-security-policy"] = f"{policy}; {self._policy}" if policy else self._policy
+            await send(message)
+
+        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
 
 
 class CleanAddresses:

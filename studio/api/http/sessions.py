@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import secrets
 import threading
 import time
 from collections.abc import Collection
 from pathlib import Path
+
+from studio.library.private_files import open_privately
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Sessions:
     def _write(self) -> None:
         part = self._file.with_suffix(".part")
         try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            with open(part, "w", encoding="utf-8", opener=open_privately) as file:
                 json.dump(self._open, file)
             part.replace(self._file)
             self._written = _version(self._file)

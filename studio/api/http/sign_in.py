@@ -26,13 +26,18 @@ FORM = Path(__file__).resolve().parents[3] / "assets" / "page" / "sign-in.html"
 FORM_TYPE = "application/x-www-form-urlencoded"
 WRONG = "signIn.wrong"
 """Key of what is said of an unknown key."""
+WAIT = "signIn.wait"
+"""Key of what is said where keys are not looked at for now."""
 
 
 class SignIn:
     """Answers POST /sign-in (form field key) and /sign-out. Used only where keys are set."""
 
-    def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[bytes], bool], framed: bool) -> None:
-        """``knows`` tells whether a key is one of the studio's; ``framed``: the page stands inside another site's."""
+    def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[Scope, bytes], bool], framed: bool) -> None:
+        """``knows`` tells whether a key is one of the studio's, or raises ApiError where it does not look at it.
+
+        ``framed``: the page stands inside another site's.
+        """
         self._root_path = root_path
         self._forms = page_phrases().in_each(FORM.read_text("utf-8"))
         self._sessions = sessions
@@ -58,6 +63,12 @@ class SignIn:
         markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", told)
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
+    def held_up(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:
+        """The form for somebody whose keys are not looked at for now."""
+        answer = self.page(reader, error.status, WAIT)
+        answer.headers.update(error.headers)
+        return answer
+
     def key_of(self, scope: Scope) -> bytes | None:
         """The digest of the key with which a browser has signed in. Sockets have no use for it."""
         if scope["type"] != "http":  # any site's page may open a socket, and the browser would send it along
@@ -73,7 +84,11 @@ class SignIn:
             return self.page(request, error.status, WRONG if error.status == 413 else error.message)
         fields = parse_qs(body.decode("latin-1"), errors="surrogateescape")
         key = fields.get("key", [""])[0].strip().encode("utf-8", "surrogateescape")
-        if not self._knows(key):
+        try:
+            is_known = self._knows(request.scope, key)
+        except ApiError as error:
+            return self.held_up(request, error)
+        if not is_known:
             return self.page(request, 401, WRONG)
         token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
         return self._remember(request, token, KEPT_SECONDS)

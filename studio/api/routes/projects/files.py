@@ -27,6 +27,7 @@ from studio.projects.service import ProjectService
 from studio.projects.timeline import Timeline
 from studio.projects.zip_export import zipped
 from studio.speech.timing.timestamps import Unit, as_json, in_units
+from studio.strings import safe_file_name
 from studio.threads import in_threads
 
 MOST_BOOKS = 2
@@ -94,7 +95,7 @@ class ProjectFiles:
         standard = await self._standard(project_id, request, loudness)
         timeline, tags = await self._whole(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
-        headers = _saved_as(f"{tags.title}.{format}") | {"X-Missing-Parts": str(timeline.missing)}
+        headers = _saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
         if format == "wav" and mastering is None:
             wav = ConcatenatedWav(timeline, files)
@@ -137,7 +138,7 @@ class ProjectFiles:
         standard = await self._standard(project_id, request, loudness)
         timeline, tags = await self._whole(project_id, request, partial)
         pieces = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
-        headers = _saved_as(f"{tags.title} {format}.zip") | {"X-Missing-Parts": str(timeline.missing)}
+        headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return StreamingResponse(in_threads(pieces), media_type="application/zip", headers=headers)
 
     async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
@@ -177,17 +178,18 @@ class ProjectFiles:
         timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
         title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
         pieces = in_threads(zipped(timeline, self._library.files))
-        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(f"{title}.zip"))
+        return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
 
     def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, a cue a sentence, with the times that they have in the whole."""
         sees = request.state.sees
         timeline = self._service.timeline(project_id, sees, partial)
         words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
-        headers = _saved_as(f"{self._library.projects.get(project_id, sees).title}.srt")
+        headers = _saved_as(self._library.projects.get(project_id, sees).title, "srt")
         return Response("".join(write_srt(cues(timeline, words))), media_type="application/x-subrip", headers=headers)
 
 
-def _saved_as(name: str) -> dict[str, str]:
+def _saved_as(title: str, extension: str) -> dict[str, str]:
+    name = safe_file_name(title, extension, "project")
     plain = re.sub(r"[^\w .-]", "_", name, flags=re.ASCII)
     return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}

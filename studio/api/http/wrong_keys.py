@@ -1,0 +1,122 @@
+"""A brake on guessing keys: after a few different wrong ones, an address waits before another key is looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from studio.api.http.errors import ApiError
+
+FREE = 5
+"""Different wrong keys of one address that have no consequence."""
+LONGEST_PAUSE = 60.0
+"""Seconds; the first pause is one second, and each is twice as long as the one before."""
+FORGOTTEN_SECONDS = 900.0
+"""After so long without another wrong key, an address begins with its free ones again."""
+MOST_ADDRESSES = 4000
+"""With wrong keys; one more drops the address whose last wrong key is the oldest."""
+MOST_ACCEPTED = 10_000
+"""Pairs of an address and a key that was accepted from it; one more drops the pair that was used longest ago."""
+REMEMBERED_KEYS = 64
+"""Wrong keys of one address that are recognised when they come again."""
+CODE = "too_many_wrong_keys"
+
+
+@dataclass(slots=True)
+class _Guesses:
+    """``digests``: the last wrong keys; ``count``: of all different ones; ``last``, ``until``: times of the clock."""
+
+    digests: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    count: int = 0
+    last: float = 0.0
+    until: float = 0.0
+
+
+class WrongKeys:
+    """Counts wrong keys by the client's address. Used from one event loop; it never waits.
+
+    A program that goes on sending one outdated key is refused as ever and starts no pause: that is one guess. A key
+    that an address has used before goes on working there, whatever others of the same address send.
+    """
+
+    def __init__(self, is_right: Callable[[bytes], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        """``is_right`` compares the SHA-256 digest of a key with those of the studio's keys."""
+        self._is_right = is_right
+        self._clock = clock
+        self._guesses: OrderedDict[str, _Guesses] = OrderedDict()
+        self._accepted: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+
+    def accepts(self, client: str | None, key: bytes) -> bool:
+        """Whether the key is one of the studio's; an empty one is not, and is not a guess either.
+
+        Raises ApiError (429) during a pause, for every key that this address has not sent before: right and wrong ones
+        are not told apart then.
+        """
+        if not key:
+            return False
+        address, digest = _address(client), hashlib.sha256(key).digest()
+        if (address, digest) in self._accepted:
+            self._accepted.move_to_end((address, digest))
+            return True
+        guesses = self._guesses_of(address)
+        if guesses is not None and digest in guesses.digests:
+            guesses.digests.move_to_end(digest)
+            return False
+        if guesses is not None and (pause := guesses.until - self._clock()) > 0:
+            raise _held_up(math.ceil(pause))
+        if self._is_right(digest):
+            self._accepted[address, digest] = None
+            _bound(self._accepted, MOST_ACCEPTED)
+            return True
+        self._count(address, guesses or _Guesses(), digest)
+        return False
+
+    def _guesses_of(self, address: str) -> _Guesses | None:
+        guesses = self._guesses.get(address)
+        if guesses is not None and self._clock() - guesses.last >= FORGOTTEN_SECONDS:
+            del self._guesses[address]
+            return None
+        return guesses
+
+    def _count(self, address: str, guesses: _Guesses, digest: bytes) -> None:
+        guesses.digests[digest] = None
+        _bound(guesses.digests, REMEMBERED_KEYS)
+        guesses.count += 1
+        guesses.last = self._clock()
+        if (doublings := guesses.count - FREE - 1) >= 0:
+            guesses.until = guesses.last + min(2.0 ** min(doublings, 10), LONGEST_PAUSE)
+        self._guesses[address] = guesses
+        self._guesses.move_to_end(address)
+        _bound(self._guesses, MOST_ADDRESSES)
+
+
+def _held_up(seconds: int) -> ApiError:
+    message = (
+        f"Too many different wrong API keys came from your address. Wait {seconds} s before you send another one; "
+        "a key that was accepted from there before goes on working."
+    )
+    return ApiError(429, message, None, CODE, {"Retry-After": str(seconds)})
+
+
+def _address(client: str | None) -> str:
+    """An IPv4 address; of an IPv6 address its first 64 bits, as the rest is its owner's to choose; else one for all."""
+    try:
+        address = ipaddress.ip_address(client or "")
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Address(int(address) >> 64 << 64))
+
+
+def _bound(entries: OrderedDict[Any, Any], most: int) -> None:
+    while len(entries) > most:
+        entries.popitem(last=False)

@@ -1,0 +1,67 @@
+"""What opens something is taken out of the log: tokens of links, references to files, sessions, keys, cookies."""
+
+from __future__ import annotations
+
+import logging
+import re
+from urllib.parse import unquote
+
+import httpx
+
+HIDDEN = "[redacted]"
+
+_GRADIO = "/gradio_api"
+_IN_PATHS = re.compile(
+    r"(/shared/|/takes/[^/?\s]+/shares/"
+    rf"|{_GRADIO}/file(?:/|=|%3D)"
+    rf"|{_GRADIO}/(?:stream|heartbeat)/"
+    rf"|{_GRADIO}/call/(?:v2/)?[^/?\s]+/)"
+    r"[^?\s]+",
+    re.IGNORECASE,
+)
+"""What comes before a secret, and the secret, which may have several parts."""
+_IN_QUERIES = re.compile(r"([?&;])([^=&;?\s]+)=([^&;\s]*)")
+_SECRET_NAMES = frozenset(
+    {"session_hash", "event_id", "upload_id", "deep_link", "token", "access_token", "key", "api_key", "password"}
+)
+_FOREIGN_QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
+"""An address that the studio fetches from: what signs it stands in its query."""
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_HEADER_LINES = frozenset({"< %s: %s", "> %s: %s"})
+"""How websockets logs the headers of a handshake, at the level debug."""
+_LOGGERS = ("uvicorn.access", "uvicorn.error", "httpx")
+
+
+def redacted(address: str) -> str:
+    """A path with its query, or a whole address, without what would open something for its reader."""
+    address = _FOREIGN_QUERY.sub(rf"\1?{HIDDEN}", address)
+    address = _IN_PATHS.sub(rf"\1{HIDDEN}", address)
+    return _IN_QUERIES.sub(_redacted_value, address)
+
+
+def redact_logs() -> None:
+    """Do so in the log of this process."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_REDACTION)
+    # At the level debug it logs the headers of every answer, and so the cookie of a sign-in that was passed on.
+    logging.getLogger("httpcore").setLevel(logging.INFO)
+
+
+class LogRedaction(logging.Filter):
+    """Lets every record through; `redacted` is applied to what is put into it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            values = tuple(redacted(str(arg)) if isinstance(arg, str | httpx.URL) else arg for arg in record.args)
+            if record.msg in _HEADER_LINES and str(values[0]).lower() in _SECRET_HEADERS:
+                values = (values[0], HIDDEN)
+            record.args = values
+        return True
+
+
+_REDACTION = LogRedaction()
+
+
+def _redacted_value(parameter: re.Match[str]) -> str:
+    before, name, value = parameter.groups()
+    return f"{before}{name}={HIDDEN if unquote(name).lower() in _SECRET_NAMES else value}"

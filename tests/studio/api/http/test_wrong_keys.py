@@ -1,0 +1,237 @@
+"""Guessing keys becomes slow for whoever does it, and nobody who has a key or a sign-in notices."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+
+import httpx
+import pytest
+import websockets.sync.client
+from websockets.exceptions import InvalidStatus
+
+from studio.api.http.errors import ApiError
+from studio.api.http.wrong_keys import FREE, MOST_ADDRESSES, REMEMBERED_KEYS, WrongKeys
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+
+Steer = Callable[..., Steered]
+BROWSER = {"Accept": "text/html"}
+
+
+def digest_of(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+KEYS = (digest_of("right"), digest_of("second"))
+
+
+class Clock:
+    """A time that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Door:
+    """The brake alone, with the keys that it has compared."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.compared = 0
+        self._wrong_keys = WrongKeys(self._is_right, self.clock)
+
+    def _is_right(self, digest: bytes) -> bool:
+        self.compared += 1
+        return digest in KEYS
+
+    def send(self, key: str, client: str | None = "192.0.2.1") -> str:
+        """right, wrong, or how many seconds are to be waited."""
+        try:
+            return "right" if self._wrong_keys.accepts(client, key.encode()) else "wrong"
+        except ApiError as error:
+            assert (error.status, error.code) == (429, "too_many_wrong_keys")
+            return error.headers["Retry-After"]
+
+    def guess(self, count: int, client: str | None = "192.0.2.1") -> list[str]:
+        """Different wrong keys, one after the other."""
+        return [self.send(f"guess {self.compared} {number}", client) for number in range(count)]
+
+
+def test_five_wrong_keys_are_free_and_each_further_one_starts_a_longer_pause() -> None:
+    door = Door()
+    assert door.guess(FREE) == ["wrong"] * 5
+    pauses = []
+    for _ in range(9):
+        assert door.guess(1) == ["wrong"]
+        (pause,) = door.guess(1)
+        pauses.append(pause)
+        door.clock.now += int(pause)
+    assert pauses == ["1", "2", "4", "8", "16", "32", "60", "60", "60"]
+
+
+def test_during_a_pause_a_right_key_is_neither_compared_nor_told_from_a_wrong_one() -> None:
+    door = Door()
+    door.guess(FREE + 2)
+    compared = door.compared
+    assert [door.send("right"), door.send("guess"), door.send("second")] == ["1", "1", "1"]
+    assert door.compared == compared
+    door.clock.now += 1
+    assert door.send("right") == "right"
+
+
+def test_a_right_key_does_not_give_the_free_ones_back() -> None:
+    door = Door()
+    door.guess(FREE)
+    assert door.send("right") == "right"
+    assert door.guess(2) == ["wrong", "1"]
+
+
+def test_a_key_that_was_accepted_before_is_not_held_up() -> None:
+    door = Door()
+    assert door.send("right") == "right"
+    door.guess(FREE + 1)
+    assert [door.send("right"), door.send("second")] == ["right", "1"]
+    assert door.send("right", "192.0.2.2") == "right", "elsewhere there is no pause"
+
+
+def test_an_outdated_key_is_one_guess_however_often_it_comes() -> None:
+    door = Door()
+    assert {door.send("outdated") for _ in range(1000)} == {"wrong"}
+    assert door.guess(FREE - 1) == ["wrong"] * 4
+    assert door.send("right") == "right", "so far nothing is held up"
+    assert door.guess(2) == ["wrong", "1"]
+    assert door.send("outdated") == "wrong", "it is told so during a pause as well"
+
+
+def test_a_key_in_use_stays_known_among_many_guesses() -> None:
+    door = Door()
+    door.send("outdated")
+    for _ in range(2 * REMEMBERED_KEYS):
+        door.clock.now += 60
+        assert door.guess(1) == ["wrong"]
+        assert door.send("outdated") == "wrong"
+
+
+def test_an_address_is_forgotten_a_quarter_of_an_hour_after_its_last_wrong_key() -> None:
+    door = Door()
+    door.guess(FREE + 1)
+    door.clock.now += 899
+    assert door.guess(2) == ["wrong", "2"]
+    door.clock.now += 900
+    assert door.guess(FREE + 2) == ["wrong"] * 6 + ["1"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_one"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        (None, "a socket", True),
+        (None, "192.0.2.1", False),
+    ],
+)
+def test_addresses_are_counted_by_whom_they_belong_to(one: str | None, other: str, are_one: bool) -> None:
+    door = Door()
+    door.guess(FREE + 1, one)
+    assert door.guess(1, other) == ["1" if are_one else "wrong"]
+
+
+def test_more_addresses_than_are_remembered_drop_the_oldest() -> None:
+    door = Door()
+    first, *others = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}" for number in range(MOST_ADDRESSES + 1))
+    door.guess(FREE + 1, first)
+    for address in others[:-1]:
+        door.guess(1, address)
+    assert door.guess(1, first) == ["1"]
+    door.guess(1, others[-1])
+    assert door.guess(1, first) == ["wrong"]
+
+
+def test_no_key_is_not_a_guess() -> None:
+    door = Door()
+    assert {door.send("") for _ in range(100)} == {"wrong"}
+    assert door.compared == 0
+    door.guess(FREE + 1)
+    assert door.send("") == "wrong"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Of the studios that the test starts: it stands still."""
+    clock = Clock()
+    monkeypatch.setattr("studio.api.http.access.WrongKeys", lambda is_right: WrongKeys(is_right, clock))
+    return clock
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def basic(key: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"me:{key}".encode()).decode()}
+
+
+def guess(client: httpx.Client, count: int, name: str = "guess") -> list[int]:
+    return [client.get("/v1/takes", headers=bearer(f"{name} {number}")).status_code for number in range(count)]
+
+
+def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(steered: Steer, clock: Clock) -> None:
+    served, _ = steered(api_keys=KEYS)
+    with served.client() as client, served.client() as browser:
+        assert browser.post("/sign-in", data={"key": "right"}).status_code == 303
+        assert client.get("/v1/takes", headers=bearer("right")).status_code == 200
+        assert guess(client, FREE) == [401] * 5
+        assert guess(client, FREE, "more") == [401, 429, 429, 429, 429]
+        refused = client.get("/v1/takes", headers=bearer("second"))
+        assert_envelope(refused, 429)
+        assert refused.json()["error"]["code"] == "too_many_wrong_keys" and refused.headers["retry-after"] == "1"
+        assert client.get("/v1/takes", headers=bearer("right")).status_code == 200
+        assert client.get("/v1/takes", headers=bearer("guess 0")).status_code == 401
+        assert browser.get("/v1/takes").status_code == 200
+        assert browser.get("/docs", headers=basic("forgotten")).status_code == 200, "the cookie is enough"
+        assert client.get("/v1/takes").status_code == 401, "no key is no guess"
+        for headers in ({}, bearer("second")):
+            assert client.get("/health", headers=headers).status_code == 200
+        clock.now += 1
+        assert client.get("/v1/takes", headers=bearer("second")).status_code == 200
+
+
+def test_passwords_and_the_form_are_counted_with_the_keys_of_programs(steered: Steer, clock: Clock) -> None:
+    served, _ = steered(api_keys=KEYS)
+    with served.client() as client:
+        assert guess(client, 2) == [401, 401]
+        assert [client.get("/docs", headers=basic(f"password {n}")).status_code for n in range(2)] == [401, 401]
+        assert [client.post("/sign-in", data={"key": f"form {n}"}).status_code for n in range(2)] == [401, 401]
+        form = client.post("/sign-in", data={"key": "right"})
+        assert (form.status_code, form.headers["retry-after"]) == (429, "1")
+        assert "Too many wrong keys" in form.text and 'action="/sign-in"' in form.text
+        assert "set-cookie" not in form.headers
+        german = client.post("/sign-in", data={"key": "right"}, headers={"Accept-Language": "de"})
+        assert "zu viele falsche Schlüssel" in german.text
+        plain = client.get("/docs", headers=basic("right"))
+        assert (plain.status_code, plain.headers["retry-after"]) == (429, "1")
+        assert plain.headers["content-type"].startswith("text/plain")
+        page = client.get("/docs", headers=basic("right") | BROWSER)
+        assert page.status_code == 429 and 'action="/sign-in"' in page.text
+        assert client.get("/sign-in").status_code == 200
+        url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
+        with pytest.raises(InvalidStatus):
+            websockets.sync.client.connect(url, additional_headers=bearer("right"))
+        clock.now += 1
+        with websockets.sync.client.connect(url, additional_headers=bearer("right")):
+            assert client.post("/sign-in", data={"key": "second"}).status_code == 303
+
+
+def test_without_keys_there_is_nothing_to_guess(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert set(guess(client, 20)) == {200}

@@ -1,0 +1,208 @@
+"""Permissions of the library: its owner alone may read it, whatever the umask is and however it was made before."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from studio.cli import main
+from studio.library import Backup, Library, VoiceDraft
+from studio.library.files import write_whole
+from studio.settings import Settings
+from tests.studio.clips import WORDS, new_sample, spoken
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.worker import stored_take
+from tests.studio.server import serve
+from tests.studio.sounds import tone, wav
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+
+
+@pytest.fixture(params=[0o022, 0o000], ids=["umask 022", "umask 000"], autouse=True)
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def open_to_others(folder: Path, *but: str) -> dict[str, str]:
+    """What other users may use of a folder, itself too, by its octal mode; not the names in ``but``."""
+    paths = [folder, *(path for path in folder.rglob("*") if path.name not in but)]
+    return {str(path.relative_to(folder)): oct(mode(path)) for path in paths if mode(path) & 0o077}
+
+
+def filled(home: Path) -> Library:
+    """A library with a voice and a take."""
+    library = Library(home)
+    library.voices.create(VoiceDraft("Anna"), [new_sample(wav(tone(0.3)), "her words")])
+    library.takes.add(stored_take("req_1", "words", "anna"), b"sound")
+    return library
+
+
+def opened_up(home: Path) -> None:
+    """As an earlier version of the studio has left it."""
+    for path in [home, *home.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "users of this machine" in record.getMessage()]
+
+
+def test_a_new_library_is_its_owners_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    home = tmp_path / "new" / "home"
+    library = filled(home)
+    names = {path.name for path in home.iterdir()}
+    assert {"library.db", "library.db-wal", "library.db-shm", "reserve", "audio"} <= names
+    assert open_to_others(home) == {}
+    assert library.voices.get("anna").samples, "it can be read all the same"
+    assert warnings(caplog) == []
+
+
+def test_a_library_that_was_open_to_others_is_closed_when_it_opens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    library = filled(home)  # still open, so that SQLite's log and its index are there too
+    (home / "library.db.old").write_bytes(b"a copy")
+    (home / "library.db.older").mkdir()
+    (home / "sessions.json").write_text("{}")
+    (home / "models" / "whisper").mkdir(parents=True)
+    opened_up(home)
+    again = Library(home)
+    assert open_to_others(home, "models", "whisper") == {}
+    assert mode(home / "library.db.older") == 0o700, "a folder can still be entered"
+    assert mode(home / "models" / "whisper") == 0o755, "a published model is nobody's secret"
+    assert again.voices.get("anna") == library.voices.get("anna")
+    assert warnings(caplog) == []
+
+
+def test_an_unfinished_file_of_a_crash_leaves_its_permissions_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "audio.part").write_bytes(b"unfinished")
+    (tmp_path / "audio.part").chmod(0o644)
+    write_whole(tmp_path / "audio", io.BytesIO(b"whole"))
+    assert mode(tmp_path / "audio") == 0o600
+
+
+def test_a_folder_with_other_entries_keeps_its_permissions_and_that_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o755)
+    (home / "notes.txt").write_text("somebody's")
+    (home / "notes.txt").chmod(0o644)
+    filled(home)
+    assert open_to_others(home) == {".": "0o755", "notes.txt": "0o644"}
+    assert len(warnings(caplog)) == 1 and "notes.txt" in warnings(caplog)[0]
+
+
+def test_a_shared_folder_keeps_its_permissions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o1777)
+    filled(home)
+    assert open_to_others(home) == {".": "0o1777"}
+    assert len(warnings(caplog)) == 1 and "sticky" in warnings(caplog)[0]
+
+
+def test_another_users_folder_keeps_its_permissions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o755)
+    monkeypatch.setattr("os.geteuid", lambda: home.stat().st_uid + 1)
+    filled(home)
+    assert open_to_others(home) == {".": "0o755"}
+    assert len(warnings(caplog)) == 1 and "another user" in warnings(caplog)[0]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EROFS, errno.ENOTSUP])
+def test_a_file_system_without_permissions_costs_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    home = tmp_path / "home"
+    filled(home)
+    opened_up(home)
+
+    def refused(path: object, mode: int, **options: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("os.chmod", refused)
+    assert Library(home).voices.get("anna")
+    assert len(warnings(caplog)) == 1 and os.strerror(number) in warnings(caplog)[0]
+
+
+def test_a_link_is_not_followed_out_of_the_library(tmp_path: Path) -> None:
+    outside, home = tmp_path / "outside", tmp_path / "home"
+    outside.write_bytes(b"not the studio's")
+    outside.chmod(0o644)
+    filled(home)
+    (home / "library.db.link").symlink_to(outside)
+    Library(home)
+    assert mode(outside) == 0o644
+
+
+def test_a_library_that_is_reached_by_a_link_is_private_too(tmp_path: Path) -> None:
+    home, link = tmp_path / "home", tmp_path / "link"
+    filled(home)
+    opened_up(home)
+    link.symlink_to(home, target_is_directory=True)
+    Library(link)
+    assert open_to_others(home) == {}
+
+
+def test_a_backup_is_private_in_a_folder_that_stays_as_it_is(tmp_path: Path) -> None:
+    home, bucket = tmp_path / "home", tmp_path / "bucket"
+    bucket.mkdir()
+    bucket.chmod(0o755)
+    filled(home)
+    Backup(home, bucket).snapshot()
+    assert open_to_others(bucket) == {".": "0o755"}
+    Backup(tmp_path / "restored", bucket).restore()
+    assert open_to_others(tmp_path / "restored") == {}
+
+
+def test_the_copies_of_an_earlier_version_become_private(tmp_path: Path) -> None:
+    home, bucket = tmp_path / "home", tmp_path / "bucket"
+    filled(home)
+    backup = Backup(home, bucket)
+    backup.snapshot()
+    opened_up(bucket)
+    backup.start()
+    backup.stop()
+    assert open_to_others(bucket) == {".": "0o755"}
+
+
+def test_a_running_studio_writes_nothing_that_others_may_read(tmp_path: Path, voices_folder: Path) -> None:
+    home = tmp_path / "home"
+    settings = Settings(model="test/model", voices=str(voices_folder), studio_home=str(home))
+    with serve(settings, FakeEngine.start) as served, served.client() as client:
+        assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
+        assert open_to_others(home) == {}
+    assert open_to_others(home) == {}
+
+
+def test_the_command_line_opens_the_same_private_library(tmp_path: Path) -> None:
+    home, clip, pack = tmp_path / "home", tmp_path / "eve.wav", tmp_path / "eve.fishvoice"
+    clip.write_bytes(spoken())
+    assert main(["voices", "add", "Eve", str(clip), "--text", WORDS, "--home", str(home)]) == 0
+    assert open_to_others(home) == {}
+    opened_up(home)
+    assert main(["voices", "export", "eve", str(pack), "--home", str(home)]) == 0
+    assert open_to_others(home) == {}
+    umask = os.umask(0)
+    os.umask(umask)
+    assert mode(pack) == 0o666 & ~umask, "an export is a file like any other of its owner's"
