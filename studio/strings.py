@@ -30,14 +30,16 @@ def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> st
     """A name under which every system can save a file: in one folder, visible, and as it reads.
 
     Words of other scripts stay. ``otherwise`` is used where nothing of the stem is left; both come without a dot.
+    ``extension`` is in ASCII letters and digits, or empty.
     """
+    ending = f".{extension}" if extension else ""
     visible = "".join(_in_file_name(sign) for sign in stem[: 4 * LONGEST_FILE_NAME])
     tidy = " ".join(visible.split()).strip(" .")
     if _DEVICES.match(tidy):
         tidy = f"_{tidy}"
-    room = LONGEST_FILE_NAME - len(f".{extension}".encode())
+    room = LONGEST_FILE_NAME - len(ending)
     tidy = tidy.encode()[:room].decode("utf-8", "ignore").rstrip(" .")
-    return f"{tidy or otherwise}.{extension}"
+    return f"{tidy or otherwise}{ending}"
 
 
 def _in_file_name(sign: str) -> str:
@@ -101,7 +103,3 @@ def _in_order(form: str, run: str) -> str:
     apart = "".join(unicodedata.normalize("NFKD" if "K" in form else "NFD", sign) for sign in run)
     pieces = groupby(apart, key=lambda sign: bool(unicodedata.combining(sign)))
     return "".join("".join(sorted(signs, key=unicodedata.combining) if marks else signs) for marks, signs in pieces)
-
-
-def safe_file_name(name: str) -> str:
-    return Path(name.replace("\\", "/")).name or "file"

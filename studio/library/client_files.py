@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -63,7 +64,7 @@ class ClientFile:
             raise NotFound(f"the file {self.name} is gone; upload it again", "file")
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
-            opened = open(os.open(self.path, flags), "rb")
+            opened = open(os.open(self.path, flags), "rb")  # noqa: SIM115  (the caller closes it)
         except OSError as error:
             raise NotFound(f"the file {self.name} is gone; upload it again", "file") from error
         status = os.fstat(opened.fileno())
@@ -96,7 +97,7 @@ class ClientFiles:
         if size > MAX_UPLOAD:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
         self._make_room(size, caller)
-        return await self._add(safe_file_name(upload.name), [upload.data], size, owner, caller)
+        return await self._add(_file_name(upload.name), [upload.data], size, owner, caller)
 
     async def add_result(self, name: str, pieces: Iterable[bytes], owner: str | None) -> ClientFile:
         """Write a file for a client. Nothing stays when that fails. Raises what ``pieces`` raise, OSError."""
@@ -171,3 +172,12 @@ class ClientFiles:
         self._files.pop(file.reference, None)
         if file.path is not None:
             file.path.unlink(missing_ok=True)
+
+
+def _file_name(name: str) -> str:
+    """What an upload is called: the last part of its sender's name for it, where that is a path."""
+    whole = name.replace("\\", "/").rpartition("/")[2]
+    stem, _, extension = whole.rpartition(".")
+    if not stem or not re.fullmatch("[A-Za-z0-9]{1,16}", extension):
+        stem, extension = whole, ""
+    return safe_file_name(stem, extension, "file")
