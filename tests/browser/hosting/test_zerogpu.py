@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 
 from studio.settings import ROOT
+from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.screen import Screen
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -103,6 +104,16 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
     screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it
     screen.until_over()
     assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
+
+
+def test_no_endpoint_reads_what_its_caller_has_not_uploaded(zerogpu: Served, tmp_path: Path) -> None:
+    with zerogpu.client(headers={"Authorization": "Bearer secret"}) as client, traps(tmp_path / "traps") as laid:
+        assert try_everything(client, laid, []) > 200
+        clip = {"path": upload(client, "me.wav", wav(tone(2))), "meta": META}
+        assert called(client, "/analyze_reference", [clip, "A tone.", 0, 0, 0, -1]).startswith("event: complete")
+        sound = result(client, "/voice_preview", ["anna", 0])[0]
+        assert client.get(sound["url"]).content[:4] == b"RIFF"
+    assert httpx.get(sound["url"]).status_code == 401
 
 
 def test_what_is_refused_is_said_and_stop_ends_it(screen: Screen, zerogpu: Served) -> None:
