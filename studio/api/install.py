@@ -11,8 +11,8 @@ from studio.api.http.openapi import install_document
 from studio.api.layers import install_layers
 from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
-from studio.api.routes.client_files import client_file_routes
 from studio.api.routes.continuing import continuing_routes
+from studio.api.routes.gradio_files import gradio_file_routes
 from studio.api.routes.mending import mending_routes
 from studio.api.routes.models import model_routes
 from studio.api.routes.projects.arrangement import ArrangementRoutes
@@ -63,7 +63,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         about_routes(speech, studio.library, settings),
     ]
     if settings.page:
-        routers.append(client_file_routes(studio.client_files))
+        routers.append(gradio_file_routes(studio.client_files))
     for router in routers:
         app.include_router(router)
     for path in ("/v1", "/v1/{path:path}", "/V1", "/V1/{path:path}"):

@@ -89,9 +89,8 @@ class StudioBlocks(gr.Blocks):
         for files, copy what lies there and serve it."""
         is_one = len(block_fn.outputs) == 1
         values = [predictions] if is_one else list(predictions)
-        blank: list[Any] = [
-            value if isinstance(value, Enum) else None for value in values
-        ]  # an enum member ends an iteration
+        # What Gradio gets in their place; a member of an enumeration is its own sign that an iteration has ended.
+        blank: list[Any] = [value if isinstance(value, Enum) else None for value in values]
         shown = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
         for position, (field, value) in enumerate(zip(block_fn.outputs, values, strict=True)):
             if value is not None and not isinstance(value, Enum):
@@ -100,11 +99,12 @@ class StudioBlocks(gr.Blocks):
 
     def _checked(self, function: Any, inputs: list[Any], request: gr.Request | None) -> list[Any]:
         """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error."""
+        if len(inputs) < (needed := len(function.inputs)):
+            raise _refusal(f"{needed} values are needed, and {len(inputs)} came; GET /gradio_api/info describes them")
         owner = request.state.sees if request else None
         try:
-            self.validate_inputs(function, inputs)
             return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
-        except (InvalidRequest, ValueError) as error:
+        except InvalidRequest as error:
             raise _refusal(str(error)) from error
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:

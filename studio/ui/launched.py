@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.services import Studio
 from studio.ui.blocks import MOST_SESSIONS
-from studio.ui.gradio_routes import OfferedRoutes
+from studio.ui.offered_routes import OfferedRoutes
 from studio.ui.page import build_page, look_of, serve_files
 
 HANDED_ON = "studio.handed_on"

@@ -25,7 +25,7 @@ from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
-from studio.ui.gradio_routes import OfferedRoutes
+from studio.ui.offered_routes import OfferedRoutes
 from studio.ui.theme import page_theme
 from studio.voices.resolver import ListedVoice, VoiceResolver
 

@@ -129,4 +129,4 @@ class BoundedBodies:
 
 
 def _bounds_itself(path: str) -> bool:
-    return path.startswith("/v1/") or path.endswith("/gradio_api/upload")
+    return path.startswith("/v1/") or path == "/gradio_api/upload"

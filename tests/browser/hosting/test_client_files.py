@@ -19,7 +19,7 @@ from starlette.routing import Mount, Route
 
 from studio.library import client_files
 from studio.settings import Settings
-from studio.ui.gradio_routes import OFFERED
+from studio.ui.offered_routes import OFFERED
 from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.hosting.test_hosting import PREFIX, behind_proxy
 from tests.studio.fake_engine import FakeEngine

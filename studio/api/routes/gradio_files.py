@@ -22,7 +22,7 @@ FORM_LIMIT = MAX_UPLOAD + 256 * 1024
 _GUARDED = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def client_file_routes(files: ClientFiles) -> APIRouter:
+def gradio_file_routes(files: ClientFiles) -> APIRouter:
     """The routes that take the place of Gradio's, which would serve whatever lies in its folders to anyone."""
     routes = APIRouter(include_in_schema=False)
 
