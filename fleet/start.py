@@ -242,7 +242,8 @@ def _own_folder(at_end: contextlib.ExitStack) -> str:
     file = at_end.enter_context(folder.joinpath("new").open("w"))
     fcntl.flock(file, fcntl.LOCK_EX)
     folder.joinpath("new").rename(folder / "owner")  # nobody sees it without its lock
-    return str(folder)
+    # Ray opens the folder that it is given to all users of the machine: it lies in one that is not.
+    return str(folder / "r")
 
 
 def _kill_started(folder: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
 import re
 import secrets
@@ -10,15 +12,19 @@ import shutil
 import stat
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from anyio import to_thread
 
 from studio.errors import InvalidRequest, NotFound, TooManyRequests
+from studio.library.private_files import open_privately
 from studio.strings import safe_file_name
+
+log = logging.getLogger(__name__)
 
 UPLOAD_SECONDS = 3600
 """How long an upload is kept …"""
@@ -26,12 +32,18 @@ RESULT_SECONDS = 600
 """… and a file that was made for a client, which fetches it at once."""
 MAX_UPLOAD = 25 * 2**20
 """Bytes of one upload."""
-MAX_UPLOADS = 100
-"""Uploads of one caller at a time …"""
+MAX_FILES = 100
+"""Files of one caller at a time …"""
 MAX_CALLER_BYTES = 256 * 2**20
 """… and their bytes …"""
 MAX_BYTES = 2**30
-"""… and those of all callers. To stay below, uploads that a call has used already are given up first."""
+"""… and those of all callers."""
+
+PREFIX, OWNER = "studio-files-", ".owner"
+"""Of the folder's name, and the file in it that is locked as long as its studio runs."""
+
+Identity = tuple[int, int]
+"""Device and inode of what lies at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +58,30 @@ class Upload:
 class ClientFile:
     """One file. ``owner``: the only caller who may use it; None, where no keys are set: anyone with the reference.
 
-    ``caller``: the uploader, by whom uploads are counted; None for a file that the studio made. ``size`` is in bytes.
+    ``caller``: by whom it is counted. ``size`` is in bytes. ``is_spare``: may go when its caller needs the room, as a
+    result, or an upload that a call has used.
     """
 
     reference: str
     name: str
     owner: str | None
-    caller: str | None
+    caller: str
     size: int
+    is_spare: bool
     path: Path | None = field(default=None, repr=False)
-    is_used: bool = False
+    identity: Identity | None = None
+    """None before it is written."""
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     def open(self) -> BinaryIO:
         """What was written, and nothing that stands in its place by now. Blocking. Raises NotFound."""
-        if self.path is None:
-            raise NotFound(f"the file {self.name} is gone; upload it again", "file")
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
-            opened = open(os.open(self.path, flags), "rb")  # noqa: SIM115  (the caller closes it)
+            opened = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
         except OSError as error:
             raise NotFound(f"the file {self.name} is gone; upload it again", "file") from error
         status = os.fstat(opened.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size != self.size:
+        if not stat.S_ISREG(status.st_mode) or _identity(status) != self.identity or status.st_size != self.size:
             opened.close()
             raise NotFound(f"the file {self.name} was replaced; upload it again", "file")
         return opened
@@ -80,15 +93,14 @@ class ClientFile:
 
 
 class ClientFiles:
-    """A private temporary folder of one studio. All methods but `close` belong to one event loop.
+    """Files in a private temporary folder of one studio. All methods but `close` belong to one event loop.
 
     On the disk a file has a random name. What a client sends as a path is only ever looked up in a table, so it cannot
     lead anywhere else: not to another file of the machine, nor to another caller's.
     """
 
     def __init__(self) -> None:
-        self._folder: Path | None = None
-        self._making = threading.Lock()
+        self._folder = TemporaryFolder()
         self._files: dict[str, ClientFile] = {}
 
     async def add_upload(self, upload: Upload, owner: str | None, caller: str) -> ClientFile:
@@ -96,74 +108,29 @@ class ClientFiles:
         size = len(upload.data)
         if size > MAX_UPLOAD:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
-        self._make_room(size, caller)
-        return await self._add(_file_name(upload.name), [upload.data], size, owner, caller)
+        self._make_room(caller, size)
+        if self._is_over(caller, size):
+            raise TooManyRequests(
+                f"too many uploaded files are waiting to be used: at most {MAX_FILES} and {MAX_CALLER_BYTES >> 20} MiB "
+                f"of one caller; use them in calls, or wait until they expire, {UPLOAD_SECONDS // 60} minutes after "
+                "their upload",
+                retry_after=60,
+            )
+        file = ClientFile("", _file_name(upload.name), owner, caller, size, is_spare=False)
+        return await self._keep(file, [upload.data], UPLOAD_SECONDS)
 
-    async def add_result(self, name: str, pieces: Iterable[bytes], owner: str | None) -> ClientFile:
+    async def add_result(self, name: str, pieces: Iterable[bytes], owner: str | None, caller: str) -> ClientFile:
         """Write a file for a client. Nothing stays when that fails. Raises what ``pieces`` raise, OSError."""
-        return await self._add(name, pieces, 0, owner, None)
+        file = await self._keep(ClientFile("", name, owner, caller, 0, is_spare=True), pieces, RESULT_SECONDS)
+        self._make_room(caller, 0, file)
+        return file
 
     def find(self, reference: object, owner: str | None) -> ClientFile:
         """The file of a reference, for its owner alone. Raises NotFound, in the same words for other callers' files."""
         file = self._files.get(reference) if isinstance(reference, str) else None
-        if file is None or file.path is None or file.owner != owner:
+        if file is None or file.identity is None or file.owner != owner:
             raise NotFound("there is no such file, or it has expired", "file")
         return file
-
-    def close(self) -> None:
-        """Remove all of them. Blocking."""
-        self._files.clear()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _make_room(self, size: int, caller: str) -> None:
-        """Give up uploads that were used already, oldest first. Raises TooManyRequests."""
-
-        def excess() -> Literal["", "own", "all"]:
-            uploads = [file for file in self._files.values() if file.caller is not None]
-            own = [file for file in uploads if file.caller == caller]
-            if len(own) >= MAX_UPLOADS or sum(file.size for file in own) + size > MAX_CALLER_BYTES:
-                return "own"
-            return "all" if sum(file.size for file in uploads) + size > MAX_BYTES else ""
-
-        while scope := excess():
-            used = (file for file in self._files.values() if file.is_used and (scope == "all" or file.caller == caller))
-            if (oldest := next(used, None)) is None:
-                raise TooManyRequests(
-                    f"too many uploaded files are waiting to be used: at most {MAX_UPLOADS} and "
-                    f"{MAX_CALLER_BYTES >> 20} MiB of one caller, and {MAX_BYTES >> 20} MiB of all; use them in calls, "
-                    f"or wait until they expire, {UPLOAD_SECONDS // 60} minutes after their upload",
-                    retry_after=60,
-                )
-            self.remove(oldest)
-
-    async def _add(
-        self, name: str, pieces: Iterable[bytes], size: int, owner: str | None, caller: str | None
-    ) -> ClientFile:
-        key = secrets.token_urlsafe(24)
-        file = ClientFile(f"{key}/{name}", name, owner, caller, size)
-        self._files[file.reference] = file  # before it is written: several that arrive at once are all counted
-        try:
-            file.path, file.size = await to_thread.run_sync(self._write, key, pieces)
-        except BaseException:
-            self.remove(file)
-            raise
-        seconds = RESULT_SECONDS if caller is None else UPLOAD_SECONDS
-        file.expiry = asyncio.get_running_loop().call_later(seconds, self.remove, file)
-        return file
-
-    def _write(self, key: str, pieces: Iterable[bytes]) -> tuple[Path, int]:
-        with self._making:
-            if self._folder is None or not self._folder.is_dir():  # systems clear old temporary folders away
-                self._folder = Path(tempfile.mkdtemp(prefix="studio-files-"))  # readable by this user alone
-            path = self._folder / key
-        try:
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.writelines(pieces)
-                return path, file.tell()
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
 
     def remove(self, file: ClientFile) -> None:
         """Before its time; nothing where that has happened already."""
@@ -172,6 +139,120 @@ class ClientFiles:
         self._files.pop(file.reference, None)
         if file.path is not None:
             file.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove all of them. Blocking."""
+        self._files.clear()
+        self._folder.close()
+
+    def _is_over(self, caller: str, size: int) -> bool:
+        """Whether a caller has too much with ``size`` bytes more, of which 0 are no file more."""
+        own = [file for file in self._files.values() if file.caller == caller]
+        return len(own) + bool(size) > MAX_FILES or sum(file.size for file in own) + size > MAX_CALLER_BYTES
+
+    def _make_room(self, caller: str, size: int, kept: ClientFile | None = None) -> None:
+        """Give up the caller's spare files, oldest first, and where all callers have too much together, files of the
+        one who has most. ``kept`` stays."""
+        while self._is_over(caller, size):
+            own = (file for file in self._files.values() if file.caller == caller and file is not kept)
+            if (oldest := next((file for file in own if file.is_spare and file.identity is not None), None)) is None:
+                break
+            self.remove(oldest)
+        while sum(file.size for file in self._files.values()) + size > MAX_BYTES:
+            written = [file for file in self._files.values() if file.identity is not None and file is not kept]
+            bytes_of: Counter[str] = Counter()
+            for file in written:
+                bytes_of[file.caller] += file.size
+            if not written:
+                break
+            largest = bytes_of.most_common(1)[0][0]
+            self.remove(next(file for file in written if file.caller == largest))
+
+    async def _keep(self, file: ClientFile, pieces: Iterable[bytes], seconds: float) -> ClientFile:
+        key = secrets.token_urlsafe(24)
+        file.reference = f"{key}/{file.name}"
+        self._files[file.reference] = file  # before it is written: several that arrive at once are all counted
+        writing = asyncio.ensure_future(to_thread.run_sync(self._write, file, key, pieces))
+        try:
+            await asyncio.shield(writing)
+        except BaseException:  # a thread goes on when its caller is cancelled: what it writes goes when it has ended
+            writing.add_done_callback(lambda task: self._give_up(task, file))
+            raise
+        file.expiry = asyncio.get_running_loop().call_later(seconds, self.remove, file)
+        return file
+
+    def _give_up(self, writing: asyncio.Future[None], file: ClientFile) -> None:
+        """When a write has ended that nobody waits for."""
+        if not writing.cancelled() and (error := writing.exception()) is not None:
+            log.debug("%s was not written: %s", file.name, error)
+        self.remove(file)
+
+    def _write(self, file: ClientFile, key: str, pieces: Iterable[bytes]) -> None:
+        file.path = self._folder.path() / key
+        with open(file.path, "xb", opener=open_privately) as opened:
+            opened.writelines(pieces)
+            file.size = opened.tell()
+            file.identity = _identity(os.fstat(opened.fileno()))
+
+
+class TemporaryFolder:
+    """A folder for this user alone, made when it is first needed; those of studios that were killed go then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._path: Path | None = None
+        self._identity: Identity | None = None
+        self._locked = contextlib.ExitStack()
+        self._is_closed = False
+
+    def path(self) -> Path:
+        """Blocking. Where it is; another one where what lies there now is not what was made: systems clear old
+        temporary folders away, and other users can then take the name. Raises OSError."""
+        with self._lock:
+            if self._is_closed:
+                raise OSError("the studio has stopped")
+            if self._path is None or not self._is_there(self._path):
+                self._make()
+            assert self._path is not None
+            return self._path
+
+    def close(self) -> None:
+        """Remove it with all that is in it. Blocking."""
+        with self._lock:
+            if self._path is not None and self._is_there(self._path):
+                shutil.rmtree(self._path, ignore_errors=True)
+            self._locked.close()
+            self._is_closed = True
+
+    def _is_there(self, path: Path) -> bool:
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        return stat.S_ISDIR(status.st_mode) and _identity(status) == self._identity
+
+    def _make(self) -> None:
+        self._locked.close()
+        self._path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._identity = _identity(self._path.lstat())
+        if os.name != "posix":
+            return
+        import fcntl
+
+        for folder in self._path.parent.glob(f"{PREFIX}*"):
+            status = folder.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                with contextlib.suppress(OSError), (folder / OWNER).open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
+                    shutil.rmtree(folder, ignore_errors=True)
+        new = self._path / ".new"
+        lock = self._locked.enter_context(open(new, "wb", opener=open_privately))  # noqa: SIM115
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        new.rename(self._path / OWNER)  # it is never seen without its lock
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
 
 
 def _file_name(name: str) -> str:

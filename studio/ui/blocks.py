@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -15,15 +16,25 @@ from gradio.state_holder import SessionState
 from studio.errors import InvalidRequest
 from studio.library.client_files import ClientFiles
 from studio.strings import check_strings
+from studio.ui.call_queue import CallQueue
 from studio.ui.file_fields import carries_file, uploaded
 
 log = logging.getLogger(__name__)
 
-QUEUE_LOOKS_EVERY = 0.02
-PROGRESS_LOOKS_EVERY = 0.1
-"""Seconds. Gradio's own (6.31: 0.001 and 0.01) take a twelfth of a slow core from the server's loop at rest."""
 
-
+LARGEST = 2**64
+"""Of the numbers that a field takes; larger than any limit of an endpoint's, unlike infinity and NaN."""
+KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
+    gr.Textbox: (lambda value: isinstance(value, str), "a text"),
+    gr.Checkbox: (lambda value: isinstance(value, bool), "true or false"),
+    gr.Number: (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST,
+        f"a number of at most {LARGEST:g}",
+    ),
+}
+"""What the values of fields have to be; Gradio itself does not look."""
+LONGEST_MESSAGE = 1000
+"""Characters of a refusal."""
 MOST_SESSIONS = 100
 """Gradio's own is 10,000, each with a copy of the page's description, one for every call of a program."""
 
@@ -36,7 +47,7 @@ class NoSession(SessionState):
 
 
 class StudioBlocks(gr.Blocks):
-    """A call through Gradio may wait ``QUEUE_LOOKS_EVERY`` until it is seen; the page calls the studio's own API."""
+    """The page itself calls the studio's own API; what comes through Gradio are programs."""
 
     def __init__(self, files: ClientFiles, **named: Any) -> None:
         super().__init__(**named)
@@ -46,8 +57,7 @@ class StudioBlocks(gr.Blocks):
 
     def queue(self, *given: Any, **named: Any) -> StudioBlocks:
         super().queue(*given, **named)
-        self._queue.sleep_when_free = QUEUE_LOOKS_EVERY
-        self._queue.progress_update_sleep_when_free = PROGRESS_LOOKS_EVERY
+        self._queue = self.calls = CallQueue(self)
         return self
 
     def get_config_file(self) -> BlocksConfigDict:
@@ -76,7 +86,8 @@ class StudioBlocks(gr.Blocks):
                 inputs = self._checked(function, inputs, request)
             self._session = self._session or NoSession(self)
             return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
-        except gr.Error:
+        except gr.Error as error:  # some of Gradio's hold a whole value, and would print it
+            error.message, error.print_exception = str(error.message)[:LONGEST_MESSAGE], False
             raise
         except ComponentProcessingError as error:  # a value of a type that its field cannot have
             raise _refusal(str(error)) from error
@@ -99,6 +110,8 @@ class StudioBlocks(gr.Blocks):
 
     def _checked(self, function: Any, inputs: list[Any], request: gr.Request | None) -> list[Any]:
         """The inputs, with the caller's uploads in the place of references to them. Raises gr.Error."""
+        if function.fn is None or isinstance(request, list):
+            raise _refusal("this is not an endpoint that can be called so; GET /gradio_api/info describes all")
         if len(inputs) < (needed := len(function.inputs)):
             raise _refusal(f"{needed} values are needed, and {len(inputs)} came; GET /gradio_api/info describes them")
         owner = request.state.sees if request else None
@@ -115,6 +128,11 @@ class StudioBlocks(gr.Blocks):
             return uploaded(self._client_files, value, label, owner)
         if carries_file(value):
             raise InvalidRequest(f"{label} cannot carry a file: an object in it has a path and meta", label)
+        if value is None:
+            return field.value
+        for kind, (is_right, name) in KINDS.items():
+            if isinstance(field, kind) and not is_right(value):
+                raise InvalidRequest(f"{label} must be {name}", label)
         return value
 
 

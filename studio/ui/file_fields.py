@@ -30,7 +30,7 @@ def file_field(label: str | None = None) -> gr.File:
 
 
 def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) -> ClientFile | None:
-    """The upload that a client's value for the field ``name`` means, which from now on counts as used.
+    """The upload that a client's value for the field ``name`` means; used now, it may go when its caller needs room.
 
     Raises InvalidRequest; its message has no path.
     """
@@ -45,7 +45,7 @@ def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) ->
             "as gradio_client's handle_file does for a file of yours, and send the answer as its path",
             name,
         ) from error
-    file.is_used = True
+    file.is_spare = True
     return file
 
 

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.services import Studio
 from studio.ui.blocks import MOST_SESSIONS
-from studio.ui.offered_routes import OfferedRoutes
+from studio.ui.offered_routes import of_offered_routes
 from studio.ui.page import build_page, look_of, serve_files
 
 HANDED_ON = "studio.handed_on"
@@ -31,7 +31,7 @@ class StudioFirst:
 
 async def _hand_on(scope: Scope, receive: Receive, send: Send) -> None:
     gradio_app, original = scope[HANDED_ON]
-    await gradio_app(original, receive, send)
+    await gradio_app({**original, "headers": scope["headers"]}, receive, send)
 
 
 def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
@@ -46,7 +46,7 @@ def launch_page(app: FastAPI, studio: Studio) -> gr.Blocks:
         state_session_capacity=MOST_SESSIONS,
         server_name=settings.host,
         server_port=settings.port,
-        app_kwargs={"middleware": [Middleware(StudioFirst, studio=app), Middleware(OfferedRoutes)]},
+        app_kwargs=of_offered_routes(page.calls, Middleware(StudioFirst, studio=app)),
         **look_of(settings, files),
     )
     return page

@@ -25,7 +25,7 @@ from studio.ui.endpoints.speech import add_speech_endpoints
 from studio.ui.endpoints.takes import add_take_endpoints
 from studio.ui.endpoints.voices import add_voice_endpoints
 from studio.ui.front import FrontPage
-from studio.ui.offered_routes import OfferedRoutes
+from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme
 from studio.voices.resolver import ListedVoice, VoiceResolver
 
@@ -86,8 +86,9 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
     # Only a page that launch() has started checks that a file in an argument was uploaded. Nothing here leaves that to
     # Gradio; should a later field do so, the check is on.
     page.has_launched = True
-    app_kwargs = {"middleware": [Middleware(OfferedRoutes)]}
-    gr.mount_gradio_app(app, page, path="/", app_kwargs=app_kwargs, **look_of(studio.settings, files))
+    gr.mount_gradio_app(
+        app, page, path="/", app_kwargs=of_offered_routes(page.calls), **look_of(studio.settings, files)
+    )
 
 
 def serve_files(app: FastAPI, settings: Settings) -> PageFiles:
@@ -116,7 +117,7 @@ def look_of(settings: Settings, files: PageFiles) -> dict[str, Any]:
     }
 
 
-def build_page(studio: Studio) -> gr.Blocks:
+def build_page(studio: Studio) -> StudioBlocks:
     """The page alone, unmounted; it warns where what is kept here is gone after a restart."""
     is_temporary = on_space() and not studio.settings.backup_dir
     with StudioBlocks(studio.client_files, title=words.TITLE, analytics_enabled=False) as page:

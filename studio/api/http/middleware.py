@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.api.http.body import check_signs, read_body
+from studio.api.http.body import MAX_BODY, check_signs, read_body
 from studio.api.http.errors import ApiError, describe, error_response
 from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
@@ -27,6 +28,9 @@ EXPOSED = (
     "x-sample-rate",
 )
 """Response headers that scripts of other origins may read."""
+MAX_CALL = 4 * 1024 * 1024
+"""Bytes of a call through Gradio, which keeps it until it has run; files are uploaded."""
+_HOST = re.compile(rb"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
 """They frame the pages of Spaces."""
 
@@ -82,13 +86,17 @@ class FrameAncestors:
 
 
 class CleanAddresses:
-    """Pure ASGI: an address whose path or query has a NUL is refused; other bytes that are no text are replaced."""
+    """Pure ASGI: an address whose path or query has a NUL is refused; other bytes that are not text are replaced.
+
+    A forwarded host that is not one is left out, and so is what would tell Gradio of another server to point at.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            scope = {**scope, "headers": [pair for pair in scope["headers"] if _is_clean(*pair)]}
             try:
                 check_strings(scope["path"], "path")
                 if b"%00" in scope["query_string"]:
@@ -97,6 +105,12 @@ class CleanAddresses:
                 await error_response(describe(error))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def _is_clean(name: bytes, value: bytes) -> bool:
+    if name == b"x-forwarded-host":
+        return all(_HOST.fullmatch(host.strip()) for host in value.split(b","))
+    return name != b"x-gradio-server"
 
 
 class BoundedBodies:
@@ -113,7 +127,8 @@ class BoundedBodies:
             await self._app(scope, receive, send)
             return
         try:
-            body = await read_body(Request(scope, receive))
+            limit = MAX_CALL if scope["path"].startswith("/gradio_api/") else MAX_BODY
+            body = await read_body(Request(scope, receive), limit)
             check_signs(body)
         except ApiError as error:
             await error_response(error)(scope, receive, send)

@@ -53,7 +53,8 @@ class TakeEndpoints:
             if not facts["audio"]:
                 return None, facts
             take, path = await self._history.sound(take_id.strip(), sees)
-            return await self._files.add_result(f"{take.id}.{STORED}", _sound(take, path), sees), facts
+            pieces = _sound(take, path)
+            return await self._files.add_result(f"{take.id}.{STORED}", pieces, sees, request.state.caller), facts
         except (StudioError, FileNotFoundError) as error:
             raise _refusal(str(error)) from error
 

@@ -89,6 +89,8 @@ class VoiceEndpoints:
         defaults: Json | None = None,
     ) -> Json:
         """Change what is said of a voice; None leaves it as it is. defaults: such as {"temperature": 0.7}."""
+        if defaults is not None and not isinstance(defaults, dict):
+            raise InvalidRequest('defaults must be an object, such as {"temperature": 0.7}', "defaults")
         found = self._library.voices.get(voice)
         changes = VoiceChanges(
             name=name,
@@ -110,7 +112,7 @@ class VoiceEndpoints:
         """A voice as one .fishvoice file."""
         found = await to_thread.run_sync(self._library.voices.get, voice)
         pack = await to_thread.run_sync(export_voice, self._library, found.address)
-        return await self._files.add_result(f"{found.slug}.fishvoice", [pack], caller.state.sees)
+        return await self._files.add_result(f"{found.slug}.fishvoice", [pack], caller.state.sees, caller.state.caller)
 
     async def voice_import(self, pack: Upload | None = None, name: str = "") -> Json:
         """Put a .fishvoice file into the library, under another name if one is given."""
@@ -123,7 +125,7 @@ class VoiceEndpoints:
     async def voice_preview(self, caller: gr.Request, voice: str = "default", sample: float = 0) -> ClientFile:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
         slug, wav = await to_thread.run_sync(self._preview, voice, sample)
-        return await self._files.add_result(f"{slug}.wav", [wav], caller.state.sees)
+        return await self._files.add_result(f"{slug}.wav", [wav], caller.state.sees, caller.state.caller)
 
     def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
         found = self._library.voices.get(self._meant(voice))

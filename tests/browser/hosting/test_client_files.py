@@ -71,6 +71,11 @@ def folder_of(temporary: Path) -> Path:
     return folder
 
 
+def kept_in(temporary: Path) -> list[Path]:
+    """Files of clients on the disk; one more says that the folder is in use."""
+    return [path for path in folder_of(temporary).iterdir() if not path.name.startswith(".")]
+
+
 def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temporary: Path, tmp_path: Path) -> None:
     with served.client() as client:
         known = upload(client, "me.wav", CLIP)
@@ -78,7 +83,7 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temp
         with traps(tmp_path / "traps", uploads) as laid:
             assert try_everything(client, laid, [known.rpartition("/")[0], f"../{known}", f"{known}x"], uploads) > MANY
         assert judged(client, known).startswith("event: complete")
-        assert [path.name for path in uploads.iterdir()] == [known.partition("/")[0]], "nothing was copied"
+        assert [path.name for path in kept_in(temporary)] == [known.partition("/")[0]], "nothing was copied"
         assert client.get("/v1/projects").json()["data"] == []
 
 
@@ -166,7 +171,7 @@ def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporar
         reference = upload(client, "secret words.wav", CLIP)
         result(client, "/voice_export", ["anna"])
         assert folder_of(temporary).stat().st_mode & 0o777 == 0o700
-        files = [*folder_of(temporary).iterdir()]
+        files = kept_in(temporary)
         assert [path.stat().st_mode & 0o777 for path in files] == [0o600, 0o600]
         assert reference.endswith("/secret words.wav") and not any("words" in path.name for path in files)
 
@@ -200,7 +205,7 @@ def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
 def test_uploads_are_bounded_and_used_ones_make_room(
     served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_files, "MAX_UPLOADS", 2)
+    monkeypatch.setattr(client_files, "MAX_FILES", 2)
     with served.client() as client:
         first, second = upload(client, "a.wav", CLIP), upload(client, "b.wav", CLIP)
         full = client.post("/gradio_api/upload", files={"files": ("c.wav", CLIP)})
@@ -212,12 +217,12 @@ def test_uploads_are_bounded_and_used_ones_make_room(
         assert judged(client, second).startswith("event: complete") and judged(client, third)
         monkeypatch.setattr(client_files, "MAX_CALLER_BYTES", 2 * len(CLIP) - 1)
         assert upload(client, "d.wav", CLIP)
-        assert len([*folder_of(temporary).iterdir()]) == 1
+        assert len(kept_in(temporary)) == 1
         monkeypatch.setattr(client_files, "MAX_UPLOAD", len(CLIP) - 1)
         assert client.post("/gradio_api/upload", files={"files": ("e.wav", CLIP)}).status_code == 400
         several_files = [("files", ("f.wav", b"f")), ("files", ("g.wav", CLIP))]
         assert client.post("/gradio_api/upload", files=several_files).status_code == 400
-        assert len([*folder_of(temporary).iterdir()]) == 1, "nothing stays of a form that is refused"
+        assert len(kept_in(temporary)) == 1, "nothing stays of a form that is refused"
 
 
 def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +232,7 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
         while client.get(f"/gradio_api/file={reference}").status_code == 200:
             pass
         assert "upload it to /gradio_api/upload first" in judged(client, reference)
-        assert [*folder_of(temporary).iterdir()] == []
+        assert kept_in(temporary) == []
 
 
 def test_an_upload_that_cannot_be_kept_says_so(served: Served, temporary: Path) -> None:
@@ -304,3 +309,69 @@ def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
         for query in ("?deep_link=x", "?page=endpoints"):
             assert client.head(f"/{query}").status_code == 200
             assert client.get(f"/config{query}").content == client.get("/config").content
+
+
+def test_results_are_bounded_too(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_files, "MAX_FILES", 3)
+    with served.client() as client:
+        results = [result(client, "/voice_preview", ["anna", 0])[0]["url"] for _ in range(5)]
+        assert [client.get(url).status_code for url in results] == [404, 404, 200, 200, 200]
+        assert len(kept_in(temporary)) == 3
+        monkeypatch.setattr(client_files, "MAX_BYTES", 1)
+        assert client.get(result(client, "/voice_preview", ["anna", 0])[0]["url"]).status_code == 200
+        assert len(kept_in(temporary)) == 1
+
+
+def test_a_call_that_is_cancelled_leaves_no_file(served: Served, temporary: Path) -> None:
+    with served.client() as client:
+        result(client, "/voice_preview", ["anna", 0])
+        (number,) = [
+            dependency["id"]
+            for dependency in served_page(served).config["dependencies"]
+            if dependency["api_name"] == "voice_preview"
+        ]
+        for name in map(str, range(30)):
+            body = {"data": ["anna", 0], "fn_index": number, "session_hash": name}
+            event = client.post("/gradio_api/queue/join", json=body).json()["event_id"]
+            cancel = {"session_hash": name, "fn_index": number, "event_id": event}
+            assert client.post("/gradio_api/cancel", json=cancel).status_code == 200
+        known = len(result(client, "/voice_preview", ["anna", 0]))
+        assert known
+        studio = served.app.state.studio
+        while len(kept_in(temporary)) > len(studio.client_files._files):
+            pass
+
+
+def served_page(served: Served) -> Any:
+    return next(route.app for route in served.app.routes if isinstance(route, Mount) and route.path == "").get_blocks()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("planted", ["folder", "link"])
+def test_a_folder_of_another_hand_is_not_used(served: Served, temporary: Path, tmp_path: Path, planted: str) -> None:
+    with served.client() as client:
+        known = upload(client, "a.wav", CLIP)
+        folder = folder_of(temporary)
+        folder.rename(tmp_path / "cleared away")
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        folder.mkdir() if planted == "folder" else folder.symlink_to(elsewhere)
+        (folder / known.partition("/")[0]).write_bytes(b"\0" * len(CLIP))
+        assert client.get(f"/gradio_api/file={known}").status_code == 404
+        again = upload(client, "b.wav", CLIP)
+        assert client.get(f"/gradio_api/file={again}").content == CLIP
+        assert len([*folder.iterdir()]) == 1, "nothing was written there"
+    assert folder.exists(), "nor is it removed"
+
+
+def test_what_a_killed_studio_left_is_cleared_away(settings: Settings, temporary: Path) -> None:
+    killed, foreign = temporary / "studio-files-killed", temporary / "studio-files-other"
+    for folder in (killed, foreign):
+        folder.mkdir()
+        (folder / "upload").write_bytes(CLIP)
+    (killed / ".owner").touch()
+    with serve(settings, FakeEngine.start, page=True) as one, one.client() as client:
+        first = upload(client, "a.wav", CLIP)
+        assert not killed.exists() and foreign.exists()
+        with serve(settings, FakeEngine.start, page=True) as other, other.client() as another:
+            assert upload(another, "a.wav", CLIP)
+        assert client.get(f"/gradio_api/file={first}").content == CLIP, "a running studio's folder stays"

@@ -1,0 +1,186 @@
+"""Calls through Gradio: bounded for each caller, refused in a few words, and no caller ends another's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.routing import Mount
+
+from studio.settings import Settings
+from studio.ui import call_queue
+from tests.browser.hosting.intruder import called, parameters_of, result
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
+
+KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
+DIGESTS = tuple(hashlib.sha256(key.encode()).digest() for key in KEYS.values())
+
+
+@pytest.fixture
+def served(voices_folder: Path, tmp_path: Path) -> Iterator[Served]:
+    settings = Settings(
+        model="test/model", voices=str(voices_folder), studio_home=str(tmp_path / "home"), api_keys=DIGESTS
+    )
+    with serve(settings, FakeEngine.start, page=True) as studio:
+        yield studio
+
+
+@pytest.fixture
+def ann(served: Served) -> Iterator[httpx.Client]:
+    with served.client(headers={"Authorization": f"Bearer {KEYS['ann']}"}) as client:
+        yield client
+
+
+@pytest.fixture
+def bob(served: Served) -> Iterator[httpx.Client]:
+    with served.client(headers={"Authorization": f"Bearer {KEYS['bob']}"}) as client:
+        yield client
+
+
+def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> httpx.Response:
+    return client.post(f"/gradio_api/call{name}", json={"data": data} | more)
+
+
+def test_a_caller_who_fetches_no_answers_is_refused_alone(
+    ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 3)
+    events = [call(bob, "/voices_list", []).json()["event_id"] for _ in range(3)]
+    refused = call(bob, "/voices_list", [])
+    assert refused.status_code == 503 and "at most 3 calls of one caller" in refused.json()["detail"]
+    assert result(ann, "/voices_list", [])
+    assert "event: complete" in bob.get(f"/gradio_api/call/voices_list/{events[0]}").text
+    assert call(bob, "/voices_list", []).status_code == 200
+    monkeypatch.setattr(call_queue, "UNREAD_SECONDS", -1)
+    assert call(bob, "/voices_list", []).status_code == 200, "answers that nobody fetches expire"
+    assert bob.get(f"/gradio_api/call/voices_list/{events[1]}").status_code == 404
+
+
+def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> None:
+    event = call(ann, "/history_list", ["", "", False, 5, ""], session_hash="of-ann").json()["event_id"]
+    cancel = {"session_hash": "of-ann", "fn_index": 0, "event_id": event}
+    assert bob.get(f"/gradio_api/call/history_list/{event}").status_code == 404
+    assert bob.get(f"/gradio_api/call/v2/{event}").status_code == 404
+    assert bob.get(f"/gradio_api/call/v2/history_list/{event}").status_code == 404
+    assert bob.get("/gradio_api/queue/data", params={"session_hash": "of-ann"}).status_code == 404
+    assert bob.post("/gradio_api/cancel", json=cancel).status_code == 404
+    assert bob.post("/gradio_api/cancel", json=cancel | {"session_hash": ""}).status_code == 404
+    assert bob.post("/gradio_api/cancel", json=cancel | {"event_id": ""}).status_code == 404
+    assert ann.get(f"/gradio_api/call/history_list/{event}").text.startswith("event: complete")
+    assert ann.post("/gradio_api/cancel", content=b"nonsense").status_code in (400, 422)
+
+
+def test_a_caller_who_leaves_does_not_use_up_a_share(
+    served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 2)
+    for _ in range(4):
+        event = call(bob, "/synthesize_stream", ["Two words.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False])
+        assert event.status_code == 200
+        with bob.stream("GET", f"/gradio_api/call/synthesize_stream/{event.json()['event_id']}") as answer:
+            next(answer.iter_lines())
+        while (again := call(bob, "/voices_list", [])).status_code == 503:
+            pass
+        bob.get(f"/gradio_api/call/voices_list/{again.json()['event_id']}")
+
+
+def test_a_session_that_is_dropped_does_not_end_the_queue(served: Served, ann: httpx.Client, bob: httpx.Client) -> None:
+    (page,) = (route.app.get_blocks() for route in served.app.routes if isinstance(route, Mount) and route.path == "")  # type: ignore[attr-defined]
+    page.calls.pending_messages_per_session.max_size = 1
+    for _ in range(20):
+        for name in ("/voices_list", "/health", "/queue_status"):
+            assert call(bob, name, []).status_code == 200
+    page.calls.pending_messages_per_session.max_size = 2000
+    assert result(ann, "/voices_list", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("/take_get", {"take_id": None}, "there is no take"),
+        ("/voice_preview", {"sample": "<b>"}, "sample must be a number"),
+        ("/voice_preview", {"sample": True}, "sample must be a number"),
+        ("/voice_preview", {"sample": 10**30}, "sample must be a number"),
+        ("/voice_get", {"voice": 5}, "voice must be a text"),
+        ("/synthesize", {"store": "yes"}, "store must be true or false"),
+        ("/history_list", {"query": ["x"]}, "query must be a text"),
+        ("/voice_update", {"voice": "anna", "defaults": [1]}, "defaults must be an object"),
+        ("/batch_submit", {"texts": None}, "texts must be a list"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_by_name(
+    ann: httpx.Client, name: str, changes: dict[str, Any], words: str
+) -> None:
+    data = [changes.get(each["parameter_name"], each["parameter_default"]) for each in parameters_of(ann)[name]]
+    answer = called(ann, name, data)
+    assert answer.startswith("event: error") and words in answer, answer
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_numbers_that_are_none_are_refused(ann: httpx.Client, number: str) -> None:
+    head = {"Content-Type": "application/json"}
+    answer = ann.post("/gradio_api/run/voice_preview", content=f'{{"data": ["anna", {number}]}}', headers=head)
+    assert answer.status_code in (400, 422, 500) and "had an error" not in answer.text
+
+
+def test_refusals_are_short_and_print_nothing(ann: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 100_000
+    for name, parameters in parameters_of(ann).items():
+        usual = [parameter["parameter_default"] for parameter in parameters]
+        for position in range(len(parameters)):
+            answer = ann.post(
+                f"/gradio_api/run{name}", json={"data": [*usual[:position], long, *usual[position + 1 :]]}
+            )
+            assert len(answer.content) < 5000 or answer.status_code == 200, name
+    printed = capfd.readouterr()
+    assert long[:1000] not in printed.out + printed.err
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("run/predict", {"data": [], "fn_index": 9999}),
+        ("run/predict", {"data": [], "fn_index": -1}),
+        ("run/nobody", {"data": []}),
+        ("call/nobody", {"data": []}),
+        ("call/v2/nobody", {}),
+        ("call/v2/voice_get", {"zzz": 1}),
+        ("call/voices_list", {"data": [], "session_hash": "x" * 1000}),
+        ("queue/join", {"data": [], "fn_index": 10, "session_hash": "x", "batched": True}),
+        ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}),
+    ],
+)
+def test_calls_that_mean_no_endpoint_are_400(ann: httpx.Client, path: str, body: dict[str, Any]) -> None:
+    answer = ann.post(f"/gradio_api/{path}", json=body)
+    assert answer.status_code == 400, answer.text
+    assert json.loads(answer.text)["detail"]
+
+
+def test_what_runs_in_the_page_alone_cannot_be_called(ann: httpx.Client) -> None:
+    dependencies = ann.get("/config").json()["dependencies"]
+    scripts = [dependency for dependency in dependencies if not dependency["backend_fn"]]
+    assert scripts
+    for dependency in scripts:
+        answer = ann.post("/gradio_api/run/predict", json={"data": [None] * 20, "fn_index": dependency["id"]})
+        assert answer.status_code == 500 and "is not an endpoint" in answer.json()["error"]
+    batched = ann.post("/gradio_api/run/voices_list", json={"data": [], "batched": True})
+    assert batched.status_code == 500 and "is not an endpoint" in batched.json()["error"]
+
+
+def test_a_call_may_have_four_mebibytes(ann: httpx.Client) -> None:
+    answer = call(ann, "/voice_get", ["x" * (4 * 2**20)])
+    assert answer.status_code == 413 and "4 MiB" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("host", ["a:b:c", "evil.example/x", '"><script>', "a b"])
+def test_no_address_of_a_callers_choice_breaks_the_page(ann: httpx.Client, host: str) -> None:
+    headers = {"X-Forwarded-Host": host, "X-Gradio-Server": "https://evil.example"}
+    for path in ("/", "/config", "/gradio_api/info"):
+        answer = ann.get(path, headers=headers)
+        assert answer.status_code == 200 and "evil" not in answer.text and '<script>"' not in answer.text, path
