@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import ipaddress
+import logging
 import os
 import re
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from studio.spelling import mistyped
 from studio.voices.hearing.recogniser import check_name
+
+log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root, whatever the working directory is."""
@@ -41,6 +44,8 @@ def on_space(environment: Mapping[str, str] | None = None) -> bool:
     return bool((os.environ if environment is None else environment).get("SPACE_ID"))
 
 
+SHORT_KEY = 16
+"""Characters."""
 ALL_GPUS = 0
 """As ENGINES: one engine for each GPU there is."""
 
@@ -332,6 +337,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _digest(key: str) -> bytes:
     if not key.startswith("sha256:"):
+        if len(key) < SHORT_KEY:
+            log.warning("one of API_KEYS has fewer than %d characters and can be guessed; use a longer one", SHORT_KEY)
         return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
     if not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", key):
         raise ValueError("each must be a key, or sha256: and 64 hexadecimal digits")

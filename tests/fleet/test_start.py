@@ -96,7 +96,8 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
         (killed / "owner").touch()
         with contextlib.ExitStack() as next_one:
             mine = start._own_folder(next_one)
-            assert {str(path) for path in tmp_path.iterdir()} == {kept, mine}
+            assert {*tmp_path.iterdir()} == {Path(kept).parent, Path(mine).parent}
+            assert Path(mine).parent.stat().st_mode & 0o777 == 0o700, "Ray opens its own folder to everybody"
     assert not list(tmp_path.iterdir()), "each is gone with its studio"
 
 

@@ -138,3 +138,9 @@ def test_zerogpu_is_used_where_there_is_one_and_needs_its_package(monkeypatch: p
     monkeypatch.setattr(studio.settings.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="pip install spaces"):
         Settings.from_environment({"PROFILE": "zero"})
+
+
+def test_a_key_that_can_be_guessed_is_logged_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    Settings.from_environment({"API_KEYS": f"hunter2,{'a' * 16},sha256:{'0' * 64}"})
+    (record,) = caplog.records
+    assert "fewer than 16 characters" in record.getMessage() and "hunter2" not in record.getMessage()
