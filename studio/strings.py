@@ -43,7 +43,7 @@ def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> st
 
 
 def _in_file_name(sign: str) -> str:
-    """What stands for a character: itself, a blank, or nothing where it was never seen, as what turns text around."""
+    """The replacement for a character: itself, a space, or nothing for invisible ones such as bidi overrides."""
     category = unicodedata.category(sign)
     if category == "Cf":
         return ""

@@ -1,4 +1,4 @@
-"""What opens something is taken out of the log: tokens of links, references to files, sessions, keys, cookies."""
+"""Redacts secrets in the log: tokens of links, references to files, sessions, keys and cookies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IN_PATHS = re.compile(
     r"[^?\s]+",
     re.IGNORECASE,
 )
-"""What comes before a secret, and the secret, which may have several parts."""
+"""The text before a secret, then the secret, which may have several segments."""
 _IN_QUERIES = re.compile(r"([?&;])([^=&;?\s]+)=([^&;\s]*)")
 _SECRET_NAMES = frozenset(
     {"session_hash", "event_id", "upload_id", "deep_link", "token", "access_token", "key", "api_key", "password"}

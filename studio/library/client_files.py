@@ -146,13 +146,13 @@ class ClientFiles:
         self._folder.close()
 
     def _is_over(self, caller: str, size: int) -> bool:
-        """Whether a caller has too much with ``size`` bytes more, of which 0 are no file more."""
+        """Whether a caller exceeds its limits with another file of ``size`` bytes, or with none if that is 0."""
         own = [file for file in self._files.values() if file.caller == caller]
         return len(own) + bool(size) > MAX_FILES or sum(file.size for file in own) + size > MAX_CALLER_BYTES
 
     def _make_room(self, caller: str, size: int, kept: ClientFile | None = None) -> None:
-        """Give up the caller's spare files, oldest first, and where all callers have too much together, files of the
-        one who has most. ``kept`` stays."""
+        """Remove the caller's spare files, oldest first; then, while the total is too large, files of the caller with
+        the most bytes. ``kept`` stays."""
         while self._is_over(caller, size):
             own = (file for file in self._files.values() if file.caller == caller and file is not kept)
             if (oldest := next((file for file in own if file.is_spare and file.identity is not None), None)) is None:
@@ -175,14 +175,14 @@ class ClientFiles:
         writing = asyncio.ensure_future(to_thread.run_sync(self._write, file, key, pieces))
         try:
             await asyncio.shield(writing)
-        except BaseException:  # a thread goes on when its caller is cancelled: what it writes goes when it has ended
+        except BaseException:  # the thread goes on when its caller is cancelled: its file is removed when it ends
             writing.add_done_callback(lambda task: self._give_up(task, file))
             raise
         file.expiry = asyncio.get_running_loop().call_later(seconds, self.remove, file)
         return file
 
     def _give_up(self, writing: asyncio.Future[None], file: ClientFile) -> None:
-        """When a write has ended that nobody waits for."""
+        """Remove the file of a write that failed, or whose caller was cancelled."""
         if not writing.cancelled() and (error := writing.exception()) is not None:
             log.debug("%s was not written: %s", file.name, error)
         self.remove(file)
@@ -196,7 +196,7 @@ class ClientFiles:
 
 
 class TemporaryFolder:
-    """A folder for this user alone, made when it is first needed; those of studios that were killed go then."""
+    """A folder that only this user can read, made when it is first needed. Those of killed studios are removed then."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -206,8 +206,8 @@ class TemporaryFolder:
         self._is_closed = False
 
     def path(self) -> Path:
-        """Blocking. Where it is; another one where what lies there now is not what was made: systems clear old
-        temporary folders away, and other users can then take the name. Raises OSError."""
+        """Where it is, and a new one where the folder at that path is not the one that was made: systems delete old
+        temporary folders, and another user can then take the name. Blocking. Raises OSError."""
         with self._lock:
             if self._is_closed:
                 raise OSError("the studio has stopped")

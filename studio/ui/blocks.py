@@ -1,4 +1,4 @@
-"""Gradio's Blocks as the studio needs them: inputs are checked, files are references, an idle queue hardly wakes."""
+"""Gradio's Blocks as the studio needs them: inputs are checked, files are references, calls are bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from studio.ui.file_fields import carries_file, uploaded
 
 log = logging.getLogger(__name__)
 
-
 LARGEST = 2**64
 """Of the numbers that a field takes; larger than any limit of an endpoint's, unlike infinity and NaN."""
 KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
@@ -36,18 +35,18 @@ KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
 LONGEST_MESSAGE = 1000
 """Characters of a refusal."""
 MOST_SESSIONS = 100
-"""Gradio's own is 10,000, each with a copy of the page's description, one for every call of a program."""
+"""Gradio's own limit is 10,000; each call of a program makes one, with a copy of the page's description."""
 
 
 class NoSession(SessionState):
-    """What Gradio keeps of a caller between calls: nothing, so that one can serve all. Else it would be the inputs."""
+    """Gradio would keep the inputs of each call in its caller's session. This keeps nothing, so one serves all."""
 
     def _update_value_in_config(self, key: int, value: Any) -> None:
         pass
 
 
 class StudioBlocks(gr.Blocks):
-    """The page itself calls the studio's own API; what comes through Gradio are programs."""
+    """Programs call these; the page itself uses the studio's own API."""
 
     def __init__(self, files: ClientFiles, **named: Any) -> None:
         super().__init__(**named)
@@ -78,7 +77,7 @@ class StudioBlocks(gr.Blocks):
     ) -> dict[str, Any]:
         """One call, or the next item of one, with its inputs checked before anything of Gradio's looks at them.
 
-        Raises gr.Error alone, so that no fault of ours is told with the paths that Python's messages have.
+        Raises only gr.Error: Python's own messages can name files of this machine.
         """
         function = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
         try:
@@ -96,11 +95,11 @@ class StudioBlocks(gr.Blocks):
             raise _refusal("The server had an error; its log has the details.") from error
 
     async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
-        """What an endpoint returned, as it is: in the values of an answer, too, Gradio would take objects with a path
-        for files, copy what lies there and serve it."""
+        """Return what an endpoint returned, unchanged. In answers, too, Gradio would take an object with a path for a
+        file, copy it and serve it."""
         is_one = len(block_fn.outputs) == 1
         values = [predictions] if is_one else list(predictions)
-        # What Gradio gets in their place; a member of an enumeration is its own sign that an iteration has ended.
+        # What Gradio gets in their place. A member of an enumeration is its own sign that an iteration has ended.
         blank: list[Any] = [value if isinstance(value, Enum) else None for value in values]
         shown = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
         for position, (field, value) in enumerate(zip(block_fn.outputs, values, strict=True)):
@@ -121,7 +120,7 @@ class StudioBlocks(gr.Blocks):
             raise _refusal(str(error)) from error
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
-        """Gradio parses the bodies of its endpoints itself, and lets every string and every path through."""
+        """Gradio parses bodies itself, without checking strings or paths. Raises InvalidRequest."""
         label = str(getattr(field, "label", None) or "a value")
         check_strings(value, label)
         if isinstance(field, gr.File):

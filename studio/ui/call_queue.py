@@ -1,4 +1,4 @@
-"""The queue of Gradio's calls: bounded for each caller, and not ended by a caller who leaves answers unread."""
+"""The queue of Gradio's calls, bounded for each caller; unread answers do not end it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _Call:
 
 
 class CallQueue(Queue):
-    """Gradio's (6.31) drops the oldest of 2,000 sessions; where that was one of a waiting call, the next message to it
-    ended the queue for everybody."""
+    """Gradio's own (6.31) drops the oldest of 2,000 sessions. If a call of that session was waiting, the next message
+    to it ended the queue for everybody."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class CallQueue(Queue):
         self._calls: dict[str, _Call] = {}
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
-        """As Gradio's: whether the call was taken, its id or why it was not, and the kind of refusal."""
+        """As Gradio's: whether the call was accepted, its id or the reason, and the kind of refusal."""
         if len(body.session_hash or "") > LONGEST_SESSION:
             return False, f"session_hash is too long; it may have {LONGEST_SESSION} characters", "error"
         if body.batched:

@@ -22,8 +22,8 @@ def file_field(label: str | None = None) -> gr.File:
     Not a class: Gradio writes a stub beside the source of each that is derived from a component.
     """
     field = gr.File(label=label)
-    field.api_info()  # is kept: clients are told of a file …
-    field.data_model = None  # … and Gradio does not look for a path in the value
+    field.api_info()  # it is cached: clients still see a file …
+    field.data_model = None  # … but Gradio does not look for a path in the value
     field.preprocess = _content  # type: ignore[method-assign, assignment]
     field.postprocess = _description  # type: ignore[method-assign, assignment]
     return field
@@ -50,7 +50,7 @@ def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) ->
 
 
 def carries_file(value: object) -> bool:
-    """Whether Gradio would take some part of a parsed value for a file of its own, and copy what lies at its path."""
+    """Whether Gradio would take some part of a parsed value for a file, and copy what lies at its path."""
     waiting = [value]
     while waiting:
         entry = waiting.pop()

@@ -6,10 +6,10 @@ import json
 import logging
 import re
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi import Request
 from gradio.route_utils import FnIndexInferError
+from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,7 +35,7 @@ def of_offered_routes(queue: CallQueue, *outer: Middleware) -> dict[str, Any]:
 
 
 class OfferedRoutes:
-    """ASGI middleware of Gradio's app. A call's answer is for its caller alone, who alone can cancel it.
+    """ASGI middleware of Gradio's app. Only its caller can fetch a call's answer, or cancel the call.
 
     The page has no query: of ``?deep_link=`` Gradio would load a state that somebody saved.
     """
@@ -61,12 +61,12 @@ class OfferedRoutes:
 
 
 async def _named(scope: Scope, receive: Receive) -> tuple[list[str], Receive]:
-    """The calls and sessions that a request wants to hear of or to end, and what receives the request from now on."""
+    """The calls and sessions that a request asks for or cancels, and the ``receive`` to use from now on."""
     path = scope["path"]
     if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
         return [answer[1]], receive
     if path == "/gradio_api/queue/data":
-        return [dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("session_hash", "")], receive
+        return [QueryParams(scope["query_string"]).get("session_hash", "")], receive
     if path != "/gradio_api/cancel":
         return [], receive
     whole = await receive()  # the studio's own layers have read it, and pass it on in one piece
