@@ -61,14 +61,17 @@ class CallQueue(Queue):
         if body.batched:
             return False, "calls cannot be batched; send them one by one", "error"
         self._settle()
-        caller = request.state.caller
+        caller, owner = request.state.caller, request.state.sees
+        sharing = (call for call in self._calls.values() if call.event.session_hash == body.session_hash)
+        if any(call.owner != owner for call in sharing):
+            return False, "session_hash is in use; send another one", "error"
         counts = Counter(call.caller for call in self._calls.values())
         if counts[caller] >= MOST_OF_CALLER or counts.total() >= MOST_CALLS:
             limits = f"{MOST_OF_CALLER} calls of one caller and {MOST_CALLS} of all"
             return False, f"at most {limits} can be under way or unread; fetch their answers first", "queue_full"
         answer = await super().push(body, request, username)
         if answer[0] and (event := self.event_ids_to_events.get(str(answer[1]))) is not None:
-            self._calls[event._id] = _Call(caller, request.state.sees, event)
+            self._calls[event._id] = _Call(caller, owner, event)
         return answer
 
     def is_of(self, owner: str | None, name: str) -> bool:

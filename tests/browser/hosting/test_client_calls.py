@@ -65,6 +65,8 @@ def test_a_caller_who_fetches_no_answers_is_refused_alone(
 def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> None:
     event = call(ann, "/history_list", ["", "", False, 5, ""], session_hash="of-ann").json()["event_id"]
     cancel = {"session_hash": "of-ann", "fn_index": 0, "event_id": event}
+    intruding = call(bob, "/history_list", ["", "", False, 5, ""], session_hash="of-ann")
+    assert intruding.status_code == 400 and "in use" in intruding.json()["detail"]
     assert bob.get(f"/gradio_api/call/history_list/{event}").status_code == 404
     assert bob.get(f"/gradio_api/call/v2/{event}").status_code == 404
     assert bob.get(f"/gradio_api/call/v2/history_list/{event}").status_code == 404
