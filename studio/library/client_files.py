@@ -233,22 +233,31 @@ class TemporaryFolder:
 
     def _make(self) -> None:
         self._locked.close()
-        self._path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._identity = _identity(self._path.lstat())
-        if os.name != "posix":
-            return
-        import fcntl
+        path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        if os.name == "posix":
+            import fcntl
 
-        for folder in self._path.parent.glob(f"{PREFIX}*"):
-            status = folder.lstat()
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-                with contextlib.suppress(OSError), (folder / OWNER).open("rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
-                    shutil.rmtree(folder, ignore_errors=True)
-        new = self._path / ".new"
-        lock = self._locked.enter_context(open(new, "wb", opener=open_privately))  # noqa: SIM115
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        new.rename(self._path / OWNER)  # it is never seen without its lock
+            new = path / ".new"
+            lock = self._locked.enter_context(open(new, "wb", opener=open_privately))  # noqa: SIM115
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            new.rename(path / OWNER)  # it is never seen without its lock
+            for folder in path.parent.glob(f"{PREFIX}*"):
+                with contextlib.suppress(OSError):  # another studio may sweep at the same time
+                    _remove_if_left(folder)
+        self._path, self._identity = path, _identity(path.lstat())
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Remove the folder of a studio that was killed. Raises OSError where that studio runs, or it is not ours."""
+    import fcntl
+
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return
+    with open(os.open(folder / OWNER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as owner:
+        if stat.S_ISREG(os.fstat(owner.fileno()).st_mode):
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _identity(status: os.stat_result) -> Identity:

@@ -12,7 +12,7 @@ from gradio.route_utils import FnIndexInferError
 from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.ui.call_queue import CallQueue
 
@@ -25,6 +25,8 @@ OFFERED = re.compile(
 )
 """Uploads and files are the API's own routes. Not offered, since nobody here needs them: the proxy for other sites,
 components' functions, saved states of sessions, recordings of the screen, streams of media, monitoring, vibe mode."""
+CANCEL = "/gradio_api/cancel"
+_HEARTBEAT = "/gradio_api/heartbeat/"
 _ANSWER = re.compile(r"/gradio_api/call/(?:v2/)?[^/]+/([^/]+)")
 
 
@@ -50,36 +52,40 @@ class OfferedRoutes:
             await self._app(scope, receive, send)
         elif not OFFERED.fullmatch(scope["path"]):
             await PlainTextResponse("Not found", 404)(scope, receive, send)
+        elif scope["path"] == CANCEL:
+            await (await self._cancel(Request(scope, receive)))(scope, receive, send)
+        elif self._is_allowed(scope):
+            query = b"" if scope["path"] in ("/", "/config", "/config/") else scope["query_string"]
+            await self._app({**scope, "query_string": query}, receive, send)
         else:
-            names, receive = await _named(scope, receive)
-            if all(self._queue.is_of(scope["state"]["sees"], name) for name in names):
-                query = b"" if scope["path"] in ("/", "/config", "/config/") else scope["query_string"]
-                await self._app({**scope, "query_string": query}, receive, send)
-            else:
-                message = "There is no such call of yours, or its answer has expired."
-                await JSONResponse({"detail": message}, 404)(scope, receive, send)
+            await _not_yours()(scope, receive, send)
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        """Whether the calls and sessions that a request asks for are its caller's."""
+        path, owner = scope["path"], scope["state"]["sees"]
+        if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
+            return self._queue.can_fetch(owner, answer[1])
+        if path == "/gradio_api/queue/data":
+            return self._queue.can_fetch(owner, QueryParams(scope["query_string"]).get("session_hash", ""))
+        if path.startswith(_HEARTBEAT):
+            return not self._queue.is_foreign(owner, path.removeprefix(_HEARTBEAT))
+        return True
+
+    async def _cancel(self, request: Request) -> Response:
+        """In the place of Gradio's. The body has been read and bounded by the studio's own layers."""
+        try:
+            name = json.loads(await request.body())["event_id"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            name = None
+        if request.method != "POST" or not isinstance(name, str):
+            return JSONResponse({"detail": "Send a POST with a JSON object that has an event_id."}, 400)
+        if await self._queue.cancel(request.state.sees, name):
+            return JSONResponse({"success": True})
+        return _not_yours()
 
 
-async def _named(scope: Scope, receive: Receive) -> tuple[list[str], Receive]:
-    """The calls and sessions that a request asks for or cancels, and the ``receive`` to use from now on."""
-    path = scope["path"]
-    if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
-        return [answer[1]], receive
-    if path == "/gradio_api/queue/data":
-        return [QueryParams(scope["query_string"]).get("session_hash", "")], receive
-    if path != "/gradio_api/cancel":
-        return [], receive
-    whole = await receive()  # the studio's own layers have read it, and pass it on in one piece
-
-    async def again() -> Message:
-        return messages.pop() if messages else await receive()
-
-    messages = [whole]
-    try:
-        body = json.loads(whole.get("body", b""))
-        return [str(body[name]) for name in ("session_hash", "event_id") if body.get(name)], again
-    except (ValueError, AttributeError):
-        return [], again  # Gradio refuses it
+def _not_yours() -> Response:
+    return JSONResponse({"detail": "There is no such call of yours, or its answer has expired."}, 404)
 
 
 async def _no_such_call(request: Request, error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,78 @@ def test_no_address_of_a_callers_choice_breaks_the_page(ann: httpx.Client, host:
     for path in ("/", "/config", "/gradio_api/info"):
         answer = ann.get(path, headers=headers)
         assert answer.status_code == 200 and "evil" not in answer.text and '<script>"' not in answer.text, path
+
+
+STREAM = ["One two three four five six seven eight.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False]
+
+
+def number_of(client: httpx.Client, name: str) -> int:
+    dependencies = client.get("/config").json()["dependencies"]
+    return int(next(dependency["id"] for dependency in dependencies if dependency["api_name"] == name))
+
+
+def test_a_cancelled_call_is_not_the_end_of_its_neighbours(ann: httpx.Client) -> None:
+    join = {"data": STREAM, "session_hash": "shared", "fn_index": number_of(ann, "synthesize_stream")}
+    first, second = (ann.post("/gradio_api/queue/join", json=join).json()["event_id"] for _ in range(2))
+    cancel = {"session_hash": "shared", "fn_index": join["fn_index"], "event_id": first}
+    assert ann.post("/gradio_api/cancel", json=cancel).json() == {"success": True}
+    with ann.stream("GET", "/gradio_api/queue/data", params={"session_hash": "shared"}) as answer:
+        messages = [json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: ")]
+    completed = {message["event_id"]: message for message in messages if message["msg"] == "process_completed"}
+    assert completed.keys() == {first, second}
+    assert completed[second]["output"]["data"][0]["done"] and not completed[first]["output"]
+
+
+def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_queue, "MOST_OF_CALLER", 2)
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(8):
+            event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
+            body = {"event_id": event}
+            answers = [threads.submit(ann.post, "/gradio_api/cancel", json=body) for _ in range(4)]
+            assert {answer.result().status_code for answer in answers} <= {200, 404}
+            ann.get(f"/gradio_api/call/synthesize_stream/{event}")
+        assert [call(ann, "/voices_list", []).status_code for _ in range(3)] == [200, 200, 503]
+
+
+@pytest.mark.parametrize("content", [b"nonsense", b"[" * 100_000, b'{"event_id": 5}', b"[]", b"{}", b"null", b"\xff"])
+def test_a_cancel_that_names_no_call_is_400(ann: httpx.Client, content: bytes) -> None:
+    answer = ann.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400 and "event_id" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("session", ["", "x<gradio-sep>y", "a b", "\u00e9", "x" * 129])
+def test_names_of_sessions_are_plain(ann: httpx.Client, session: str) -> None:
+    answer = call(ann, "/voices_list", [], session_hash=session)
+    assert answer.status_code == 400 and "letters, digits" in answer.json()["detail"]
+
+
+def test_the_calls_of_a_caller_are_bounded_in_bytes(
+    ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_queue, "MOST_BYTES", 1000)
+    refused = call(ann, "/voice_get", ["x" * 1000])
+    assert refused.status_code == 503 and "of one caller's calls" in refused.json()["detail"]
+    for _ in range(5):
+        assert result(ann, "/voices_list", [])
+
+
+def test_an_answer_whose_reader_left_is_404(ann: httpx.Client) -> None:
+    event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
+    address = f"/gradio_api/call/synthesize_stream/{event}"
+    with ann.stream("GET", address) as answer:
+        next(answer.iter_lines())
+    while (again := ann.get(address)).status_code == 200:  # until the server has seen it
+        assert "event: " in again.text
+    assert again.json()["detail"].startswith("There is no such call")
+
+
+def test_when_all_places_are_taken_the_largest_caller_makes_room(
+    ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_queue, "MOST_CALLS", 3)
+    events = [call(bob, "/voices_list", []).json()["event_id"] for _ in range(3)]
+    while (answer := call(ann, "/voices_list", [])).status_code == 503:  # until one of bob's is over
+        pass
+    assert ann.get(f"/gradio_api/call/voices_list/{answer.json()['event_id']}").text.startswith("event: complete")
+    assert bob.get(f"/gradio_api/call/voices_list/{events[0]}").status_code == 404

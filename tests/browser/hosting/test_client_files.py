@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -375,3 +376,20 @@ def test_what_a_killed_studio_left_is_cleared_away(settings: Settings, temporary
         with serve(settings, FakeEngine.start, page=True) as other, other.client() as another:
             assert upload(another, "a.wav", CLIP)
         assert client.get(f"/gradio_api/file={first}").content == CLIP, "a running studio's folder stays"
+
+
+def test_studios_that_start_at_once_sweep_the_same_folders(temporary: Path) -> None:
+    for number in range(50):
+        (temporary / f"studio-files-dead{number}").mkdir()
+        (temporary / f"studio-files-dead{number}" / ".owner").touch()
+    os.mkfifo(temporary / "studio-files-dead0" / ".other")
+    (temporary / "studio-files-odd").mkdir()
+    os.mkfifo(temporary / "studio-files-odd" / ".owner")
+    folders = [client_files.TemporaryFolder() for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        paths = [*threads.map(lambda folder: folder.path(), folders)]
+    assert {*temporary.iterdir()} == {*paths, temporary / "studio-files-odd"}
+    assert all((path / ".owner").is_file() for path in paths)
+    for folder in folders:
+        folder.close()
+    assert [*temporary.iterdir()] == [temporary / "studio-files-odd"]
