@@ -1,4 +1,4 @@
-"""What lies around the routes of each process: request ids, frames, CORS, faults, access, addresses, bodies."""
+"""The layers around the routes of each process: request ids, framing, CORS, faults, access, addresses, bodies."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ClientFile:
     expiry: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     def open(self) -> BinaryIO:
-        """What was written, and nothing that stands in its place by now. Blocking. Raises NotFound."""
+        """Open the file that was written, and nothing that has replaced it. Blocking. Raises NotFound."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
             opened = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
@@ -126,7 +126,7 @@ class ClientFiles:
         return file
 
     def find(self, reference: object, owner: str | None) -> ClientFile:
-        """The file of a reference, for its owner alone. Raises NotFound, in the same words for other callers' files."""
+        """Find a file by its reference, for its owner alone. Raises NotFound, in the same words for other callers' files."""
         file = self._files.get(reference) if isinstance(reference, str) else None
         if file is None or file.identity is None or file.owner != owner:
             raise NotFound("there is no such file, or it has expired", "file")

@@ -105,7 +105,7 @@ def test_an_outdated_key_is_one_guess_however_often_it_comes() -> None:
     assert door.guess(FREE - 1) == ["wrong"] * 4
     assert door.send("right") == "right", "so far nothing is held up"
     assert door.guess(2) == ["wrong", "1"]
-    assert door.send("outdated") == "wrong", "it is told so during a pause as well"
+    assert door.send("outdated") == "wrong", "a known wrong key gets the same answer during a pause"
 
 
 def test_a_key_in_use_stays_known_among_many_guesses() -> None:
@@ -198,7 +198,7 @@ def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(st
         assert client.get("/v1/takes", headers=bearer("guess 0")).status_code == 401
         assert browser.get("/v1/takes").status_code == 200
         assert browser.get("/docs", headers=basic("forgotten")).status_code == 200, "the cookie is enough"
-        assert client.get("/v1/takes").status_code == 401, "no key is no guess"
+        assert client.get("/v1/takes").status_code == 401, "a request without a key is not a guess"
         for headers in ({}, bearer("second")):
             assert client.get("/health", headers=headers).status_code == 200
         clock.now += 1
