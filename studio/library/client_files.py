@@ -126,7 +126,7 @@ class ClientFiles:
         return file
 
     def find(self, reference: object, owner: str | None) -> ClientFile:
-        """Find a file by its reference, for its owner alone. Raises NotFound, in the same words for other callers' files."""
+        """Find a file by its reference. Raises NotFound, in the same words for files of other owners."""
         file = self._files.get(reference) if isinstance(reference, str) else None
         if file is None or file.identity is None or file.owner != owner:
             raise NotFound("there is no such file, or it has expired", "file")
