@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi import Request
 from python_multipart.multipart import parse_options_header
@@ -27,14 +27,20 @@ PIECE = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields and files of a form, by name; of several with one name, the last."""
+    """The fields of a form by name, of several with one name the last; and all its files by the name of their field."""
 
     fields: dict[str, str]
-    files: dict[str, bytes] = field(repr=False)
-    names: dict[str, str] = field(default_factory=dict)
-    """What the sender calls the files."""
-    uploads: dict[str, list[Upload]] = field(default_factory=dict)
-    """All files, by the name of their field."""
+    uploads: dict[str, list[Upload]]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Of several files in one field, the last."""
+        return {name: several[-1].data for name, several in self.uploads.items()}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The sender's names for these files."""
+        return {name: several[-1].name for name, several in self.uploads.items()}
 
     def text(self, *names: str) -> str:
         """The first of these fields that is there and not blank, else blank."""
@@ -90,7 +96,7 @@ async def read_form(request: Request, limit: int, file: str) -> Form:
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
     read = await _contents(form)
     check_strings(read.fields)
-    check_strings([upload.name for several in read.uploads.values() for upload in several], file)
+    check_strings({name: [upload.name for upload in several] for name, several in read.uploads.items()})
     return read
 
 
@@ -112,6 +118,4 @@ async def _contents(form: FormData) -> Form:
                 fields[name] = value
     finally:
         await form.close()
-    last = {name: several[-1] for name, several in uploads.items()}
-    files = {name: upload.data for name, upload in last.items()}
-    return Form(fields, files, {name: upload.name for name, upload in last.items()}, uploads)
+    return Form(fields, uploads)

@@ -197,6 +197,19 @@ def test_nor_does_a_huge_number_or_a_long_list_of_a_query(
     assert names >= {"limit", "offset", "tag"}
 
 
+@pytest.mark.parametrize("name", [b'name="a\0b"; filename="a.txt"', b'name="odd"; filename="a\0b.txt"'])
+def test_nor_does_one_in_the_names_of_a_forms_files(served: Served, name: bytes) -> None:
+    """Also of a file that no route reads."""
+    part = b"--x\r\nContent-Disposition: form-data; " + name + b"\r\n\r\nHi.\r\n"
+    wanted = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nHi.\r\n'
+    head = {"Content-Type": "multipart/form-data; boundary=x"}
+    with served.client() as client:
+        before = client.get("/v1/projects").json()["data"]
+        answer = client.post("/v1/projects", content=part + wanted + b"--x--\r\n", headers=head)
+        assert_envelope(answer, 400)
+        assert "NUL" in answer.text and client.get("/v1/projects").json()["data"] == before
+
+
 def test_nor_does_one_in_a_message_of_the_socket(served: Served) -> None:
     url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
     for text in NASTY.values():
