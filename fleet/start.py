@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -233,16 +234,20 @@ def _own_sigterm() -> Iterator[None]:
 
 def _own_folder(at_end: contextlib.ExitStack) -> str:
     """For Ray's logs and sockets, so a short path; those of studios that were killed go."""
-    for owner in Path(tempfile.gettempdir()).glob("fleet-*/owner"):
-        with contextlib.suppress(OSError), owner.open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
-            shutil.rmtree(owner.parent, ignore_errors=True)
+    for left in Path(tempfile.gettempdir()).glob("fleet-*"):
+        with contextlib.suppress(OSError):
+            status = left.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+                continue  # of another user, who could have put anything in the place of the file
+            with open(os.open(left / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its studio runs
+                shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     at_end.callback(shutil.rmtree, folder, ignore_errors=True)
     file = at_end.enter_context(folder.joinpath("new").open("w"))
     fcntl.flock(file, fcntl.LOCK_EX)
     folder.joinpath("new").rename(folder / "owner")  # nobody sees it without its lock
-    # Ray opens the folder that it is given to all users of the machine: it lies in one that is not.
+    # Ray gives every user of the machine access to the folder that it gets, so that lies in a private one.
     return str(folder / "r")
 
 

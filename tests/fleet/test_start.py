@@ -94,6 +94,8 @@ def test_what_killed_studios_left_goes_and_what_living_ones_use_stays(
         killed = tmp_path / "fleet-killed"
         killed.mkdir()
         (killed / "owner").touch()
+        (odd := tmp_path / "fleet-odd").mkdir()
+        os.mkfifo(odd / "owner")  # nobody writes to it: to open it in the usual way would wait for ever
         with contextlib.ExitStack() as next_one:
             mine = start._own_folder(next_one)
             assert {*tmp_path.iterdir()} == {Path(kept).parent, Path(mine).parent}
