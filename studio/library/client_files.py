@@ -129,11 +129,11 @@ class ClientFiles:
         """Find a file by its reference. Raises NotFound, in the same words for files of other owners."""
         file = self._files.get(reference) if isinstance(reference, str) else None
         if file is None or file.identity is None or file.owner != owner:
-            raise NotFound("there is no such file, or it has expired", "file")
+            raise NotFound("the file does not exist or has expired", "file")
         return file
 
     def remove(self, file: ClientFile) -> None:
-        """Before its time; nothing where that has happened already."""
+        """Remove a file before it expires. Does nothing if it is gone already."""
         if file.expiry is not None:
             file.expiry.cancel()
         self._files.pop(file.reference, None)

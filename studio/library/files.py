@@ -66,7 +66,7 @@ class AudioFiles:
 def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
     """A file under its name when all of it is on the disk, or nothing. Raises OSError.
 
-    ``is_private``: its owner alone may read it; else whoever the process allows that (umask).
+    ``is_private``: only its owner may read it; otherwise the umask of the process decides.
     """
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)  # else it would keep the permissions with which a crash left it

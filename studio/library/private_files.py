@@ -81,7 +81,10 @@ class _Permissions:
         self._first = ""
 
     def make_private(self, path: Path) -> None:
-        """A folder or a file, unless it is so or is gone; links are not followed. Raises OSError but for a refusal."""
+        """Restrict a folder or file to its owner. Missing paths and links are skipped, and refusals are only counted.
+
+        Raises OSError.
+        """
         try:
             before = path.lstat().st_mode
             mode = FOLDER_MODE if stat.S_ISDIR(before) else FILE_MODE
@@ -131,7 +134,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _why_left(home: Path) -> str:
-    """Why the permissions of the folder are not the studio's to change; empty where they are."""
+    """The reason for leaving the permissions of the folder unchanged; empty if there is none."""
     status = home.stat()
     if status.st_mode & stat.S_ISVTX:
         return "it is a shared folder (sticky bit), so its permissions stay; set STUDIO_HOME to a folder of its own"

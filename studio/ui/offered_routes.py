@@ -47,7 +47,7 @@ class OfferedRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # Gradio has none
-            await send({"type": "websocket.close", "code": 1008, "reason": "there is no such socket"})
+            await send({"type": "websocket.close", "code": 1008, "reason": "no WebSocket is served here"})
         elif scope["type"] != "http":
             await self._app(scope, receive, send)
         elif not OFFERED.fullmatch(scope["path"]):
@@ -58,7 +58,7 @@ class OfferedRoutes:
             query = b"" if scope["path"] in ("/", "/config", "/config/") else scope["query_string"]
             await self._app({**scope, "query_string": query}, receive, send)
         else:
-            await _not_yours()(scope, receive, send)
+            await _no_answer()(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Whether the calls and sessions that a request asks for are its caller's."""
@@ -81,14 +81,14 @@ class OfferedRoutes:
             return JSONResponse({"detail": "Send a POST with a JSON object that has an event_id."}, 400)
         if await self._queue.cancel(request.state.sees, name):
             return JSONResponse({"success": True})
-        return _not_yours()
+        return _no_answer()
 
 
-def _not_yours() -> Response:
-    return JSONResponse({"detail": "There is no such call of yours, or its answer has expired."}, 404)
+def _no_answer() -> Response:
+    return JSONResponse({"detail": "There is no such call, or its answer has expired."}, 404)
 
 
 async def _no_such_call(request: Request, error: Exception) -> Response:
     log.warning("a call through Gradio was refused: %r", error)
-    message = "There is no such endpoint, or it has other arguments; GET /gradio_api/info describes all."
+    message = "There is no such endpoint, or it takes other arguments; GET /gradio_api/info describes all."
     return JSONResponse({"detail": message}, 400)

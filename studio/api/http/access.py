@@ -70,7 +70,7 @@ class Access:
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
         """``is_own``: what a browser sends by itself may count as a login too, beside a key that a page has set.
 
-        Raises ApiError where its key is not looked at for now, and nothing else lets it in.
+        Raises ApiError (429) during a pause after wrong keys, unless something else lets the caller in.
         """
         address = (scope.get("client") or ("unknown", 0))[0]
         if not self._digests:

@@ -61,9 +61,9 @@ class RequestIds:
 
 
 class FrameAncestors:
-    """Pure ASGI: tells browsers which sites may show a page of the studio in a frame of theirs.
+    """Pure ASGI: tells browsers which sites may show the studio's pages in a frame.
 
-    Any other site could lay its own things over it and have a signed-in visitor press what they do not see.
+    Another site could cover the frame with content of its own and have a signed-in visitor click on hidden buttons.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -88,7 +88,8 @@ class FrameAncestors:
 class CleanAddresses:
     """Pure ASGI: an address whose path or query has a NUL is refused; other bytes that are not text are replaced.
 
-    A forwarded host that is not one is left out, and so is what would tell Gradio of another server to point at.
+    A malformed X-Forwarded-Host is dropped, and so is X-Gradio-Server, with which a caller could have answers point to
+    another server.
     """
 
     def __init__(self, app: ASGIApp) -> None:

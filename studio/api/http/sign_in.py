@@ -27,7 +27,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 WRONG = "signIn.wrong"
 """Key of what is said of an unknown key."""
 WAIT = "signIn.wait"
-"""Key of what is said where keys are not looked at for now."""
+"""Key of the sentence shown during a pause, in which no key is checked."""
 
 
 class SignIn:
@@ -64,7 +64,7 @@ class SignIn:
         return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
 
     def held_up(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:
-        """The form for somebody whose keys are not looked at for now."""
+        """The form during a pause, in which no key is checked."""
         answer = self.page(reader, error.status, WAIT)
         answer.headers.update(error.headers)
         return answer

@@ -105,7 +105,7 @@ def _held_up(seconds: int) -> ApiError:
 
 
 def _address(client: str | None) -> str:
-    """An IPv4 address; of an IPv6 address its first 64 bits, as the rest is its owner's to choose; else one for all."""
+    """The IPv4 address, or the first 64 bits of an IPv6 address: its owner chooses the rest. Unknown ones share one."""
     try:
         address = ipaddress.ip_address(client or "")
     except ValueError:
