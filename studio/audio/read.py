@@ -12,6 +12,7 @@ from av.error import FFmpegError
 
 from studio.audio import plain_wav
 from studio.errors import InvalidClip
+from studio.work.job import check_job
 
 MAX_BYTES = 10 * 1024 * 1024
 MIN_SECONDS = 1.0
@@ -88,6 +89,7 @@ def read_clip(
         raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", "end")
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
     for sound, rate in _sounds(data, param):
+        check_job()
         first, last = round(start * rate), None if end is None else round(end * rate)
         part = sound[:, max(first - position, 0) : None if last is None else max(last - position, 0)]
         position += sound.shape[1]
@@ -118,6 +120,7 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
     """
     levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
+        check_job()
         length += sound.shape[1]
         seconds = length / rate
         size = round(STEP * rate)
@@ -196,6 +199,7 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
                     rate = frame.sample_rate
                     target = rate if rate in USUAL_RATES else OTHER_RATE
                     resampler = av.AudioResampler(format="flt", rate=target, frame_size=PART)
+                check_job()
                 _check_frame(frame, rate, param)
                 for part in resampler.resample(frame):
                     yield part.to_ndarray().reshape(part.samples, -1).T, target

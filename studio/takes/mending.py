@@ -49,7 +49,7 @@ class TakeMender:
         recorder = self._check(take)
         chosen = await to_thread.run_sync(self._chosen, take, start, end)
         await to_thread.run_sync(self._check_model, take)
-        _, words = await self._times.get(take_id, "word", sees)
+        _, words = await self._times.get(take_id, "word", sees, origin.caller)
         if chosen.sentences.last > len(words):
             raise CannotMend("nothing tells when these words are heard; speak all of it again", "take_id")
         heard = KeptSound(wav, take.sample_rate, [(word.text, word.start, word.end) for word in words])

@@ -161,7 +161,7 @@ def build_page(studio: Studio) -> StudioBlocks:
     with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
         add_speech_endpoints(studio.speech, studio.client_files)
         add_voice_endpoints(studio)
-        add_take_endpoints(studio.history, studio.client_files)
+        add_take_endpoints(studio.history, studio.client_files, studio.speech.queues.exports)
         add_project_endpoints(studio.projects)
     return page
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -134,8 +133,8 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         Nothing is spoken.
         """
         body = as_model(in_our_words(await read_json(request)), ReadingBody)
-        text = await service.reading(body.speech_request())
-        language = await to_thread.run_sync(guess_language, TAG.sub(" ", body.input))
+        text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
+        language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
         told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
         return JSONResponse(told)
 

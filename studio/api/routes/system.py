@@ -10,12 +10,12 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.openapi import sends
 from studio.library import Library
 from studio.speech.service import SpeechService
-from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.clip_service import ClipService
 
 
-def system_routes(service: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> APIRouter:
+def system_routes(service: SpeechService, library: Library, clips: ClipService) -> APIRouter:
     """The health check of these services."""
+    transcriber, denoiser = clips.transcriber, clips.denoiser
     routes = APIRouter(tags=["system"])
 
     @routes.head("/health", include_in_schema=False)
@@ -42,7 +42,7 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
-        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
+        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there, "work": service.queues.figures}
         if (processes := service.register.speech_processes) is not None:
             answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
         work = {each.name: each.status for each in service.background}

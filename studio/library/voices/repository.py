@@ -101,17 +101,11 @@ class Voices:
         with self._store.reading() as db:
             return _find(db, split_revision(reference)[0]) is not None
 
-    def known_now(self) -> Callable[[str], bool]:
-        """Whether there is a voice of a reference without a revision, for whoever asks often: the voices of now."""
+    def known_now(self) -> KnownVoices:
+        """The voices of now, for whoever asks often."""
         with self._store.reading() as db:
             rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
-        ids, slugs, names = ({row[column] for row in rows} for column in range(3))
-
-        def is_known(reference: str) -> bool:
-            as_id, as_slug, as_name = _meanings(reference)
-            return as_id in ids or as_slug in slugs or as_name in names
-
-        return is_known
+        return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
 
     def page(
         self,
@@ -322,6 +316,19 @@ class Voices:
         row["changed"] = time.time()
         row["haystack"] = haystack(row)
         db.table("voices").upsert(row, pk="id")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownVoices:
+    """Tells whether there is a voice of a reference without a revision; another process may be given it."""
+
+    ids: frozenset[str]
+    slugs: frozenset[str]
+    names: frozenset[str]
+
+    def __call__(self, reference: str) -> bool:
+        as_id, as_slug, as_name = _meanings(reference)
+        return as_id in self.ids or as_slug in self.slugs or as_name in self.names
 
 
 def _meanings(reference: str) -> tuple[str, str, str]:

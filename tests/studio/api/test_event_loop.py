@@ -20,6 +20,7 @@ from websockets.sync.client import connect
 
 import studio.api.routes.voices.routes
 import studio.ui.endpoints.voices
+import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.http.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
@@ -93,9 +94,10 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices):
+    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices, studio.voices.clip_service):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
-            monkeypatch.setattr(module, name, watched(getattr(module, name)))
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return found
 
 
