@@ -12,7 +12,7 @@ from anyio import to_thread
 from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
-from studio.voices.fetch import Fetcher
+from studio.voices.fetch import Fetcher, is_inline
 from studio.work.work_queue import Turn, WorkQueue
 
 PARAM = "ref_audio"
@@ -48,6 +48,8 @@ class References:
         Raises InvalidClip, LineFull, TooManyRequests, TooCostly, EngineStopped.
         """
         codec = engine.info.codec_fingerprint
+        if isinstance(clip, str) and is_inline(clip):
+            clip = await self._fetcher.fetch(clip)  # it is here already, and quickly read
         if isinstance(clip, bytes) and (known := self._lookup(await to_thread.run_sync(_key, clip, text, codec))):
             return known
         async with self._queue.turn(caller, patient) as turn:

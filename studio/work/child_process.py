@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import math
 import os
 import pickle
 import signal
@@ -49,7 +50,7 @@ async def in_child(
     Raises the StudioError that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes.
     """
     called = await whole_call(pickle.dumps, (function, values))
-    command = [sys.executable, "-m", "studio.work.child", str(memory), f"{job.seconds:.0f}"]
+    command = [sys.executable, "-m", "studio.work.child", str(memory), str(math.ceil(job.seconds))]
     child = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,

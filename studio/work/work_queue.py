@@ -174,10 +174,11 @@ class WorkQueue:
             try:
                 await granted
             except asyncio.CancelledError:
-                if granted.done() and not granted.cancelled():
-                    self._give_back(caller)
+                if granted.cancelled():
+                    with contextlib.suppress(ValueError):
+                        self._waiting.remove(entry)
                 else:
-                    self._waiting.remove(entry)
+                    self._give_back(caller)
                 raise
         try:
             yield
@@ -189,11 +190,13 @@ class WorkQueue:
         self._running[caller] -= 1
         if not self._running[caller]:
             del self._running[caller]
-        if self._waiting:
+        while self._waiting:
             chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
             self._waiting.remove(chosen)
-            self._running[chosen[0]] += 1
-            chosen[1].set_result(None)
+            if not chosen[1].cancelled():  # its caller has left, and has had no turn of the loop since
+                self._running[chosen[0]] += 1
+                chosen[1].set_result(None)
+                return
 
     def _job(self) -> Job:
         kind = self._kind
