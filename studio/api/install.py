@@ -42,13 +42,13 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_document(app, bool(settings.api_keys), settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
     routers = [
-        speech_routes(speech, settings),
+        speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech),
         TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history, settings),
+        continuing_routes(speech, studio.history),
         mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
         OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
