@@ -65,7 +65,10 @@ class ClipEncoder:
         return self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate)
 
     async def encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
-        """The clip's codes int16 (codebooks, frames). Being cancelled takes it out of the line. Raises EngineStopped."""
+        """The clip's codes int16 (codebooks, frames). Being cancelled takes it out of the line, unless it has begun.
+
+        Raises EngineStopped.
+        """
         clip = Clip(audio, sample_rate)
         self._waiting.append(clip)
         try:
