@@ -38,6 +38,9 @@ PROBE = {"probesize": str(32 * 1024)}
 """Bytes from which FFmpeg learns what a track is. It would read up to five million: of a ten-second WAV, ten of the
 twelve milliseconds that reading it takes."""
 
+MAX_CHUNKS = 1000
+"""Of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
+
 PART = 2**15
 """Samples that are looked at together."""
 
@@ -188,6 +191,8 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
     if (plain := plain_wav.samples_of(data)) and plain[1] in USUAL_RATES:  # a tenth of FFmpeg's time, the same bits
         yield from ((part, plain[1]) for part in plain_wav.in_parts(plain[0], PART))
         return
+    if container == "wav" and _has_many_chunks(data):
+        raise InvalidClip(f"the WAV file has more than {MAX_CHUNKS} chunks; save it again as a plain WAV file", param)
     try:
         with av.open(io.BytesIO(data), "r", format=container, options=PROBE) as source:
             if not source.streams.audio:
@@ -207,6 +212,16 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
                 yield part.to_ndarray().reshape(part.samples, -1).T, target
     except (FFmpegError, ValueError) as error:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
+
+
+def _has_many_chunks(data: bytes) -> bool:
+    at = len(b"RIFF....WAVE")
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(data):
+            return False
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + size + size % 2
+    return at + 8 <= len(data)
 
 
 def _check_frame(frame: av.AudioFrame, rate: int, param: str | None) -> None:

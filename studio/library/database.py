@@ -7,6 +7,7 @@ import errno
 import itertools
 import logging
 import sqlite3
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -23,6 +24,10 @@ log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
+MOST_WRITERS = 16
+"""So many calls wait for another writer; each has a thread of those that readers need too."""
+WRITER_SECONDS = 2.0
+"""After which a call that would be one more is refused."""
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 IDLE_CONNECTIONS = 8
@@ -75,6 +80,7 @@ class Store:
         """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
         self._reserve = Reserve(home / "reserve")
         self._idle: list[sqlite3.Connection] = []
+        self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.lent(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
@@ -162,7 +168,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._lent() as connection:
+            with self.explained(), self._writer(), self._lent() as connection:
                 connection.execute("begin immediate")
                 self.files.added.clear()
                 try:
@@ -176,6 +182,16 @@ class Store:
             if added:
                 self.drop_unreferred(added)
             raise
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[None]:
+        """One of MOST_WRITERS. Raises sqlite3.OperationalError."""
+        if not self._writers.acquire(timeout=WRITER_SECONDS):
+            raise sqlite3.OperationalError("database is locked")
+        try:
+            yield
+        finally:
+            self._writers.release()
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
         """Remove those audio files that no row names any more. Call it after the rows are gone for good."""

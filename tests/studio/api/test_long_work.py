@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ import pytest
 
 from engine import EngineConfig
 from studio.errors import InvalidRequest
+from studio.library import database
 from studio.projects import document_import
 from studio.settings import Settings
 from studio.work.job import Job
@@ -269,3 +272,22 @@ def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_k
             refused = client.post("/v1/audio/speech", json=speech | {"ref_text": "Hello."[::-1]})
             assert refused.status_code == 429 and refused.headers["retry-after"]
         soon(lambda: figures(client, "encodings") == (0, 0))
+
+
+def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
+    with_book: tuple[Served, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, ids = with_book
+    monkeypatch.setattr(database, "WRITER_SECONDS", 0.05)
+    other = sqlite3.connect(served.app.state.studio.library.store.path, isolation_level=None)
+    with served.client() as client, contextlib.ExitStack() as open_ones:
+        open_ones.callback(other.close)
+        before = counts(client)
+        other.execute("begin immediate")
+        star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
+        callers = [open_ones.enter_context(sent(served, star, number)) for number in range(CALLERS)]
+        answered, _, _ = select.select(callers, [], [], 30)  # the first that is one too many
+        assert b" 503 " in (answer := answered[0].recv(4096)) and b"is locked by another program" in answer
+        assert counts(client) == before
+        other.execute("rollback")
+        soon(lambda: client.get(f"/v1/takes/{ids['take_id']}").json()["starred"] is True)
