@@ -25,21 +25,21 @@ class ClipService:
         self.transcriber = transcriber
         self.denoiser = denoiser
 
-    async def take_in(self, caller: str, data: bytes, text: str, cut: Cut, param: str) -> Intake:
+    async def judge(self, caller: str, data: bytes, text: str, cut: Cut, param: str) -> Intake:
         """A clip as it is cut, judged."""
         return await self._queue.run(caller, take_in, data, text, cut, param)
 
     async def suggest(
         self, caller: str, data: bytes, text: str, cut: Cut, param: str, without_noise: bool = False
     ) -> Intake:
-        """As `take_in`; of a file that is too long, and not cut, the best span; ``without_noise`` if that is wanted."""
+        """As `judge`; of a file that is too long, and not cut, the best span; ``without_noise`` if that is wanted."""
         intake = await self._queue.run(caller, _suggested, data, text, cut, param)
         if not without_noise:
             return intake
         clean = await self.denoiser.denoise(intake.clip, caller)
         return replace(intake, clip=clean, advice=await self._queue.run(caller, advise, clean, text, intake.cut))
 
-    async def sound_of(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
+    async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
         """The cut alone, as it is encoded."""
         return await self._queue.run(caller, sound_of, data, cut, param)
 

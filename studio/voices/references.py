@@ -13,7 +13,7 @@ from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
 from studio.voices.fetch import Fetcher, is_inline
-from studio.work.work_queue import Turn, WorkQueue
+from studio.work.work_queue import ThreadTurn, WorkQueue
 
 PARAM = "ref_audio"
 
@@ -62,7 +62,7 @@ class References:
             self._known.move_to_end(key)
         return self._known.get(key)
 
-    async def _encoded(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: Turn) -> Reference:
+    async def _encoded(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
         encoding = self._encodings.get(key)
         if encoding is None:
             encoding = _Encoding(asyncio.create_task(self._encode(key, engine, clip, text, turn)))
@@ -77,7 +77,7 @@ class References:
                 if self._encodings.get(key) is encoding:
                     del self._encodings[key]
 
-    async def _encode(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: Turn) -> Reference:
+    async def _encode(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
         sound = await turn.run(read_clip, clip, PARAM)
         try:
             reference = await engine.encode_reference(sound.pcm, sound.sample_rate, text)

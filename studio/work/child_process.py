@@ -67,7 +67,7 @@ async def in_child(
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-        await asyncio.shield(child.wait())
+        await child.wait()
     if not answer:
         raise TooCostly(job.too_long if child.returncode == -signal.SIGXCPU else job.too_large)
     is_result, result = await whole_call(lambda: _Unpickler(answer, allowed).load())

@@ -45,7 +45,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ThreadTurn:
     """The right to a thread of the queue."""
 
     job: Job
@@ -132,14 +132,14 @@ class WorkQueue:
         return whole()
 
     @asynccontextmanager
-    async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[Turn]:
+    async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
         """A place in the queue, and then one of its turns. ``patient`` is for those who are bounded elsewhere.
 
         Raises LineFull, TooManyRequests.
         """
         with self._place(caller, patient):
             async with self._turn(caller):
-                yield Turn(self._job(), self._threads)
+                yield ThreadTurn(self._job(), self._threads)
 
     @contextlib.contextmanager
     def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
@@ -204,7 +204,7 @@ class WorkQueue:
         return Job(kind.seconds, too_long, f"{kind.one} takes too much memory to be {kind.done}; {kind.remedy}")
 
     async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        turn = Turn(self._job(), self._threads)
+        turn = ThreadTurn(self._job(), self._threads)
         with self._place(caller):
             try:
                 piece: bytes | None = b""

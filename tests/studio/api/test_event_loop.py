@@ -118,6 +118,33 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+def as_json(fields: object) -> dict[str, Any]:
+    """Written down beforehand: the test shares the server's process, and its lock."""
+    return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
+
+
+def bytewise(body: bytes) -> dict[str, Any]:
+    pieces = (body[at : at + 1] for at in range(len(body)))
+    return {"content": pieces, "headers": {"Content-Type": "application/json"}}
+
+
+def bytewise_form(text: bytes) -> dict[str, Any]:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    fields = bytewise(head + text + b"\r\n--x--\r\n")
+    return fields | {"headers": {"Content-Type": "multipart/form-data; boundary=x"}}
+
+
+def documents() -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Those that are costly without being long to read."""
+    return {
+        "project, lines": ("POST", "/v1/projects", {"files": {"file": ("a.txt", b"\n" * 5_000_000)}}),
+        "project, lines in JSON": ("POST", "/v1/projects", as_json({"input": "\n" * 5_000_000})),
+        "project, a word": ("POST", "/v1/projects", as_json({"input": "a" * 5_000_000})),
+        "project, chunks of a byte": ("POST", "/v1/projects", bytewise(b" " * 500_000 + b'{"input": "It swam."}')),
+        "project, a form in chunks of a byte": ("POST", "/v1/projects", bytewise_form(b"It swam. " * 50_000)),
+    }
+
+
 def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """The costliest request of each kind: method, path and httpx's arguments."""
     words = "a b. " * (MAX_INPUT // 5)
@@ -132,19 +159,6 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
     sound = {"audio_sample": ("clip.wav", clip)}
     spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
-
-    def as_json(fields: object) -> dict[str, Any]:
-        """Written down beforehand: the test shares the server's process, and its lock."""
-        return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
-
-    def bytewise(body: bytes) -> dict[str, Any]:
-        pieces = (body[at : at + 1] for at in range(len(body)))
-        return {"content": pieces, "headers": {"Content-Type": "application/json"}}
-
-    def bytewise_form(text: bytes) -> dict[str, Any]:
-        head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
-        fields = bytewise(head + text + b"\r\n--x--\r\n")
-        return fields | {"headers": {"Content-Type": "multipart/form-data; boundary=x"}}
 
     return {
         "speech, long text": ("POST", "/v1/audio/speech", as_json({"input": words})),
@@ -173,11 +187,6 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
         "project, a book": ("POST", "/v1/projects", as_json({"input": book})),
         "project, replace": ("POST", f"/v1/projects/{book_id}/replace", as_json({"find": "a", "replace": "e"})),
         "project, replace, undo": ("POST", f"/v1/projects/{book_id}/replace/undo", {}),
-        "project, lines": ("POST", "/v1/projects", {"files": {"file": ("a.txt", b"\n" * 5_000_000)}}),
-        "project, lines in JSON": ("POST", "/v1/projects", as_json({"input": "\n" * 5_000_000})),
-        "project, a word": ("POST", "/v1/projects", as_json({"input": "a" * 5_000_000})),
-        "project, chunks of a byte": ("POST", "/v1/projects", bytewise(b" " * 500_000 + b'{"input": "It swam."}')),
-        "project, a form in chunks of a byte": ("POST", "/v1/projects", bytewise_form(b"It swam. " * 50_000)),
         "project, a file": ("POST", "/v1/projects", {"files": {"file": ("a.md", book.encode())}}),
         "project, a long title": (
             "POST",
@@ -192,6 +201,7 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
         "projects": ("GET", "/v1/projects", {}),
         "settings": ("GET", "/v1/settings", {}),
         "diagnostics": ("GET", "/v1/diagnostics", {}),
+        **documents(),
     }
 
 

@@ -31,11 +31,11 @@ async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
     data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
     cut, speaker = cut_of(form), form.whole("speaker") or 0
     if form.flag("denoise"):
-        clip = await clips.sound_of(caller, data, cut, "audio_sample")
+        clip = await clips.decode(caller, data, cut, "audio_sample")
         data, cut = await clips.clean(caller, clip), Cut()
     if not text:
         text = await _heard(form, data, cut, clips, caller)
-    intake = await clips.take_in(caller, data, text, cut, "audio_sample")
+    intake = await clips.judge(caller, data, text, cut, "audio_sample")
     return intake.sample(text, speaker)
 
 
@@ -50,7 +50,7 @@ async def _heard(form: Form, data: bytes, cut: Cut, clips: ClipService, caller: 
             "missing_required_parameter",
         )
     language = clean_language(form.text("language"))
-    clip = await clips.sound_of(caller, data, cut, "audio_sample")
+    clip = await clips.decode(caller, data, cut, "audio_sample")
     heard = await clips.transcriber.transcribe(clip, caller, language)
     if not heard.text.strip():
         raise InvalidRequest("no words were heard in the clip; send what is said in it as ref_text", "ref_text")
