@@ -14,7 +14,9 @@ from studio.speech.reading.language import looks_english
 from studio.speech.reading.rules import SENTENCE
 from studio.speech.text import TAG
 
-_TO_READ = re.compile(r"[\d$€£¥&%@#+=~§°½¼¾²³×÷]|[A-Za-z]\.|\b[IVX]{2,}\b|[Ww]ww|\bvs\b")
+_TO_READ = re.compile(
+    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾²³×÷≤≥≠<>]|[A-Za-z]\.|[A-Z]{2}|\b[ivx]{2,}\b|[Ww]ww|\bvs\b|\bw/|[:;]-?[()]"
+)
 """What a paragraph must have some of for there to be anything to read otherwise than it is written."""
 _SENTENCES = re.compile(r"[^\n]{1,800}(?:(?<=[.!?;]) |(?=\n)|\Z)|[^\n]{1,800}(?: |(?=\n)|\Z)|[^\n]{800}|\n+")
 """What is read in one go, so that the time it takes grows with the text and not with its square."""
