@@ -67,6 +67,12 @@ def _century(found: re.Match[str]) -> str:
     return f"{ENGLISH.ordinal(number)}{found[2]}" if number else found[0]
 
 
+def _roman_year(found: re.Match[str]) -> str:
+    """As below films: 'twenty twenty-four'."""
+    number = roman(found[0])
+    return ENGLISH.year(number) if number else found[0]
+
+
 def _cased(written: str, words: dict[str, str]) -> str:
     read = words[written.lower()]
     return read.capitalize() if written[0].isupper() else read
@@ -113,6 +119,8 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     rule(
         r"\b([Ee])st\. ?(?=(?:in )?(?:1[5-9]|20)\d\d\b(?![,.]\d))", lambda found: f"{found[1]}stablished ", needs="st."
     ),
+    rule(r"\bnos\. ?(?=\d)", "numbers ", needs="nos."),
+    rule(r"\b([Tt])el(?=: ?[\d(+])", r"\1elephone", needs="el:"),
     rule(r"\bNo(s?)\. ?(?=\d)", r"number\1 ", needs="No"),
     # A street where a name stands before it and none after it; else a saint.
     rule(rf"{_NAMED}(?! ?[A-Z]|\w)", _street, needs="."),
@@ -140,5 +148,6 @@ ABBREVIATIONS: tuple[Rule, ...] = (
         _counted,
     ),
     rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", _century),
+    rule(r"\bM[CDLXVIM]{3,}\b", _roman_year),
     rule(r"\b([A-Z][a-z]+) (I{2,3}|IV|VI{1,3}|IX|XI{1,3}|XIV|XV)(?![\w.'’-])", _counted),
 )

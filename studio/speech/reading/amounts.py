@@ -29,6 +29,12 @@ _PER = {
 _TIMES = r"(?:seconds?|sec|minutes?|min|hours?|hr|days?|weeks?|months?|years?)"
 _GOODS = "|".join(sorted(map(re.escape, _PER), key=len, reverse=True))
 _SMALL_UNITS = r"(?:kg|km/h|km|cm|mm|m|g|mg|l|L|ml|%|°C|°|kWh|kW|GB|MB|Euro|€)"
+_KITCHEN = {
+    "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "lb": ("pound", "pounds"),
+    "oz": ("ounce", "ounces"), "ft": ("foot", "feet"), "mi": ("mile", "miles"), "kg": ("kilogram", "kilograms"),
+    "gal": ("gallon", "gallons"), "hr": ("hour", "hours"), "yd": ("yard", "yards"),
+}  # fmt: skip
+"""Of which there are parts."""
 _SMILE = r"[:;=]-?[()DPp](?![\w()])"
 _RACE = r"(?: (?:run|race|walk|jog|row|swim|time|course|resolution|video|display|monitor|TV|screen|footage|res)\b)"
 _SHAPED = (
@@ -70,6 +76,12 @@ def _fraction(found: re.Match[str]) -> str:
     if bottom in (10, 100, top) and not of_something:
         return f"{top} out of {bottom}"
     return found[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
+
+
+def _part_of_a_unit(found: re.Match[str]) -> str:
+    """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for parts."""
+    one, many = _KITCHEN[found[3]]
+    return f"{found[1]}{found[2]} {many if found[1] else one}"
 
 
 def _listed(found: re.Match[str]) -> str:
@@ -130,9 +142,9 @@ def _cents(found: re.Match[str]) -> str:
 
 SIGNS: tuple[Rule, ...] = (
     rule(
-        r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?))\b",
+        r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b",
         lambda found: found[1].lower(),
-        needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y",
+        needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0T|0N|0R|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y",
     ),
     rule(r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) <3 (?=\S)", r"\1 love ", needs="<0"),
     # Nobody says a smile.
@@ -150,6 +162,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"\b([A-F])\+(?=[\s.,;:!?)\"”]|$)", r"\1 plus", needs="+"),
     rule(r"(?<=\d)\+(?=[\s.,;:!?)\"”]|$)(?! ?\d)", " plus", needs="0+"),
     rule(r"\b([A-Z]{1,3})&([A-Z]{1,3})(s?)(?!\w)", _joined, needs="&"),
+    rule(r"(?<=[\w)]) == (?=[\w(-])", " equals ", needs=" == "),
     rule(r" ?([<>!])= ?", lambda found: {"<": " ≤ ", ">": " ≥ ", "!": " ≠ "}[found[1]], needs="<=|>=|!="),
     rule(
         r"(\d{3}[-. ]\d{4}),? ?(?:[Xx]|[Ee]xt\.?:?|[Ee]xtension) ?(\d{1,6})\b",
@@ -232,6 +245,11 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"(?<![\w.,/:-])(16|21|4|5|3):(9|10|3|4|2)(?= {_SHAPED}\b)", r"\1 by \2", needs="0:0"),
     rule(r"(?<![\w.,/:-])(16|21|32):(9|10)(?![\w:]|[.,/-]\d)", r"\1 by \2", needs="0:0"),
     rule(
+        rf"(?<![\w.,/-])((?:\d{{1,3}} )?)(\d{{1,2}}/\d{{1,2}}) ?({'|'.join(_KITCHEN)})\b\.?",
+        _part_of_a_unit,
+        needs="0/0",
+    ),
+    rule(
         r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
         lambda found: ENGLISH.mixed_fraction(int(found[1]), int(found[2]), int(found[3])),
         needs="0/0",
@@ -252,5 +270,13 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction, needs="0/0"),
     rule(r"(?<![\w.])(\d{1,3}) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2", needs="'|′"),
     rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches", needs="0 ft|0 foot|0 feet"),
+    rule(r"(?<=\d)['′](?= ?(?:by|x|×|long|wide|tall|high|deep)\b)", " feet", needs="0'|0′"),
+    rule(r"(\bby \d{1,3})['′](?![\w'])", r"\1 feet", needs="by 0"),
+    rule(r"(?<=\d)[\"”″](?= (?:by|long|wide|tall|high|deep|thick)\b)", " inches", needs='0"|0”|0″'),
+    rule(
+        r"(?<=\d)[\"”″](?= (?:pipe|screen|monitor|display|TV|laptop|nail|board|wheel|disc)s?\b)",
+        " inch",
+        needs='0"|0”|0″',
+    ),
     rule(r"(?<=\d) ?″", " inches", needs="″"),
 )

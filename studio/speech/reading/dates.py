@@ -32,9 +32,9 @@ _AFTER_A_YEAR = (
 _COUNTED = words_of(
     "block meter metre mile foot yard person people men women children dollar pound euro calorie page word square "
     "or odd plus strong seat most best other more and mm cm km kg mg g m ft lb mb gb watt volt horsepower hp acre "
-    "bed room man member piece degree gallon liter litre ton kilometer kilometre percent mark point point figure "
-    "level line hour minute second day year degrees rpm mah dpi psi hz mhz total extra additional million "
-    "thousand series"
+    "bed room man member piece degree gallon liter litre ton kilometer kilometre percent mark point figure level "
+    "line hour minute second day year degrees rpm mah dpi psi hz mhz total extra additional baud kcal pixel "
+    "kilogram gram kilo ohm lumen thread tonne million thousand series"
 )
 """What a number counts or measures, though it has no plural there, or names without a year."""
 _MEASURED = "|".join(sorted({f"{each}s?" for each in _COUNTED if each.isalpha()}))
@@ -177,6 +177,11 @@ DATES: tuple[Rule, ...] = (
     rule(rf"{STARTS}([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british),
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
     rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed, needs="0/0"),
+    rule(
+        r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01])(?![\w/]|\.\d)",
+        lambda found: f"{_MONTHS[int(found[1]) - 1]} {ENGLISH.ordinal(int(found[2]))}",
+        needs="0/0",
+    ),
     rule(rf"{STARTS}(\d{{1,2}})-(\d{{1,2}})-({YEAR}){ENDS}", _slashed, needs="0-0"),
     rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _sorted, needs="0/0"),
     rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _sorted, needs="0.0"),
@@ -207,7 +212,7 @@ DATES: tuple[Rule, ...] = (
 )
 YEARS: tuple[Rule, ...] = (
     rule(
-        rf"\b((?:[Qq] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
+        rf"\b((?:[QH] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
         _quarter,
         needs="0000",
     ),
@@ -222,7 +227,7 @@ YEARS: tuple[Rule, ...] = (
         needs="0000",
     ),
     rule(
-        r"\b(in|of) (10[1-9]\d)(?=[,.;)]|$| the\b)",
+        r"\b(in|of|by) (10[1-9]\d)(?=[,.;)]|$| the\b)",
         lambda found: f"{found[1]} {year(found[2])}",
         re.IGNORECASE,
         needs="0000",

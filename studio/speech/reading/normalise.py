@@ -8,6 +8,7 @@ from functools import cache
 
 from normt2s import Normalizer
 
+from studio.library.pronunciations.entries import PHONEMES
 from studio.speech.reading.english import DOLLAR_SIGNS, english_normalizer
 from studio.speech.reading.forms import in_plain_forms
 from studio.speech.reading.language import looks_english
@@ -15,11 +16,13 @@ from studio.speech.reading.rules import SENTENCE
 from studio.speech.text import TAG
 
 _TO_READ = re.compile(
-    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾²³×÷≤≥≠<>]|[A-Za-z]\.|[A-Z]{2}|\b[ivx]{2,}\b|[Ww]ww|\bvs\b|\bw/|[:;]-?[()]"
+    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾²³×÷≤≥≠<>]|[A-Za-z]\.|[A-Z]{2}|\b(?:[VX]|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|[:;]-?[()]|[a-z][-–][A-Z]"
 )
 """What a paragraph must have some of for there to be anything to read otherwise than it is written."""
 _SENTENCES = re.compile(r"[^\n]{1,800}(?:(?<=[.!?;]) |(?=\n)|\Z)|[^\n]{1,800}(?: |(?=\n)|\Z)|[^\n]{800}|\n+")
 """What is read in one go, so that the time it takes grows with the text and not with its square."""
+_UNREAD = re.compile(rf"{'[^<]{0,200}'.join(map(re.escape, PHONEMES))}|{TAG.pattern}")
+"""What no word is in: tags, and what is written as sounds."""
 _STOPS = (".", "!", "?", ":", "…")
 _FIGURE = re.compile(r"[^\D0-9]")
 _AS_WRITTEN = str.maketrans({sign: f"{before}$" for before, sign in DOLLAR_SIGNS.items()})
@@ -41,7 +44,7 @@ def _paragraph(text: str) -> str:
     if not _TO_READ.search(text) or not looks_english(TAG.sub(" ", text)):
         return text
     read, at, begins = list[str](), 0, True
-    for tag in (*TAG.finditer(text), None):
+    for tag in (*_UNREAD.finditer(text), None):
         for sentences in _SENTENCES.findall(text[at : tag.start() if tag else len(text)]):
             read.append(_read(sentences, begins))
             begins = sentences.rstrip().endswith(_STOPS) if sentences.strip() else begins
