@@ -144,7 +144,7 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     rule(r"\b([Pp]ages?|[Pp]p?\.) ([ivxl]{1,7})[-–]([ivxl]{1,7})\b", _pages, needs="-|–"),
     rule(
         r"\b((?i:pages?|chapter|part|volume|act|scene|book|section|article|phase|appendix|footnote|note|item|step|"
-        r"figure|clause|paragraph)) ([ivxl]{2,7}|[vx])(?![\w'’-])",
+        r"figure|clause|paragraph)) ([ivxl]{2,7}|[IVXL]{2,7}|[vx])(?![\w'’-])",
         _counted,
     ),
     rule(r"\b([IVX]{1,6})(?:th)?((?: |-)(?:century|centuries|dynasty)\b)", _century),

@@ -28,13 +28,19 @@ _PER = {
 }  # fmt: skip
 _TIMES = r"(?:seconds?|sec|minutes?|min|hours?|hr|days?|weeks?|months?|years?)"
 _GOODS = "|".join(sorted(map(re.escape, _PER), key=len, reverse=True))
-_SMALL_UNITS = r"(?:kg|km/h|km|cm|mm|m|g|mg|l|L|ml|%|°C|°|kWh|kW|GB|MB|Euro|€)"
+_SMALL_UNITS = r"(?:kg|km/h|km|cm|mm|m|g|mg|l|L|ml|%|°C|°|kWh|kW|GB|MB|[mb]illion|Euro|€)"
 _KITCHEN = {
     "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "lb": ("pound", "pounds"),
     "oz": ("ounce", "ounces"), "ft": ("foot", "feet"), "mi": ("mile", "miles"), "kg": ("kilogram", "kilograms"),
     "gal": ("gallon", "gallons"), "hr": ("hour", "hours"), "yd": ("yard", "yards"),
 }  # fmt: skip
 """Of which there are parts."""
+_SINGULAR = {"$": "dollar", "€": "euro", "£": "pound"}
+_AFTER_A_PRICE = (
+    r"(?:per|and|for|off|each|more|less|from|with|when|that|than|but|because|after|before|over|under|into|until|while|"
+    r"now|then|here|there|today|every|the|plus|minus|this|later|earlier|yesterday|above|below|only)"
+)
+"""Words before which a price is not that of a thing: 'a $5 bill' is."""
 _SMILE = r"[:;=]-?[()DPp](?![\w()])"
 _RACE = r"(?: (?:run|race|walk|jog|row|swim|time|course|resolution|video|display|monitor|TV|screen|footage|res)\b)"
 _SHAPED = (
@@ -98,6 +104,15 @@ def _from_to(found: re.Match[str]) -> str:
     sign, low, scale, high = found[1], found[2], found[3] or "", found[4]
     same = not scale or scale.lower() == (found[5] or "").lower()
     return f"{low} to {sign}{high}{found[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{found[5] or ''}"
+
+
+def _priced(found: re.Match[str]) -> str:
+    """'a five dollar bill'; cents need more words: 'a two dollars and fifty cents ticket' stays."""
+    scale = found[4] or ""
+    if "." in found[3] and not scale:
+        return found[0]
+    scale = f" {_SCALES[scale.lower()]}" if scale.lower() in _SCALES else scale
+    return f"{found[1]}{found[3]}{scale} {_SINGULAR[found[2]]}"
 
 
 def _coined(found: re.Match[str]) -> str:
@@ -211,6 +226,12 @@ SIGNS: tuple[Rule, ...] = (
     ),
 )
 AMOUNTS: tuple[Rule, ...] = (
+    rule(
+        rf"\b([Aa]n? )([$€£])(\d[\d,]{{0,12}}(?:\.\d{{1,2}})?)([kKMB]|bn| (?:thousand|million|billion|trillion))?"
+        rf"(?= (?!{_AFTER_A_PRICE}\b)[a-z]{{3,}})",
+        _priced,
+    ),
+    rule(r"(?<=\d)°(?= (?:angle|turn|view|rotation|camera|video|heat|weather)s?\b)", " degree", needs="°"),
     rule(
         rf"([{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)(bn|mn|[kKmMbBtT])?[-–]\1?(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)"
         r"(bn|mn|[kKmMbBtT])?(?![\w/]|[-–]\d)",

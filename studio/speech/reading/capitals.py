@@ -55,10 +55,11 @@ _AFTER = (
     "wth|x|xt|xth|z|zz"
 )
 """The consonants that a syllable may end with, where no plural or past is formed."""
-_VOWELS = "[aeiouy]{1,3}"
+_VOWELS = "[aeiouy]{1,4}"
+_BETWEEN = rf"(?:(?:{_AFTER})s?(?:{_BEFORE})?|s(?:{_BEFORE})?|{_BEFORE})"
+"""Never empty: between two vowels stand consonants, so that there is one way only to try."""
 _PRONOUNCED = re.compile(
-    rf"(?:{_BEFORE})?{_VOWELS}(?:(?:{_AFTER})?s?(?:{_BEFORE})?{_VOWELS}){{0,12}}(?:(?:{_AFTER})?(?:e?[ds])?)",
-    re.IGNORECASE,
+    rf"(?:{_BEFORE})?{_VOWELS}(?:{_BETWEEN}{_VOWELS}){{0,12}}(?:{_AFTER})?(?:e?[ds])?", re.IGNORECASE
 )
 _ONE_SYLLABLE = re.compile(r"[BCDFGHJKLMNPRSTVWYZ][AEIOUY][BDFGKLMNPRSTXYZ]|[BCDFGHJKLMNPRSTVWYZ][AEIOU]{2}")
 """The plainest words of three letters, as most short names are."""
@@ -68,11 +69,14 @@ _STREETS = words_of("ST AVE RD BLVD LN DR SQ HWY PL CT PKWY")
 _TITLES = words_of("MR MRS MS DR PROF ST MT FT GEN COL CAPT LT SGT REV HON SEN GOV REP PRES ADM")
 _NUMBERED = words_of("NO NOS VOL CH FIG SEC EQ ART PARA APPROX APT EXT TEL")
 _SHORT_MONTHS = words_of("JAN FEB MAR APR JUN JUL AUG SEP SEPT OCT NOV DEC")
+_SHORT_DAYS = words_of("MON TUE TUES WED THU THURS FRI SAT SUN")
 _NAMES = words_of(
     "JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER MONDAY TUESDAY "
     "WEDNESDAY THURSDAY FRIDAY SATURDAY SUNDAY"
 ) | frozenset(KINGS.upper().split("|"))
 """Which other rules know by their capital."""
+_LONGEST = 30
+"""Letters of an acronym; looking at more of them would take too long."""
 _AFTER_AM = words_of("I HOW WHO WHAT WHERE WHEN WHY")
 _LETTER = "A-ZÀ-ÖØ-Þ"
 _TOKEN = re.compile(
@@ -83,9 +87,13 @@ _BEGINS = re.compile(r"(?:^|[.!?…][\"'”’)\]]{0,2}\s+)[\"'“‘(\[*_]{0,3}
 """What stands before a sentence's first word."""
 
 
-def in_small_letters(text: str) -> str:
+def in_small_letters(text: str, *, begins: bool = True) -> str:
     """The text with its words in capitals in small letters, but for the first of each sentence and for names that
-    other rules know. Acronyms, Roman figures and words in small letters stay as they are."""
+    other rules know. Acronyms, Roman figures and words in small letters stay as they are.
+
+    ``begins``: whether a sentence begins with it."""
+    if not begins:
+        return in_small_letters(f"-{text}")[1:]
     read, at = list[str](), 0
     for run in _runs(text):
         loud = len(run) > 1 and any(map(_is_surely_a_word, run))
@@ -114,7 +122,7 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: b
     if len(stem) == 1:
         is_article = stem == "A" and loud and index + 1 < len(run) and not _BEGINS.search(_before(token))
         return (stem.lower() if is_article else stem) + apostrophe + ending.lower()
-    if _is_abbreviation(stem, before, following):
+    if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
         return written.capitalize()
     if not _is_word(stem, before, loud=loud) and (apostrophe == "" or ending == "S"):
         return stem + apostrophe + ending.lower()
@@ -147,6 +155,12 @@ def _is_abbreviation(stem: str, before: str, following: str) -> bool:
     )
 
 
+def _is_of_a_range(token: re.Match[str]) -> bool:
+    """Such as 'MON-FRI' and 'JAN–MAR'."""
+    beside = _before(token)[-1:] + token.string[token.end() : token.end() + 1]
+    return token[0] in _SHORT_DAYS | _SHORT_MONTHS and ("-" in beside or "–" in beside)
+
+
 def _is_surely_a_word(token: re.Match[str]) -> bool:
     stem = _parts(token[0])[0]
     return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", loud=False)
@@ -159,7 +173,7 @@ def _is_word(stem: str, before: str, *, loud: bool) -> bool:
         return before in _AFTER_AM
     if stem in KEPT:
         return loud and stem in SHORT
-    if stem in SHORT or stem in _NAMES:
+    if stem in SHORT or stem in _NAMES or len(stem) > _LONGEST:
         return True
     if roman(stem) is not None:
         return False

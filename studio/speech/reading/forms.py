@@ -5,7 +5,6 @@ from __future__ import annotations
 from studio.speech.reading.abbreviations import ABBREVIATIONS
 from studio.speech.reading.addresses import ADDRESSES
 from studio.speech.reading.amounts import AMOUNTS, SIGNS
-from studio.speech.reading.capitals import in_small_letters
 from studio.speech.reading.dates import DATES, SHORT_MONTHS, YEARS
 from studio.speech.reading.figures import CALLED, NAMED
 from studio.speech.reading.rules import SENTENCE, Rule, apply_rules, rule
@@ -27,4 +26,4 @@ def in_plain_forms(text: str) -> str:
 
     SENTENCE stands before each sentence that begins with figures.
     """
-    return apply_rules(_RULES, in_small_letters(text))
+    return apply_rules(_RULES, text)
