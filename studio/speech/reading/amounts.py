@@ -164,14 +164,14 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) <3 (?=\S)", r"\1 love ", needs="<0"),
     # Nobody says a smile.
     rule(rf"^{_SMILE} ?| {_SMILE}|(?<!\b[a-zA-HJ-Z]) <3(?=[ .,!?]|$)", "", needs=":|;|=|<0"),
-    rule(r"© ?", "copyright ", needs="©"),
+    rule(r"(?:\b[Cc]opyright )?© ?", "copyright ", needs="©"),
     rule(r"[™®]", "", needs="™|®"),
     rule(
         r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )",
         lambda found: "at" if found.string[found.end()] == " " else "at ",
         needs="@",
     ),
-    rule(r"(?<![\w#&/])#(?=[A-Za-z_])", "hashtag ", needs="#"),
+    rule(r"(?<![\w#&/])(?<!\]\()#(?=[A-Za-z_])", "hashtag ", needs="#"),
     rule(r"\b([CFAGDJ])#(?![\w#])", r"\1 sharp", needs="#"),
     rule(r"(?<=[A-Za-z])\+\+(?=(\w)?)", lambda found: f" plus plus{' ' if found[1] else ''}", needs="++"),
     rule(r"\b([A-F])\+(?=[\s.,;:!?)\"”]|$)", r"\1 plus", needs="+"),

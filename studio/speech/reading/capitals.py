@@ -51,7 +51,7 @@ _BEFORE = (
 _AFTER = (
     "b|bb|bt|c|ch|ck|ct|d|dd|dg|dth|f|ff|ft|fth|g|gg|gh|ght|ghth|gm|gn|h|hn|k|kk|l|lb|lch|ld|lf|lfth|lft|lk|ll|lm|ln|lp|lph|lpt|lsh|lt|"
     "lth|lv|m|mb|mm|mn|mp|mph|mpt|n|nc|nch|nct|nd|ng|ngth|nk|nn|nst|nt|nth|nx|p|ph|pp|pt|pth|q|r|rb|rc|rch|rd|rf|rg|"
-    "rgh|rk|rl|rld|rm|rmth|rn|rp|rph|rr|rsh|rst|rt|rth|rtz|rv|s|sc|sh|sk|sm|sp|ss|st|sth|t|tch|th|thm|tt|tz|v|w|wd|wk|wl|wn|"
+    "rgh|rk|rl|rld|rm|rmth|rn|rp|rph|rr|rsh|rst|rt|rth|rtz|rv|s|sc|sch|sh|sk|sm|sp|ss|st|sth|t|tch|tsch|th|thm|tt|tz|v|w|wd|wk|wl|wn|"
     "wth|x|xt|xth|z|zz"
 )
 """The consonants that a syllable may end with, where no plural or past is formed."""
@@ -120,7 +120,9 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: b
     stem, apostrophe, ending = _parts(written)
     before = run[index - 1][0] if index else ""
     if len(stem) == 1:
-        is_article = stem == "A" and loud and index + 1 < len(run) and not _BEGINS.search(_before(token))
+        is_article = (
+            stem == "A" and loud and (index + 1 < len(run) or before in SHORT) and not _BEGINS.search(_before(token))
+        )
         return (stem.lower() if is_article else stem) + apostrophe + ending.lower()
     if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
         return written.capitalize()
