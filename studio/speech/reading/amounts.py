@@ -58,24 +58,30 @@ def _joined(found: re.Match[str]) -> str:
     return f"{' '.join(found[1])} and {' '.join(found[2])}{found[3] and chr(39) + 's'}"
 
 
+def _extension(found: re.Match[str]) -> str:
+    return f"{found[1]}, extension {digits(found[2]) if len(found[2]) > 2 else found[2]}"
+
+
 def _range(found: re.Match[str]) -> str:
     low, high = found[1], found[2]
-    if high[0] == "0" and len(high) > 1:
-        return f"{digits(low)} dash {digits(high)}"
     if low == high:
         return f"{ENGLISH.cardinal(int(low))}-{ENGLISH.cardinal(int(low))}"
     if re.fullmatch(YEAR, low) and re.fullmatch(YEAR, high):
         return f"{year(low)} to {year(high)}"
     if re.fullmatch(YEAR, low) and len(high) == 2 and int(low[2:]) < int(high):
-        return f"{year(low)} to {ENGLISH.cardinal(int(high))}"
+        return f"{year(low)} to {year(low[:2] + high) if high[0] == '0' else ENGLISH.cardinal(int(high))}"
+    if re.fullmatch("1[1-9]99", low) and high == "00":
+        return f"{year(low)} to {year(str(int(low) + 1))}"
+    if high[0] == "0" and len(high) > 1:
+        return f"{digits(low)} dash {digits(high)}"
     return f"{low} to {high}"
 
 
 def _fraction(found: re.Match[str]) -> str:
     """Only what people write as one; '8/10' is a mark."""
     top, bottom = int(found[1]), int(found[2])
-    if top == bottom == 50:
-        return "fifty-fifty"
+    if top == bottom and top in (20, 50):
+        return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
     if _IN_MARKS.match(found.string, found.end()) and top <= bottom:
         return f"{top} out of {bottom}"
     of_something = found.string.startswith((" of ", " cup", " inch", " mile"), found.end())
@@ -102,6 +108,8 @@ def _per_amount(found: re.Match[str]) -> str:
 def _from_to(found: re.Match[str]) -> str:
     """'$60 to 80k': the sign and the scale once, where both are the same."""
     sign, low, scale, high = found[1], found[2], found[3] or "", found[4]
+    if not scale and not found[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
+        return f"{sign}{low} to {sign}{high}"
     same = not scale or scale.lower() == (found[5] or "").lower()
     return f"{low} to {sign}{high}{found[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{found[5] or ''}"
 
@@ -181,7 +189,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r" ?([<>!])= ?", lambda found: {"<": " ≤ ", ">": " ≥ ", "!": " ≠ "}[found[1]], needs="<=|>=|!="),
     rule(
         r"(\d{3}[-. ]\d{4}),? ?(?:[Xx]|[Ee]xt\.?:?|[Ee]xtension) ?(\d{1,6})\b",
-        lambda found: f"{found[1]}, extension {digits(found[2]) if len(found[2]) > 2 else found[2]}",
+        _extension,
         needs="0-0000|0.0000|0 0000",
     ),
     rule(rf"(?<=[{MONEY}])\d{{1,3}}(?:\.\d{{3}})+(?:,\d\d)?(?![\d,]|\.\d)", _thousands, needs=".000"),
@@ -212,6 +220,7 @@ SIGNS: tuple[Rule, ...] = (
     rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times ", needs="×"),
     rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal, needs="0x|0X"),
     rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by ", needs="0x|0 x|0×|0 ×"),
+    rule(r"(\d(?: ?(?:ft|in|m|cm|mm|km)|['′\"″])) ?[x×] ?(?=\d)", r"\1 by ", needs="x 0|× 0|x0|×0"),
     rule(r"(\d)x\b", r"\1 times", needs="0x"),
     rule(rf"(?<=\d)/({_GOODS})(?![\w/²])", _per_amount, needs="0/"),
     rule(
@@ -293,6 +302,7 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches", needs="0 ft|0 foot|0 feet"),
     rule(r"(?<=\d)['′](?= ?(?:by|x|×|long|wide|tall|high|deep)\b)", " feet", needs="0'|0′"),
     rule(r"(\bby \d{1,3})['′](?![\w'])", r"\1 feet", needs="by 0"),
+    rule(r"(\bby \d{1,3})[\"″](?=$|[,.;] | (?:in|long|wide|thick)\b)", r"\1 inches", needs="by 0"),
     rule(r"(?<=\d)[\"”″](?= (?:by|long|wide|tall|high|deep|thick)\b)", " inches", needs='0"|0”|0″'),
     rule(
         r"(?<=\d)[\"”″](?= (?:pipe|screen|monitor|display|TV|laptop|nail|board|wheel|disc)s?\b)",

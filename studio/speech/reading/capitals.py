@@ -36,11 +36,12 @@ SHORT = words_of(
 )
 AMBIGUOUS = words_of("IT US WHO SAT")
 KEPT = words_of(
-    "AARP ABBA ACLU ADHD AIDS API ASAP ASCII ASEAN AWOL BIOS BLE BYOB CAD CEO CERN CIA COBOL COVID DARPA DEA DIY "
-    "DUI ECMA EEOC EFTA EPA ESA ETA EULA FAQ FIFA GED GIF GIS GUI HIPAA HIV IATA ICAO ICU IED IEEE IIRC IKEA IMAX "
-    "IMHO IPO IQ IRA ISIS ISO IUD JPEG LAN LED LIDAR MIDI MIT NAACP NAFTA NASA NASDAQ NATO NCAA NOAA NORAD NYSE "
-    "NYU OECD OLED OPEC OSHA PIN POTUS POV RAM RIP ROI ROM SAAS SARS SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA "
-    "UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID VAT VIP VOIP YAML YMCA YOLO YWCA"
+    "AARP ABBA ACLU ADHD AIDS AIFF ANSI API ASAP ASCII ASEAN AWOL BIOS BLE BYOB CAD CEO CERN CIA COBOL COVID CUDA "
+    "DARPA DEA DIY DUI ECMA EEOC EFTA EPA EPUB ESA ETA EULA FAQ FEMA FIFA FLAC GED GIF GIS GUI HIPAA HIV IATA ICANN "
+    "ICAO ICU IED IEEE IIRC IKEA IMAX IMHO IPO IQ IRA ISIS ISO IUD JPEG LAN LED LIDAR LUFS MIDI MIT NAACP NAFTA NASA "
+    "NASDAQ NATO NCAA NIST NOAA NORAD NYSE NYU OECD OLED OPEC OSHA PIN POTUS POV RAM RIP ROI ROM SAAS SARS SATA "
+    "SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID VAT VIP "
+    "VOIP YAML YMCA YOLO YWCA"
 )
 """Acronyms that could be words by their letters. Spelled or pronounced, models know their written form."""
 _BEFORE = (
@@ -123,7 +124,7 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: b
         is_article = (
             stem == "A" and loud and (index + 1 < len(run) or before in SHORT) and not _BEGINS.search(_before(token))
         )
-        return (stem.lower() if is_article else stem) + apostrophe + ending.lower()
+        return (stem.lower() if is_article or ending == "CLOCK" else stem) + apostrophe + ending.lower()
     if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
         return written.capitalize()
     if not _is_word(stem, before, loud=loud) and (apostrophe == "" or ending == "S"):

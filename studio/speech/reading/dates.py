@@ -125,6 +125,12 @@ def _days_of_a_month(found: re.Match[str]) -> str:
     return f"{found[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else found[0]
 
 
+def _month_of_a_year(found: re.Match[str]) -> str:
+    """'June twenty twenty-four' of '2024-06', but not of '2004-05'."""
+    is_range = int(found[1][2:]) < int(found[2])
+    return found[0] if is_range else f"{_MONTHS[int(found[2]) - 1]} {year(found[1])}"
+
+
 def _fiscal(found: re.Match[str]) -> str:
     return f"fiscal year {year(found[1]) if len(found[1]) == 4 else ENGLISH.cardinal(int(found[1]))}"
 
@@ -185,6 +191,12 @@ DATES: tuple[Rule, ...] = (
     rule(rf"{STARTS}(\d{{1,2}})-(\d{{1,2}})-({YEAR}){ENDS}", _slashed, needs="0-0"),
     rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _sorted, needs="0/0"),
     rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _sorted, needs="0.0"),
+    rule(
+        rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}",
+        lambda found: f"{_MONTHS[int(found[1]) - 1]} {year(found[2])}",
+        needs="0/0000",
+    ),
+    rule(rf"{STARTS}(20[1-9]\d|19\d\d)-(0[1-9]){ENDS}", _month_of_a_year, needs="0000-00"),
     rule(rf"{STARTS}({YEAR})/({YEAR}|\d\d){ENDS}", _seasons, needs="0/0"),
     rule(
         rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
@@ -202,7 +214,11 @@ DATES: tuple[Rule, ...] = (
         _hours,
         needs="-|–|—",
     ),
-    rule(r"(?<![\w.,:/-])(\d{1,2}:[0-5]\d) ?[-–—] ?(?=\d{1,2}:[0-5]\d(?![\w:]))", r"\1 to ", needs="-|–|—"),
+    rule(
+        r"(?<![\w.,:/-])(\d{1,2}:[0-5]\d) ?[-–—] ?(?=\d{1,2}(?::[0-5]\d(?![\w:])|(?![\w:,.]?\d)))",
+        r"\1 to ",
+        needs="-|–|—",
+    ),
     rule(r"(?<=\d) ?([AaPp])(?:[Mm]\b|\.[Mm]\b(\.?))", _half_of_the_day, needs="0a|0p|0A|0P|0 a|0 p|0 A|0 P"),
     rule(
         r"(?<![\w.:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\w:])",
@@ -220,14 +236,15 @@ YEARS: tuple[Rule, ...] = (
     rule(r"(?<![\w.,])(1[1-9]|20)(\d0)['’]?s\b", r"\1\2s", needs="00's|00’s|00s"),
     rule(rf"(?<![\w.,{MONEY}-])({YEAR})(?=['’]s\b)", lambda found: year(found[1]), needs="0'|0’"),
     rule(
-        rf"((?:\b(?:born|died|founded|established|copyright|circa|ca\.|c\.|dated|built|since|until|till|before|year)|©)"
+        rf"((?:\b(?:born|died|founded|established|copyright|circa|ca\.|c\.|dated)|©)"
         rf" ?)((?:in )?)(10[1-9]\d|{YEAR}){ENDS}(?! (?:{_MEASURED})\b)",
         lambda found: f"{found[1]}{found[2]}{year(found[3])}",
         re.IGNORECASE,
         needs="0000",
     ),
     rule(
-        r"\b(in|of|by) (10[1-9]\d)(?=[,.;)]|$| the\b)",
+        r"\b(in|of|by|since|until|till|before|after|year) (10[1-9]\d)"
+        r"(?=[,.;:!?)]|$| (?:the|and|by|to|he|she|it|they|when)\b)",
         lambda found: f"{found[1]} {year(found[2])}",
         re.IGNORECASE,
         needs="0000",

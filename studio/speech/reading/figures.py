@@ -60,10 +60,6 @@ def _freephone(found: re.Match[str]) -> str:
     return f"one, {ENGLISH.cardinal(int(found[1]))}, {found[2].lower().replace('-', ' ')}"
 
 
-def _extension(found: re.Match[str]) -> str:
-    return f"{found[1]}, extension {digits(found[2]) if len(found[2]) > 2 else found[2]}"
-
-
 def _zip(found: re.Match[str]) -> str:
     return f"{_STATES[found[1]]} {_groups(found[2])}"
 
