@@ -1,6 +1,6 @@
-r"""What stands in brackets: a tag where the model or the studio has one of that name, else words like any others.
+"""What stands in brackets: a tag where the model or the studio has one of that name, else words like any others.
 
-A tag with a backslash before it, ``\[laughs]``, is words too.
+A tag with a backslash before it is words too.
 """
 
 from __future__ import annotations

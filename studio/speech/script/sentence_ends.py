@@ -31,7 +31,7 @@ _HIDDEN = re.compile(rf"{TAG.pattern}|{ENTITY.pattern}|[\u00ad\u200b-\u200f\u206
 _WORD = re.compile(r"[^\W_]")
 _INSIDE = re.compile(r"\S")
 _DOTS = re.compile(r"\.+\Z")
-_BEFORE_A_WORD = re.compile(r"[\s(\"'“‘\[{]")
+_BEFORE_A_WORD = re.compile(rf"[\s()\"'“‘\[\]{{。！？｡、，{_TAG}]")
 _INITIAL = re.compile(r"(?:\w\.)*[A-ZÀ-Þ]")
 _LETTERS = re.compile(r"[\w'’]+")
 _SPACED_WORD = re.compile(r"(\S+)\s")
@@ -90,7 +90,7 @@ def find_ends(text: str, start: int = 0, has_word: bool = False, is_whole: bool 
     With ``is_whole`` false more text may come; what that could change is left for then.
     """
     begin = max(0, start - _NEAR)
-    masked = text[begin:start] + _mask(text[start:])
+    masked = _mask(text[begin:])
     limit = len(masked) if is_whole else _open_place(masked, start - begin)
     places, seen = list[int](), start - begin
     settled = limit
@@ -128,7 +128,7 @@ def _masked(found: re.Match[str]) -> str:
     elif hidden[0] in "[<":
         sign = ")" if CITATION.fullmatch(hidden) else _TAG
     else:
-        sign = ")"  # invisible: as part of what closes, it parts no stop from the space after it
+        sign = "_"  # invisible: as part of what closes, it parts no stop from the space after it
     return sign * len(hidden)
 
 
@@ -142,8 +142,8 @@ def _ends_sentence(text: str, end: re.Match[str], limit: int, is_whole: bool) ->
     """Whether a sentence ends here; None where what comes after ``limit`` may tell. Of a text that is masked."""
     stops, closing, wide_stops, wide_closing = end.groups()
     if wide_stops:
-        following = text[end.end() : min(limit, end.end() + 1)]
-        return None if not following and not is_whole else not (wide_closing and following == "と")
+        sign = text[end.end() : min(limit, end.end() + 1)]
+        return None if not sign and not is_whole else not (wide_closing and sign == "と")
     if stops is None or stops[0] not in ".!?…":
         return True
     following = _INSIDE.search(text, end.end())
@@ -191,4 +191,6 @@ def _is_full_stop(text: str, at: int, following: int, limit: int, is_whole: bool
     word = _LETTERS.match(text, following, limit)
     if word and word.end() == limit and not is_whole:
         return None
-    return bool(word) and word[0] in _FIRST_WORDS and text[word.end() : word.end() + 1] != "."
+    if word is None or word[0] not in _FIRST_WORDS:
+        return False
+    return len(word[0]) > 1 or text[word.end() : word.end() + 1] != "."  # "J. A. Smith"
