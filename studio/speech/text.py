@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from studio.errors import InvalidRequest
+from studio.errors import InvalidRequest, NothingToSay
 from studio.speech.script.brackets import PAUSE, TAG, manner_of, pauses_before_manner
 from studio.speech.script.sentence_ends import find_ends
 from studio.speech.script.signs import UNSEEN
@@ -82,7 +82,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) ->
             at = mark.end()
     check_pauses(steps)
     if not any(isinstance(step, Words) for step in steps):
-        raise InvalidRequest("input has pauses only: there is nothing to say", "input")
+        raise NothingToSay("input has no words to say, only pauses or signs that nobody sees", "input")
     return tuple(steps)
 
 

@@ -22,7 +22,7 @@ _QUOTES = frozenset("\"'”’»")
 _END = re.compile(
     # Scripts that put a space after a sentence. A run of stops is looked at from its first one only: else a line of
     # dots would be gone through from each of them. ". . ." is one run.
-    rf"((?<![.!?…])[.!?…]+(?:[ \u00a0]\.+)*|(?<![؟۔।॥])[؟۔।॥]+)([{re.escape(_CLOSING)}]*)(?=\s|{_TAG})"
+    rf"((?<![.!?…])[.!?…]+(?:[ \u00a0][.…]+)*|(?<![؟۔।॥])[؟۔।॥]+)([{re.escape(_CLOSING)}]*)(?=\s|{_TAG})"
     r"|([。！？｡]+)([”’」』）]*)"  # scripts that do not
     r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
 )
@@ -30,7 +30,7 @@ _OPENED = re.compile(r"\[[^\[\]]*\Z|<(?:\|[^|>]*\|?)?\Z|&[#\w]{0,31}\Z")
 _HIDDEN = re.compile(rf"{TAG.pattern}|{ENTITY.pattern}|[\u00ad\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[^\W_]")
 _INSIDE = re.compile(r"\S")
-_DOTS = re.compile(r"\.+\Z")
+_DOTS = re.compile(r"[.…]+\Z")
 _BEFORE_A_WORD = re.compile(rf"[\s()\"'“‘\[\]{{。！？｡、，{_TAG}]")
 _INITIAL = re.compile(r"(?:\w\.)*[A-ZÀ-Þ]")
 _LETTERS = re.compile(r"[\w'’]+")

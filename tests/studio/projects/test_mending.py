@@ -83,10 +83,10 @@ def test_a_selection_means_the_sentences_that_it_touches() -> None:
     def meant(start: int, end: int) -> Selection:
         return select(text, start, end, words)
 
-    assert meant(0, 0) == Selection("One two.", "", 0, 2)
-    assert meant(20, 20) == Selection("… Three [sigh] four!", "One two.", 2, 4) == meant(9, 9)
+    assert meant(0, 0) == Selection("One two. …", "", 0, 2) == meant(9, 9)
+    assert meant(20, 20) == Selection("Three [sigh] four!", "One two. …", 2, 4)
     assert meant(4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
-    assert meant(len(text), len(text)) == Selection("Five.", "… Three [sigh] four!", 4, 5)
+    assert meant(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
     assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
     with pytest.raises(InvalidRequest, match="no sentence"):
         select("… [sigh]", 1, 1, [])

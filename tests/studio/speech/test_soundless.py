@@ -89,7 +89,18 @@ def test_what_nobody_can_see_is_blank(steered: Steer) -> None:
     assert engine.utterances == []
 
 
-WORDLESS = [".", "…", "?!", "👍", "🎉🎉\n\n***", "---", "[pause:1s] …", "<|speaker:0|>…"]
+WORDLESS = [
+    ".",
+    "…",
+    "?!",
+    "👍",
+    "🎉🎉\n\n***",
+    "---",
+    "[pause:1s] …",
+    "<|speaker:0|>…",
+    "\U0010ffff\ue000",
+    "[pause:1s]",
+]
 
 
 def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(steered: Steer) -> None:
@@ -108,8 +119,9 @@ def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(s
 def test_signs_that_stand_alone_in_a_stream_are_no_sentence(steered: Steer) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
-        send(socket, "input.text", text="👍")
-        send(socket, "input.flush")
+        for alone in ("👍", "\ue000"):
+            send(socket, "input.text", text=alone)
+            send(socket, "input.flush")
         send(socket, "input.text", text="One two.\n\n🎉\n\n***\n\nThree.")
         assert sentence(socket)[0]["sentence_index"] == 0
         send(socket, "input.done")
