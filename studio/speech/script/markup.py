@@ -8,19 +8,16 @@ from studio.speech.script.brackets import TAG
 
 _MOST_PASSES = 4
 """Signs stand within signs, as a list's in a quotation's; deeper than this they are left."""
-_CITATION = (
-    r"\[(?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|\^[^\[\]\s]{1,40}|(?:note|n) \d{1,3}|(?:citation|clarification) needed)\]"
-)
+_NOTE = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|\^[^\[\]\s]{1,40}|(?:note|n) \d{1,3}|(?:citation|clarification) needed"
+_CITATION = rf"(?<!\\)\[(?:{_NOTE})\]"
 CITATION = re.compile(_CITATION, re.IGNORECASE)
 """[1], [2, 3], [^note], [citation needed]."""
 _CITATIONS = re.compile(rf"^(?:{_CITATION})+:?[ \t]*|(?<![ \t])[ \t]*(?:{_CITATION})+", re.IGNORECASE | re.MULTILINE)
-_ADDRESS = (
-    r"(?:(?:https?://|www\.|mailto:|[./#])[^\s()]*(?:\([^\s()]*\)[^\s()]*)*|[\w%-]+(?:[./][\w%-]+)*\.[a-z]\w{1,4})"
-)
+_ADDRESS = r"(?:(?:https?://|www\.|mailto:|\.{0,2}/|#(?=\w))[^\s()]*(?:\([^\s()]*\)[^\s()]*)*|[\w%-]+(?:[./][\w%-]+)*\.[a-z]\w{1,4})"
 _TARGET = rf"\(<?{_ADDRESS}>?(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\)"
 LINK_TARGET = re.compile(rf"(?<=\]){_TARGET}")
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{_TARGET}")
-_DEFINITION = re.compile(rf"^[ ]{{0,3}}\[[^\[\]\n]+\]:[ \t]*<?{_ADDRESS}>?.*$", re.MULTILINE)
+_DEFINITION = re.compile(r"^[ ]{0,3}\[[^\[\]\n]+\]:[ \t]*<?(?:https?://|www\.|mailto:).*$", re.MULTILINE)
 _BARE_LINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
 _RULE = re.compile(

@@ -60,7 +60,8 @@ MARKUP = [
 KEPT_WORDS = [
     "2*3*4, 5 * 3 and 2**3", "snake_case, C# and F#, #tag, @me, 5 # 3", "f**k", "[2024] and [a]",
     "1. first\n2. second", "He said - well - no.", "~5 km", "[whisper](softly)", "<|speaker:0|>a", "a -- b",
-    "x < y > z",    "-5 degrees\n+5", "\\*not this\\*",
+    "x < y > z", "[Anna]: ...well", "[whisper](...softly) (he said)", r"a \[1] b", "a ***** b", "-5 degrees\n+5",
+    "\\*not this\\*",
 ]  # fmt: skip
 
 
