@@ -27,7 +27,7 @@ _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 _MARKS = re.compile(rf"{PAUSE.pattern}|<\|[^|>]*\|>", re.IGNORECASE)
 _LEADING_PAUSES = re.compile(rf"(?:\s*{PAUSE.pattern})+\s*", re.IGNORECASE)
 _SELECTORS = "\ufe0e\ufe0f"
-_SAID = "%&@"
+_READ_ALOUD = "%&@"
 """Punctuation by its category, and yet read aloud."""
 
 
@@ -59,7 +59,7 @@ def is_blank(text: str) -> bool:
 def has_words(text: str, tags_are_words: bool = False) -> bool:
     """Whether there is a letter, a figure or another sign that is read aloud, outside tags unless they count too."""
     rest = (_MARKS if tags_are_words else TAG).sub("", text)
-    return any(sign.isalnum() or sign in _SAID or unicodedata.category(sign) == "Sc" for sign in rest)
+    return any(sign.isalnum() or sign in _READ_ALOUD or unicodedata.category(sign) == "Sc" for sign in rest)
 
 
 def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) -> Script:

@@ -183,7 +183,7 @@ class _Session:
                     done["timestamps"] = as_json(await speech.timestamps(unit))
                 await self._send(done)
             except NothingToSay:
-                self._spoken -= 1  # signs or tags that stand alone are no sentence
+                self._spoken -= 1  # signs or tags alone: skipped, and not counted
             except Cancelled:
                 await self._send({"type": "audio.cancelled", "sentence_index": index})
 

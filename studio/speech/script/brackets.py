@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
-"""What is no text to say: [whisper], [pause:1s], <|speaker:0|>."""
+"""What is not text to say: [whisper], [pause:1s], <|speaker:0|>."""
 PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
 """Real silence, with any model."""
 _BRACKETS = re.compile(r"<\|[^|>]*\|>|(\\?)\[([^\[\]]*)\]|(\\?[\[\]])")
@@ -28,48 +28,48 @@ def read_brackets(text: str, names: Collection[str] | None) -> str:
     if "[" not in text and "]" not in text:
         return text
     known = _known(names)
-    return _BRACKETS.sub(lambda found: _as_read(found, known), text)
+    return _BRACKETS.sub(lambda bracket: _as_read(bracket, known), text)
 
 
 def hide_tags(text: str, names: Collection[str] | None) -> str:
     """The text with spaces in the place of tags, and of the brackets around words, sign for sign."""
     known = _known(names)
-    return _BRACKETS.sub(lambda found: _hidden(found, known), text)
+    return _BRACKETS.sub(lambda bracket: _hidden(bracket, known), text)
 
 
 def _known(names: Collection[str] | None) -> dict[str, str] | None:
     return None if names is None else {_folded(name): name for name in names}
 
 
-def _is_words(found: re.Match[str], known: dict[str, str] | None) -> bool:
-    """Whether what stands in these brackets is no tag."""
-    escaped, inner, _ = found.groups()
+def _is_words(bracket: re.Match[str], known: dict[str, str] | None) -> bool:
+    """Whether what stands in these brackets is not a tag."""
+    escaped, inner, _ = bracket.groups()
     if inner is None:
         return False
-    return bool(escaped) or (known is not None and _folded(inner) not in known and not PAUSE.fullmatch(found[0]))
+    return bool(escaped) or (known is not None and _folded(inner) not in known and not PAUSE.fullmatch(bracket[0]))
 
 
-def _as_read(found: re.Match[str], known: dict[str, str] | None) -> str:
-    _, inner, stray = found.groups()
+def _as_read(bracket: re.Match[str], known: dict[str, str] | None) -> str:
+    _, inner, stray = bracket.groups()
     if stray:
         return "" if known is not None or stray[0] == "\\" else stray
-    if _is_words(found, known):
-        return _spaced(found, inner.strip().removesuffix("\\").rstrip())
+    if _is_words(bracket, known):
+        return _spaced(bracket, inner.strip().removesuffix("\\").rstrip())
     name = None if known is None or inner is None else known.get(_folded(inner))
-    return found[0] if name is None else f"[{name}]"
+    return bracket[0] if name is None else f"[{name}]"
 
 
-def _hidden(found: re.Match[str], known: dict[str, str] | None) -> str:
-    if _is_words(found, known):
-        return found[0].translate(_BLANKED)
-    return found[0] if found[3] else " " * len(found[0])
+def _hidden(bracket: re.Match[str], known: dict[str, str] | None) -> str:
+    if _is_words(bracket, known):
+        return bracket[0].translate(_BLANKED)
+    return bracket[0] if bracket[3] else " " * len(bracket[0])
 
 
-def _spaced(found: re.Match[str], words: str) -> str:
+def _spaced(bracket: re.Match[str], words: str) -> str:
     """Apart from what touches the brackets, unless they are within a word, as in "[t]he" and "walk[ed]"."""
     if " " not in words and not words[:1].isupper():
         return words
-    text, (start, end) = found.string, found.span()
+    text, (start, end) = bracket.string, bracket.span()
     before = " " if text[max(0, start - 1) : start].isalnum() else ""
     after = " " if text[end : end + 1].isalnum() and len(words) > 1 else ""
     return f"{before}{words}{after}"

@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
     if not _ANY.search(text):
         return text
     read, at = list[str](), 0
-    for mark in (*(found for found in TAG.finditer(text) if found[0][0] == "<"), None):
+    for mark in (*(tag for tag in TAG.finditer(text) if tag[0][0] == "<"), None):
         read.append(_words(text[at : mark.start() if mark else len(text)]))
         if mark:
             read.append(mark[0])

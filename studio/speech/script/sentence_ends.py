@@ -15,7 +15,7 @@ FAR = 256
 _NEAR = 64
 """Characters before a stop that are looked at: no abbreviation is longer."""
 _TAG = "\ufffc"
-"""Stands for each character of a tag: it is no letter, and what it follows at once may be the end of a sentence."""
+"""Stands for each character of a tag: it is not a letter, and what it follows at once may be the end of a sentence."""
 _STOPS = ".!?…؟۔।॥"
 _CLOSING = "\"'”’»)]*_"
 _QUOTES = frozenset("\"'”’»")
@@ -47,11 +47,11 @@ _ABBREVIATIONS = _words(
     "vs eg ie e.g i.e nos fig vol approx cf viz "
     "z.b d.h u.a bzw ca nr str hr evtl ggf usw m mme mlle p.ex sig sra av"
 )
-"""They end no sentence: something always follows."""
+"""A sentence never ends after them: something always follows."""
 _LAST_WORDS = _words("etc inc ltd co corp bros jr sr dept est a.m p.m u.s u.k e.u u.n d.c b.c a.d ph.d m.d al")
 """They may end one: then a word follows that begins one."""
 _BEFORE_NUMBERS = _words("no p pp ch sec art eq para nos vols figs jan feb mar apr jun jul aug sep sept oct nov dec")
-"""They end no sentence where a number follows; else they are words."""
+"""Before a number they are abbreviations; else they are words, and may end a sentence."""
 _AMONG_WORDS = re.compile(
     rf"(?:[^\W\d_],?|\b(?:{'|'.join(_BEFORE_NUMBERS | {'vol', 'fig'})})\.) \d{{1,2}}\Z", re.IGNORECASE
 )
@@ -86,7 +86,7 @@ class Ends:
 def find_ends(text: str, start: int = 0, has_word: bool = False, is_whole: bool = True) -> Ends:
     """The ends from ``start`` on, which must not be inside a tag; ``has_word``: whether the sentence has one before it.
 
-    A piece without a word is no sentence: it goes with the next one, at the end of the text with the one before.
+    A piece without a word is not a sentence: it goes with the next one, at the end of the text with the one before.
     With ``is_whole`` false more text may come; what that could change is left for then.
     """
     begin = max(0, start - _NEAR)
@@ -121,8 +121,8 @@ def _mask(text: str) -> str:
     return _HIDDEN.sub(_masked, text)
 
 
-def _masked(found: re.Match[str]) -> str:
-    hidden = found[0]
+def _masked(match: re.Match[str]) -> str:
+    hidden = match[0]
     if hidden[0] == "&":
         sign = unescape(hidden)[:1]
     elif hidden[0] in "[<":

@@ -12,7 +12,7 @@ from studio.strings import normalised
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that are letters, marks or symbols by their category, and that nobody sees."""
 _MOST_PASSES = 4
-"""An entity may stand for a sign that makes another one complete; deeper than this is no accident of pasting."""
+"""An entity may stand for a sign that makes another one complete; nobody pastes what is nested deeper."""
 _JOINERS = "\u200c\u200d"
 _KEPT = frozenset(
     "\t\n" + _JOINERS + "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"

@@ -19,7 +19,7 @@ _WORD = re.compile(rf"[{_ALONE}]|[^\s—…{_ALONE}]+")
 _READ_ALOUD = "%&#@"
 """Punctuation by its category, and yet words."""
 _SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
-"""Categories of signs that are no word alone, such as emoji."""
+"""Categories of signs that are not a word by themselves, such as emoji."""
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
 _WRITTEN_AHEAD, _READ_AHEAD = 24, 200
 """How many words may be written, and how many read, before both meet again: a number has many."""
@@ -46,7 +46,7 @@ def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = 
     letters. What comes after the last word that was read is left out. ``tags``: the names of the model's, None where
     any words in brackets may be one.
     """
-    words = [text[start:end] for start, end in _words_in(hide_tags(_said(text), tags))]
+    words = [text[start:end] for start, end in _words_in(hide_tags(_visible(text), tags))]
     timed: list[Timed] = []
     for written, said in _met([_folded(word) for word in words], [_folded(each.text) for each in read]):
         if said.start < said.stop:
@@ -59,9 +59,9 @@ def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = 
 
 def places_of(text: str, words: Sequence[str]) -> list[int]:
     """Where each of these words of a text begins, which are all that were said of it, in order."""
-    said, at, places = _said(text), 0, list[int]()
+    visible, at, places = _visible(text), 0, list[int]()
     for word in words:
-        place = said.find(word, at)
+        place = visible.find(word, at)
         place = len(text) if place < 0 else place  # of another text: then so are all that follow
         places.append(place)
         at = min(place + len(word), len(text))
@@ -73,7 +73,7 @@ def are_all(text: str, words: Sequence[str]) -> bool:
     if not words:
         return False
     end = places_of(text, words)[-1] + len(words[-1])
-    return end <= len(text) and not _words_in(TAG.sub(_spaces, _said(text)[end:]))
+    return end <= len(text) and not _words_in(TAG.sub(_spaces, _visible(text)[end:]))
 
 
 def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
@@ -84,8 +84,8 @@ def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
         begins, ends = ends, ends + len(sentence)
         first, last = bisect_left(places, begins), bisect_left(places, ends)
         if first < last:
-            said = _without_tags(sentence, [place - begins for place in places[first:last]])
-            timed.append(Timed(" ".join(said.split()), words[first].start, words[last - 1].end))
+            plain = _without_tags(sentence, [place - begins for place in places[first:last]])
+            timed.append(Timed(" ".join(plain.split()), words[first].start, words[last - 1].end))
     return timed
 
 
@@ -102,7 +102,7 @@ def _words_in(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _said(text: str) -> str:
+def _visible(text: str) -> str:
     """Spaces in the place of what is not said with any model, sign for sign: marks of citations, addresses of links."""
     return CITATION.sub(_spaces, LINK_TARGET.sub(_spaces, text))
 

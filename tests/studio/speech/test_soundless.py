@@ -116,7 +116,7 @@ def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(s
     assert engine.utterances == []
 
 
-def test_signs_that_stand_alone_in_a_stream_are_no_sentence(steered: Steer) -> None:
+def test_signs_that_stand_alone_in_a_stream_are_skipped(steered: Steer) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
         for alone in ("👍", "\ue000"):
