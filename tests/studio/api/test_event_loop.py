@@ -250,7 +250,7 @@ def sessions() -> dict[str, list[str]]:
     letter, text = (json.dumps({"type": "input.text", "text": text}) for text in ("a", "a b. " * 3000))
     cancel = json.dumps({"type": "input.cancel"})
     return {
-        "socket": [config, text],
+        "socket": [config, text, flush],
         "socket, many flushes": [config, *[flush] * 60_000, done],
         "socket, many tiny messages": [config, *[letter] * 16_000, flush],
         "socket, many cancels": [config, *[cancel] * 60_000, done],
