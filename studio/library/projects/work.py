@@ -21,6 +21,9 @@ MAX_ATTEMPTS = 2
 LEASE_SECONDS = 30.0
 """How long a part counts as being spoken after its worker has last said so: longer than a busy disk holds that up."""
 _READY = "paused = 0 and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+_LOST = (
+    "select 1 from parts where state = 'speaking' and (leased_until is null or leased_until <= ? or leased_until > ?)"
+)
 _MINE = "id = ? and state = 'speaking' and lease = ?"
 """The part of a claim, unless it was cancelled or another worker has taken it over."""
 
@@ -40,6 +43,9 @@ class ProjectWork:
         LEASE_SECONDS from now, unless its worker renews it.
         """
         now = time.time()
+        with self._store.reading() as db:  # most who look find nothing, and need no lock for that
+            if not given_up and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
+                return 0
         with self._store.writing() as db:
             late = "update parts set leased_until = ?1 where state = 'speaking' and leased_until > ?1"
             db.execute(late, [now + LEASE_SECONDS])
@@ -60,22 +66,13 @@ class ProjectWork:
             db.execute(f"update parts set leased_until = ? where {among}", [time.time() + LEASE_SECONDS, listed])
             return {row[0] for row in db.execute(f"select lease from parts where {among}", [listed]).fetchall()}
 
-    def has_work(self) -> bool:
-        """Whether `recover` or `claim` would find something. It takes no lock: for those who look now and again."""
-        now = time.time()
-        with self._store.reading() as db:
-            lost = (
-                "select 1 from parts where state = 'speaking' "
-                "and (leased_until is null or leased_until <= ? or leased_until > ?)"
-            )
-            queued = f"select 1 from projects where {_READY}"
-            found = db.execute(f"select exists ({lost}) or exists ({queued})", [now, now + LEASE_SECONDS])
-            return bool(found.fetchone()[0])
-
     def claim(self) -> ClaimedPart | None:
         """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
+        query = f"select * from projects where {_READY} order by served, n limit 1"
+        with self._store.reading() as db:
+            if not db.execute(query).fetchone():
+                return None
         with self._store.writing() as db:
-            query = f"select * from projects where {_READY} order by served, n limit 1"
             for row in select(db, query):
                 first = "project_id = ? and state = 'queued'"
                 [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)
