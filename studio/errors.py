@@ -136,7 +136,8 @@ class LibraryUnavailable(StudioError, sqlite3.Error):
 
 
 class LibraryFull(LibraryUnavailable):
-    pass
+    has_made_room = False
+    """Whether something that was deleted has made room since: to try again may do."""
 
 
 class Unavailable(StudioError):

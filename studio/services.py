@@ -56,7 +56,7 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
         library=library,
         voices=voices,
         speech=service,
-        history=History(library, service.takes, service.recorder),
+        history=History(library, service.takes, service.recorder, service.register.outcomes),
         projects=ProjectService(library, worker, voices),
         transcriber=transcriber,
         denoiser=Denoiser(),

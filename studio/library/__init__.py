@@ -87,10 +87,9 @@ class Library:
         self.voices.purge()
         self.takes.purge()
 
-    def _make_room(self) -> None:
-        """Give up deletions' undoing, where the disk is full: that of takes first. Blocking."""
-        if not self.takes.purge(everything=True):
-            self.voices.purge(everything=True)
+    def _make_room(self) -> bool:
+        """Give up deletions' undoing, where the disk is full: that of takes first; whether there was any. Blocking."""
+        return any(shelf.purge(everything=True) for shelf in (self.takes, self.voices))
 
     async def clear_away(self) -> None:
         """`purge` now and again, for in a library that nobody uses nothing else would."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import itertools
 import logging
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
@@ -21,6 +23,9 @@ from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
 
 log = logging.getLogger(__name__)
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
@@ -72,8 +77,8 @@ class Store:
         self.home = home
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
-        self.make_room: Callable[[], object] = lambda: None
-        """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
+        self.make_room: Callable[[], bool] = lambda: False
+        """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
         self._reserve = Reserve(home / "reserve")
         self._idle: list[sqlite3.Connection] = []
         with self._reserve.lent(), self.explained():
@@ -116,8 +121,7 @@ class Store:
         if store is self and view is not None:
             yield view
             return
-        with self.explained(), self._lent() as connection:
-            connection.execute("begin")
+        with self.explained(), self._lent("begin") as connection:
             yield Database(connection, recursive_triggers=False)
 
     @contextlib.contextmanager
@@ -141,12 +145,30 @@ class Store:
 
         Audio files that were put meanwhile go with it. Raises LibraryUnavailable, LibraryFull.
         """
+        with self._making_room(), self._transaction() as db:
+            yield db
+
+    @contextlib.contextmanager
+    def adding(self, sounds: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
+        """As `writing`, with these as audio files, each given in pieces; their digests.
+
+        They are written before the lock is taken, several at once. Raises LibraryUnavailable, LibraryFull.
+        """
+        with (
+            self._making_room(),
+            self.explained(),
+            self.files.drafted(sounds) as drafts,
+            self._transaction() as db,
+        ):
+            yield db, self.files.keep(drafts)
+
+    @contextlib.contextmanager
+    def _making_room(self) -> Iterator[None]:
         try:
-            with self._transaction() as db:
-                yield db
-        except LibraryFull:
+            yield
+        except LibraryFull as full:
             with contextlib.suppress(LibraryUnavailable):
-                self.make_room()
+                full.has_made_room = self.make_room()
             raise
 
     @contextlib.contextmanager
@@ -163,8 +185,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._lent() as connection:
-                connection.execute("begin immediate")
+            with self.explained(), self._lent("begin immediate") as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -204,14 +225,11 @@ class Store:
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _lent(self) -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else has meanwhile, in no transaction before and after."""
+    def _lent(self, begin: str = "") -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else has meanwhile; ``begin`` begins a transaction, which is over afterwards."""
         if self._file() != self._opened:  # what is written to a file that is gone would be lost without a word
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connect()
+        connection = self._begun(begin)
         is_well = True
         try:
             yield connection
@@ -225,6 +243,24 @@ class Store:
                 self._idle.append(connection)
             else:
                 connection.close()
+
+    def _begun(self, begin: str) -> sqlite3.Connection:
+        """One of the idle connections, if it is of use, else a new one.
+
+        One that was opened while the file could not be written stays read-only when it can be written again.
+        """
+        while True:
+            try:
+                connection, is_new = self._idle.pop(), False
+            except IndexError:
+                connection, is_new = self._connect(), True
+            try:
+                connection.execute(begin)
+                return connection
+            except sqlite3.Error as error:
+                connection.close()
+                if is_new or "readonly" not in str(error):
+                    raise
 
     def _file(self) -> tuple[int, int] | None:
         """Which file it is, whatever it is called; None where there is none."""
@@ -240,6 +276,21 @@ class Store:
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
+
+
+def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Have a method of a repository try again where the disk was full and what was deleted has made room by now."""
+
+    @functools.wraps(method)
+    def trying(*values: Given.args, **named: Given.kwargs) -> Result:
+        while True:
+            try:
+                return method(*values, **named)
+            except LibraryFull as full:
+                if not full.has_made_room:
+                    raise
+
+    return trying
 
 
 def _close_all(*lists: list[sqlite3.Connection]) -> None:

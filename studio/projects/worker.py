@@ -19,7 +19,6 @@ from studio.audio.encode import wav_samples, whole_wav
 from studio.background import Watch
 from studio.errors import (
     Cancelled,
-    LibraryFull,
     LibraryUnavailable,
     LineFull,
     NotReady,
@@ -237,12 +236,8 @@ class ProjectWorker:
             characters=len(part.text),
             work_s=seconds,
         )
-        keep = partial(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
         try:
-            try:
-                await to_thread.run_sync(keep)
-            except LibraryFull:  # what was deleted has made room by now
-                await to_thread.run_sync(keep)
+            await to_thread.run_sync(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
         except (sqlite3.Error, OSError) as error:
             self._hold_off("the sound of a part could not be kept", error)
             return partial(self._work.release, part, f"the sound could not be kept: {error}")

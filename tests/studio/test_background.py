@@ -153,7 +153,7 @@ def test_a_damaged_voice_keeps_no_other_from_being_made_ready(
 def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.takes), "add", KeyError("unforeseen"))
+    left = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
 
     def speak() -> bool:
         with served.client() as client:

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.openapi import sends
 from studio.library import Library
 from studio.speech.service import SpeechService
+from studio.takes.recorder import NOT_WHOLE
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.recogniser import Transcriber
 
@@ -45,6 +46,8 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
         answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
         if (processes := service.register.speech_processes) is not None:
             answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
+        if service.recorder is not None:
+            answer["takes"] = {outcome: service.register.outcomes[outcome] for outcome in ("kept", *NOT_WHOLE)}
         work = {each.name: each.status for each in service.background}
         answer["degraded"] = any(status.error is not None for status in work.values())
         answer["background"] = {

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.projects.covers import put_cover
 from studio.library.projects.records import (
     SPOKEN_WITH,
@@ -78,6 +78,7 @@ class Projects:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @once_more_with_room
     def create(
         self,
         owner: str,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from studio.errors import NotFound
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.projects.records import ClaimedPart, PartTake
 from studio.library.projects.rows import AT_REST, recipes_of, row_of, settings_of, settle, touch
 from studio.library.records import WordTime
@@ -99,6 +99,7 @@ class ProjectWork:
                 )
         return None
 
+    @once_more_with_room
     def done(self, claimed: ClaimedPart, take: PartTake, wav: bytes, words: Sequence[WordTime] | None = None) -> None:
         """Keep a take and choose it; when the part was changed meanwhile, it is stale. A part that is gone is none.
 
@@ -116,6 +117,7 @@ class ProjectWork:
             dropped = _prune(db, claimed.part_id)
         self._store.drop_unreferred(dropped)
 
+    @once_more_with_room
     def mended(self, base: PartTake, text: str, take: PartTake, wav: bytes, words: Sequence[WordTime]) -> None:
         """Keep a take that was made of ``base``, and choose it if that is still the chosen one.
 

@@ -22,7 +22,7 @@ from studio.library.checks import (
     clean_tags,
     clean_text,
 )
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.sqlite import Database, select
 from studio.library.voices.consents import write_consent
@@ -62,6 +62,7 @@ class Voices:
         self._store = store
         self.undo_seconds = undo_seconds
 
+    @once_more_with_room
     def create(
         self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
     ) -> Voice:
@@ -176,6 +177,7 @@ class Voices:
             note(db, event, row["id"], fields=", ".join(fields), **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
+    @once_more_with_room
     def revise(
         self,
         reference: str,
