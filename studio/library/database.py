@@ -7,6 +7,7 @@ import errno
 import functools
 import itertools
 import logging
+import os
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,8 +66,15 @@ def named_files(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in connection.execute(_NAMED) if row[0]}
 
 
+_WRITING = "begin immediate"
+"""Begins a transaction that has the write lock from its first statement."""
 _VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", default=(None, None))
 """The store of which this context reads one view, and that."""
+
+
+class _Connection(sqlite3.Connection):
+    can_write = True
+    """Whether the file could be written as it was opened: SQLite then opens it for reading, and that stays so."""
 
 
 class Store:
@@ -80,7 +88,7 @@ class Store:
         self.make_room: Callable[[], bool] = lambda: False
         """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
         self._reserve = Reserve(home / "reserve")
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[_Connection] = []
         with self._reserve.lent(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
@@ -185,7 +193,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._lent("begin immediate") as connection:
+            with self.explained(), self._lent(_WRITING) as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -229,9 +237,10 @@ class Store:
         """A connection that nobody else has meanwhile; ``begin`` begins a transaction, which is over afterwards."""
         if self._file() != self._opened:  # what is written to a file that is gone would be lost without a word
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        connection = self._begun(begin)
+        connection = self._free(begin)
         is_well = True
         try:
+            connection.execute(begin)
             yield connection
         except (sqlite3.Error, OSError):
             is_well = False
@@ -244,23 +253,16 @@ class Store:
             else:
                 connection.close()
 
-    def _begun(self, begin: str) -> sqlite3.Connection:
-        """One of the idle connections, if it is of use, else a new one.
-
-        One that was opened while the file could not be written stays read-only when it can be written again.
-        """
+    def _free(self, begin: str) -> _Connection:
+        """One of the idle connections, if it is of use, else a new one."""
         while True:
             try:
-                connection, is_new = self._idle.pop(), False
+                connection = self._idle.pop()
             except IndexError:
-                connection, is_new = self._connect(), True
-            try:
-                connection.execute(begin)
+                return self._connect()
+            if connection.can_write or begin != _WRITING:
                 return connection
-            except sqlite3.Error as error:
-                connection.close()
-                if is_new or "readonly" not in str(error):
-                    raise
+            connection.close()
 
     def _file(self) -> tuple[int, int] | None:
         """Which file it is, whatever it is called; None where there is none."""
@@ -270,8 +272,9 @@ class Store:
             return None
         return found.st_dev, found.st_ino
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
+    def _connect(self) -> _Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)
+        connection.can_write = os.access(self.path, os.W_OK)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
@@ -293,6 +296,6 @@ def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Resu
     return trying
 
 
-def _close_all(*lists: list[sqlite3.Connection]) -> None:
+def _close_all(*lists: list[_Connection]) -> None:
     for connection in itertools.chain(*lists):
         connection.close()
