@@ -37,6 +37,9 @@ KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0":
 """FISH_KVCACHE_ATTN, in the engine's words."""
 
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
 def engine_config(settings: Settings) -> EngineConfig:
     """What the settings say to the engine."""
     return EngineConfig(
@@ -107,6 +110,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
             await asyncio.to_thread(studio.client_files.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
+            await asyncio.to_thread(library.store.checkpoint)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.studio = studio
@@ -180,7 +184,7 @@ def main() -> int:
 
 
 def _interruptible() -> Callable[[], None]:
-    """From now on an interrupt is noted, and a second one raised; returns what raises the one that was noted.
+    """From now on SIGINT and SIGTERM are noted, a second one raised; returns what raises the one that was noted.
 
     Raised within an import, it could be lost in a callback, or leave a lock of the import system held for all threads.
     Also where a shell has what it starts in the background ignore this signal: the server heeds it later, too.
@@ -193,11 +197,13 @@ def _interruptible() -> Callable[[], None]:
         has_come.set()
 
     def check() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in STOPPING:
+            signal.signal(number, signal.default_int_handler)
         if has_come.is_set():
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
+    for number in STOPPING:
+        signal.signal(number, interrupt)
     return check
 
 
@@ -259,7 +265,7 @@ async def _launch_until_stopped(app: FastAPI) -> None:
     from studio.ui.launched import launch_page  # Gradio takes seconds to import
 
     stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with app.router.lifespan_context(app):
         await app.state.studio.speech.host.ready()

@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
+CHECKPOINT_SECONDS = 2.0
+"""How long a stop waits for others who read and write."""
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 IDLE_CONNECTIONS = 8
@@ -213,6 +215,12 @@ class Store:
             for digest in digests:
                 if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
+
+    def checkpoint(self) -> None:
+        """Have library.db hold everything, for whoever copies it without its log; as far as others let it. Blocking."""
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
+            connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
+            connection.execute("pragma wal_checkpoint(truncate)")
 
     def _clear_orphans(self, db: Database) -> None:
         known = named_files(db.conn)
