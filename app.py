@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -165,6 +167,8 @@ def main() -> int:
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        _check_home(settings)
+        terminal.starting()
     except SettingsError as error:
         return _not_started(error)
     check_interrupt = _interruptible()
@@ -179,6 +183,7 @@ def main() -> int:
     except KeyboardInterrupt:  # while the web layer was imported
         return 0
     finally:
+        host.begin_stop()  # before its start, which waits for the server, goes on
         serving.set()
         host.stop()
 
@@ -205,6 +210,18 @@ def _interruptible() -> Callable[[], None]:
     for number in STOPPING:
         signal.signal(number, interrupt)
     return check
+
+
+def _check_home(settings: Settings) -> None:
+    """Raises SettingsError where the library's folder cannot be made, or nothing can be put into it."""
+    home = Path(settings.studio_home)
+    try:
+        home.mkdir(0o700, parents=True, exist_ok=True)
+        if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "the studio's user may not write there")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {why}") from error
 
 
 def _not_started(error: SettingsError) -> int:
@@ -250,6 +267,7 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
     def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
         return spaces.GPU(duration=seconds)(task)
 
+    terminal.starting()
     try:
         # In this thread: the host's stand-in for CUDA is there for the one that imported it.
         engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)

@@ -11,6 +11,7 @@ StudioError
 │   ├── InvalidDocument  a document that cannot be read
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
+├── Damaged              an audio file of the library is gone, or is not what it was
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
@@ -83,6 +84,10 @@ class NoTimestamps(StudioError):
     """Nothing tells when the words of this sound are heard."""
 
     code = "no_timestamps"
+
+
+class Damaged(StudioError):
+    code = "damaged_audio"
 
 
 class Changed(StudioError):

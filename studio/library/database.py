@@ -22,6 +22,7 @@ from studio.library.projects import project_migrations  # noqa: F401  (registers
 from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
+from studio.library.voices import voice_migrations  # noqa: F401  (as above)
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from studio.errors import StudioError
+from studio.errors import Damaged
 from studio.library.private_files import make_private_folder, open_privately
 from studio.threads import side_by_side
 
@@ -99,13 +99,13 @@ class AudioFiles:
         return draft
 
     def read(self, digest: str) -> bytes:
-        """The bytes of a digest. Raises StudioError when they are missing or have been changed."""
+        """The bytes of a digest. Raises Damaged when they are missing or have been changed."""
         try:
             data = self.path(digest).read_bytes()
         except FileNotFoundError:
-            raise StudioError(f"the audio file {digest[:12]}… is missing from the library") from None
+            raise Damaged(f"the audio file {digest[:12]}… is missing from the library") from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StudioError(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
+            raise Damaged(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
         return data
 
     def remove(self, digest: str) -> None:

@@ -93,8 +93,16 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
         taken = str(other.getsockname()[1])
         said = told(monkeypatch, capfd, PORT=taken, STUDIO_HOME=str(tmp_path / "library"))
     assert f"PORT={taken}" in said and "another program listens there" in said and "Traceback" not in said
-    assert len(said.splitlines()) == 2, "what it starts, and why it does not"
+    assert len(said.splitlines()) == 1, "nobody is sent to an address at which another program listens"
     assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs a folder that nobody can write")
+def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = told(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
+    assert "STUDIO_HOME='/proc/studio' cannot be used" in said and len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("step", "number"), [("loading", signal.SIGINT), ("warming", signal.SIGTERM)])
