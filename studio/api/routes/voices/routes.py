@@ -255,7 +255,7 @@ class VoiceRoutes:
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
-        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
+        """The voice as a pack: one file with its clips, words, licence and consent."""
         slug = self._library.voices.get(reference).slug
         disposition = f'attachment; filename="{slug}.fishvoice"'
         headers = _GUARDED | {"Content-Disposition": disposition}
