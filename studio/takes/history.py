@@ -54,8 +54,8 @@ class History:
         if self._recorder is None:
             return None
         kept = self._recorder.retention
-        lost = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
-        return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds} | lost
+        lost: TakeJson = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
+        return lost | {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
 
     @property
     def undo_seconds(self) -> float:

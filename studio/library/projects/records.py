@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from studio.library.pronunciations.entries import Phrases, Pronunciation
+from studio.library.pronunciations.entries import EntryIndex, Pronunciation
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""
@@ -76,7 +76,7 @@ class Recipes:
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
-        self._phrases = Phrases(settings.pronunciations)
+        self._phrases = EntryIndex(settings.pronunciations)
         self._known: dict[tuple[str, str | None], str] = {}
 
     def of(self, text: str, voice: str | None) -> str:

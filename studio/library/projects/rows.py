@@ -21,7 +21,7 @@ from studio.library.projects.records import (
     ProjectSettings,
     Recipes,
 )
-from studio.library.pronunciations.entries import Phrases, Pronunciation, Shelf, entries_of_all, entries_on
+from studio.library.pronunciations.entries import EntryIndex, Pronunciation, Shelf, entries_of_all, entries_on
 from studio.library.sqlite import Database, select
 from studio.strings import mended
 
@@ -35,7 +35,7 @@ AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
 
 
 def settle(
-    db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: Phrases | None = None
+    db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: EntryIndex | None = None
 ) -> None:
     """Give parts the state that follows from their chosen takes; with ``phrases`` those whose text has one of them.
 

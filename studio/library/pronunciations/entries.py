@@ -98,7 +98,7 @@ def entry_of(row: dict[str, Any]) -> Pronunciation:
     return Pronunciation(row["phrase"], row["said"], bool(row["match_case"]), row["id"], row["created"])
 
 
-class Phrases:
+class EntryIndex:
     """Entries, to be looked for in many texts: how long that takes depends on the text, not on how many they are."""
 
     def __init__(self, entries: Iterable[Pronunciation]) -> None:

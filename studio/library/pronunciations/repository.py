@@ -13,7 +13,7 @@ from studio.library.database import Store
 from studio.library.projects.rows import AT_REST, recipes_of, settle
 from studio.library.pronunciations.entries import (
     MAX_ENTRIES,
-    Phrases,
+    EntryIndex,
     Pronunciation,
     Shelf,
     clean_entry,
@@ -126,4 +126,4 @@ def _settle(db: Database, shelf: Shelf, *changed: Pronunciation) -> None:
     they are now."""
     if shelf.scope == "project":
         for row in db.table("projects").rows_where("id = ?", [shelf.subject]):
-            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], Phrases(changed))
+            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))
