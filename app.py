@@ -255,8 +255,10 @@ def _serve(
     if terminal.has_failed:
         return 1
     check_interrupt()
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         server.run()
+    except KeyboardInterrupt:
+        return 0
     return 1 if terminal.has_failed or not server.started else 0
 
 
