@@ -43,9 +43,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> Callable[[int], Non
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ConfigError, match=r"Ray, which is not installed: use `make fleet`, or .* -m pip install -r"
-    ):
+    with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or .* -m pip install -r"):
         starting()
 
 
