@@ -169,14 +169,14 @@ def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
 
 def record_takes(rates: Sequence[float], minutes: float, home: Path | None, report: Report) -> int:
     """Whether the library keeps up: 0 when all takes of the first rate were kept."""
-    found: list[Recorded] = []
+    outcomes: list[Recorded] = []
     for rate in rates:
         with tempfile.TemporaryDirectory(dir=home) as folder:
-            found.append(asyncio.run(record(Path(folder), rate, 60 * minutes, TAKE_SECONDS)))
-        table(f"takes of {TAKE_SECONDS:g} seconds, {minutes:g} minutes", [asdict(each) for each in found])
-        report.add({"recorded": [asdict(each) for each in found]})
+            outcomes.append(asyncio.run(record(Path(folder), rate, 60 * minutes, TAKE_SECONDS)))
+        table(f"takes of {TAKE_SECONDS:g} seconds, {minutes:g} minutes", [asdict(outcome) for outcome in outcomes])
+        report.add({"recorded": [asdict(outcome) for outcome in outcomes]})
     report.close()
-    return 0 if found[0].kept == found[0].takes else 1
+    return 0 if outcomes[0].kept == outcomes[0].takes else 1
 
 
 def main() -> int:

@@ -91,11 +91,11 @@ def _open_library(settings: Settings) -> Library:
 
 
 def _give_owners(library: Library, settings: Settings) -> None:
-    """What was made before there were names, and before there were keys, goes to those who have them now."""
+    """Give what was made before keys had names, and before there were keys, to the owners of the keys."""
     for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
         library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))
     if settings.api_keys:
         library.adopt(settings.owner(settings.api_keys[0]))
         if (adopted := library.adopted) != Adopted():
-            told = "what was made without a key belongs to the first of API_KEYS from now on (takes: %d, projects: %d)"
-            log.warning(told, adopted.takes, adopted.projects)
+            line = "what was made without a key belongs to the first of API_KEYS from now on (takes: %d, projects: %d)"
+            log.warning(line, adopted.takes, adopted.projects)

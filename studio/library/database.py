@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
 CHECKPOINT_SECONDS = 2.0
-"""How long a stop waits for others who read and write."""
+"""How long a stop waits for other readers and writers."""
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 IDLE_CONNECTIONS = 8
@@ -218,7 +218,7 @@ class Store:
                     self.files.remove(digest)
 
     def checkpoint(self) -> None:
-        """Have library.db hold everything, for whoever copies it without its log; as far as others let it. Blocking."""
+        """Put the log into library.db, so that a copy of it alone is whole; other readers may prevent that. Blocking."""
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
             connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
             connection.execute("pragma wal_checkpoint(truncate)")

@@ -35,12 +35,12 @@ class Draft:
 
 
 class AudioFiles:
-    """A folder of files named by content. Whoever puts, keeps or removes one holds the database's write lock."""
+    """A folder of files named by content. `put`, `keep` and `remove` need the database's write lock."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.added: list[str] = []
-        """Digests that `keep` has given their names, or begun to; for whoever has to take them back."""
+        """Digests that `keep` has given their names, or begun to; a transaction that fails removes them again."""
         make_private_folder(folder)
 
     def path(self, digest: str) -> Path:

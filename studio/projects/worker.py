@@ -146,8 +146,8 @@ class ProjectWorker:
             task.add_done_callback(self._ended)
 
     async def _keep_leases(self) -> None:
-        """Put back in line what nobody speaks any more, renew the leases of what is being spoken here, and end what has
-        lost its own: it was cancelled or deleted, or taken over. Raises LibraryUnavailable."""
+        """Queue again what is not being spoken any more, renew the leases of what is being spoken here, and end what
+        has lost its own: it was cancelled or deleted, or taken over. Raises LibraryUnavailable."""
         given_up, self._given_up = self._given_up, set()
         speaking = {part.lease: task for task, part in self._speaking.items()}
         try:

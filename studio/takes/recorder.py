@@ -209,7 +209,7 @@ class Recorder:
         return 0
 
     def _settled(self, jobs: Sequence[_Ended]) -> None:
-        """Whoever waits for these takes need not wait any longer."""
+        """End the wait of everyone who asked for these takes."""
         for job in jobs:
             with self._changed:
                 self._pending.pop(job.take.id, None)

@@ -50,5 +50,5 @@ def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voi
 
 
 async def test_takes_at_a_rate_are_spoken_and_counted(tmp_path: Path) -> None:
-    found = await record(tmp_path, takes_a_second=40, seconds=0.5, take_seconds=1.0)
-    assert found.takes == found.kept > 0 == found.lost == found.soundless
+    outcome = await record(tmp_path, takes_a_second=40, seconds=0.5, take_seconds=1.0)
+    assert outcome.takes == outcome.kept > 0 == outcome.lost == outcome.soundless

@@ -83,12 +83,12 @@ def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
     return Recipes(settings_of(db, row))
 
 
-def _settings(row: dict[str, Any], said: Iterable[Pronunciation]) -> ProjectSettings:
+def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
     known = {each.name for each in fields(ProjectSettings)}
     kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
     if kept.get("voice"):
         kept["voice"] = mended(kept["voice"])
-    return ProjectSettings(**kept | {"pronunciations": tuple(said)})
+    return ProjectSettings(**kept | {"pronunciations": tuple(entries)})
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:
@@ -139,9 +139,9 @@ def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
     query = f"select project_id, max(ends) from ({ends} where project_id in ({timed})) group by project_id"
     last = dict(db.execute(query, [ids]).fetchall())
     covers = dict(db.execute(f"select project_id, digest from covers where project_id {among}", [ids]).fetchall())
-    said = entries_of_all(db, "project", [row["id"] for row in rows])
+    entries = entries_of_all(db, "project", [row["id"] for row in rows])
     return [
-        _project(row, _settings(row, said.get(row["id"], ())), sums[row["id"]], last.get(row["id"]), covers)
+        _project(row, _settings(row, entries.get(row["id"], ())), sums[row["id"]], last.get(row["id"]), covers)
         for row in rows
     ]
 

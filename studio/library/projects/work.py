@@ -36,14 +36,14 @@ class ProjectWork:
         self._store = store
 
     def recover(self, given_up: Collection[str] = ()) -> int:
-        """Put back in line what nobody speaks any more; how many parts.
+        """Queue again what is not being spoken any more; how many parts.
 
         That is what has one of the leases ``given_up``, and what has one that was not renewed in time: its process has
         ended. A lease that would hold for longer than one can was given before the clock was set back; it holds for
         LEASE_SECONDS from now, unless its worker renews it.
         """
         now = time.time()
-        with self._store.reading() as db:  # most who look find nothing, and need no lock for that
+        with self._store.reading() as db:  # mostly there is nothing to do, and no lock is needed to see that
             if not given_up and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
                 return 0
         with self._store.writing() as db:

@@ -65,10 +65,10 @@ def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[
         "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
         "order by phrase collate nocase, key"
     )
-    found: dict[str, list[Pronunciation]] = {}
+    shelves: dict[str, list[Pronunciation]] = {}
     for row in select(db, query, [scope, json.dumps(list(subjects))]):
-        found.setdefault(row["subject"], []).append(entry_of(row))
-    return found
+        shelves.setdefault(row["subject"], []).append(entry_of(row))
+    return shelves
 
 
 def clean_entry(entry: Pronunciation) -> Pronunciation:
@@ -110,8 +110,8 @@ class EntryIndex:
             folded = fold_phrase(entry.phrase)
             begin = folded[:_BEGINNING]
             is_listed = len(begin) == _BEGINNING and len(self._entries) > _FEW
-            found = self._by_beginning.setdefault(begin, []) if is_listed else self._unlisted
-            found.append((place, folded))
+            listing = self._by_beginning.setdefault(begin, []) if is_listed else self._unlisted
+            listing.append((place, folded))
 
     def in_text(self, text: str) -> list[Pronunciation]:
         """Those whose words may be in a text, in the order of the entries."""

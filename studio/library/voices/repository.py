@@ -268,8 +268,8 @@ class Voices:
             with self._store.reading() as db:
                 names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
             whose = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
-            told = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
-            raise Damaged(told, "voice") from error
+            message = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
+            raise Damaged(message, "voice") from error
 
     def mend(self, clip: bytes) -> bool:
         """Write a recording again whose file is gone or damaged; whether it was. One that no voice has is left out."""

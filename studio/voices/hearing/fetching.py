@@ -101,7 +101,7 @@ class RecogniserFetch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Whatever it ends with is in the status, so that a press never seems to have done nothing."""
+        """Put any error into the status, so that a press never seems to have done nothing."""
         problem = None if task.cancelled() else task.exception()
         self.status = FetchStatus(error=None if problem is None else _why(problem))
         if problem is not None:

@@ -199,8 +199,8 @@ def test_takes_that_were_lost_are_told_of(served: Served, open_page: Open, monke
     monkeypatch.setitem(outcomes, "soundless", 1)
     screen = open_page(served).ready()
     screen.page.get_by_role("tab", name="History").click()
-    told = screen.page.get_by_text("3 takes were not kept, or not their sound: the disk was full or too slow.")
-    expect(told).to_be_visible()
+    line = screen.page.get_by_text("3 takes were not kept, or not their sound: the disk was full or too slow.")
+    expect(line).to_be_visible()
 
 
 def test_what_becomes_of_a_take_here_becomes_of_it_on_the_studios_list(served: Served, open_page: Open) -> None:

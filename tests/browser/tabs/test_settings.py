@@ -59,8 +59,8 @@ def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open
     given = {"adopted": {"takes": 12, "projects": 1}}
     screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | given))
     open_settings(screen)
-    told = "12 takes and one project that were made before this studio had keys"
-    expect(screen.page.locator("#area-settings").get_by_text(told)).to_be_visible()
+    line = "12 takes and one project that were made before this studio had keys"
+    expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()
 
 
 def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
