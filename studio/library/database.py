@@ -218,7 +218,7 @@ class Store:
                     self.files.remove(digest)
 
     def checkpoint(self) -> None:
-        """Put the log into library.db, so that a copy of it alone is whole; other readers may prevent that. Blocking."""
+        """Put the log into library.db, so that a copy of that alone is whole; readers may prevent it. Blocking."""
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
             connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
             connection.execute("pragma wal_checkpoint(truncate)")
