@@ -13,6 +13,14 @@ MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
 
 
+MAX_PASSAGES = 200_000
+"""Of a document; so many short lines have no book."""
+MAX_SKIPPED = 40
+"""Sentences about what was left out; the last one counts the rest."""
+SCENE_PAUSE = 1.0
+"""Seconds of silence where a scene ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A paragraph, a heading, a subtitle or a row."""
@@ -26,11 +34,13 @@ class Passage:
     start: float | None = None
     """When it is to be heard, in seconds; None: after what is before it."""
     end: float | None = None
+    is_title: bool = False
+    """Whether it is the title of the chapter that begins here, or a part of it, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``prose`` may be cut and grouped anew; rows and subtitles stay as they are."""
+    """``prose`` may be cut and grouped again; rows and subtitles stay as they are."""
 
     passages: tuple[Passage, ...]
     prose: bool
@@ -39,6 +49,8 @@ class Document:
     author: str = ""
     language: str = ""
     cover: Cover | None = None
+    skipped: tuple[str, ...] = ()
+    """What of the file is not in the passages: a sentence each, at most MAX_SKIPPED."""
 
 
 def text_of(data: bytes) -> str:
