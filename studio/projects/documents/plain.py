@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 
+from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Document, Passage, text_of
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
 """A line of at least so many characters goes on in the next one."""
-
-_HEADING = re.compile(
-    r"(?:chapter|part|book|act|scene|kapitel|teil|buch|akt|szene|chapitre|partie|livre|acte|capítulo|parte|libro|acto"
-    r"|capitolo|atto|hoofdstuk|rozdział|глава|часть)\s+(?:[ivxlcdm]+|\d+|\w+)\b.{0,70}"
-    r"|(?:prologue|epilogue|prolog|epilog|prólogo|epílogo)\W{0,2}"
-    r"|第[\d一二三四五六七八九十百零〇]+[章节節回部].{0,40}",
-    re.IGNORECASE,
-)
 
 
 def read_plain(data: bytes) -> Document:
@@ -36,11 +29,6 @@ def unwrap(paragraph: str) -> str:
         length = length + 1 + len(line) if pieces and fits else len(line)
         pieces.append(line)
     return "".join(pieces)
-
-
-def is_heading(line: str) -> bool:
-    """Whether a line reads like the title of a chapter: "Chapter 1", "Prologue"."""
-    return _HEADING.fullmatch(line) is not None
 
 
 def _passage(paragraph: str) -> Passage:
