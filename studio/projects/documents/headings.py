@@ -103,7 +103,11 @@ _EAST_STOP = re.compile(r"[。！？，、；!?,;]")
 _STOP = re.compile(r"[.:)\]]?\s*(?:[—–-]{1,3}\s*)?")
 _BARE_END = re.compile(r"[\s.:)\]—–-]{0,4}$")
 _IN_WHICH = re.compile(r",\s+(?:in which|wherein|in dem|in welchem|dans lequel|en el que|in cui)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[^\W\d_]{4}[.!?…][\"”’»)]*\s")
+_SENTENCE_END = re.compile(
+    r"\b(?!(?:mrs?|ms|dr|st|ste|vs|no|nos|mme|mlle|hr|fr|sra?|jr|prof|capt|col|gen|lt|rev|vol|maj|sgt)\.)"
+    r"[^\W\d_]{2,}[.!?…][\"”’»)]*\s",
+    re.IGNORECASE,
+)
 _DECORATED = re.compile(r"(?:#{1,6}[ \t]+|([*_=~—–-]{1,10})[ \t]*)(\S.*?)[ \t]*(?:#*|[*_=~—–-]{1,10})")
 _SCENE = re.compile(r"(?:([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])\s*){3,}|[⁂❦❧※]|#|\*|\[?\s*\.\s*\.\s*\.\s*\]?(?<=\])")
 

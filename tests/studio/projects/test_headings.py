@@ -146,7 +146,7 @@ def test_a_title_may_stand_below_a_bare_heading() -> None:
     bare = ["CHAPTER I.", "Chapter 1", "PART TWO", "第一章", "ACT I. SCENE II.", "Act 1, Scene 2"]
     assert [line for line in [*bare, "Chapter 1: x", "Prologue", "第一章 始まり"] if is_bare_heading(line)] == bare
     titles = ["Down the Hole", "DOWN THE HOLE.", "Who Is It?", "Der alte Mann"]
-    prose = ["He ran.", "“Yes”", "and so", "Chapter 2", "It was late,", "* * *", "Long " * 20]
+    prose = ["He ran.", "One. Two!", "“Yes”", "and so", "Chapter 2", "It was late,", "* * *", "Long " * 20]
     assert [line for line in [*titles, *prose] if is_title(line)] == titles
 
 
