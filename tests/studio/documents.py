@@ -26,8 +26,17 @@ def epub(
     author: Sequence[str] = (),
     language: str = "",
     cover: bytes = b"",
+    nav: str = "<h1>Contents</h1>",
+    ncx: str = "",
+    guide: str = "",
+    files: Mapping[str, str | bytes] | None = None,
+    lacks: Sequence[str] = (),
 ) -> bytes:
-    """An EPUB 3 of XHTML pages by file name, in this order; `prologue` stands before its package's root."""
+    """An EPUB 3 of XHTML pages by file name, in this order.
+
+    `prologue` stands before its package's root, `nav` is the body of its contents, `ncx` the navMap of EPUB 2 and
+    `guide` its references. `files` are further entries by their whole path; `lacks` names pages without a file.
+    """
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )
@@ -35,21 +44,28 @@ def epub(
     about = "".join(f"<dc:creator>{each}</dc:creator>" for each in author) + f"<dc:language>{language}</dc:language>"
     if cover:
         items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'
+    if ncx:
+        items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+    guide = f"<guide>{guide}</guide>" if guide else ""
     package = (
         f'<?xml version="1.0"?>{prologue}<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
         f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>{about}</metadata>'
         '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
-        f'{items}</manifest><spine><itemref idref="nav"/>{spine}</spine></package>'
+        f'{items}</manifest><spine toc="ncx"><itemref idref="nav"/>{spine}</spine>{guide}</package>'
     )
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip")
         archive.writestr("META-INF/container.xml", CONTAINER)
         archive.writestr("OEBPS/book.opf", package.encode(encoding))
-        archive.writestr("OEBPS/nav.xhtml", "<html><body><h1>Contents</h1></body></html>")
+        archive.writestr("OEBPS/nav.xhtml", f"<html><body>{nav}</body></html>")
+        archive.writestr("OEBPS/toc.ncx", f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{ncx}</navMap></ncx>')
         archive.writestr("OEBPS/front.png", cover)
-        for name, page in pages.items():
-            archive.writestr(f"OEBPS/{name}", page)
+        for name, text in pages.items():
+            if name not in lacks:
+                archive.writestr(f"OEBPS/{name}", text)
+        for path, content in (files or {}).items():
+            archive.writestr(path, content)
     return file.getvalue()
 
 
