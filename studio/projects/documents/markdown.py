@@ -19,7 +19,7 @@ def read_markdown(data: bytes) -> Document:
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type != "inline":
             continue
-        text = unwrap(_words(token))
+        text = unwrap(_words(token).split(chr(10)))
         if not text:
             continue
         heading = before is not None and before.type == "heading_open" and before.tag in CHAPTER_LEVELS

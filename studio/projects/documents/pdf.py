@@ -14,8 +14,8 @@ from typing import Any
 
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import MAX_TEXT, Document, Passage
-from studio.projects.documents.plain import is_heading
 
 PROGRAM = Path(__file__).with_name("pdf_text.py")
 SECONDS = 150

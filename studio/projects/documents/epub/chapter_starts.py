@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.paragraphs import Paragraph
-from studio.projects.documents.finishing import LONGEST_TITLE, chapter_levels, is_same_words
+from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
-from studio.projects.documents.plain import is_heading
+from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
 
 LEAST_ENTRIES = 2
 """A table of contents with fewer chapters counts only where there are no headings."""
@@ -30,8 +30,8 @@ _Place = tuple[int, int]
 """The number of a page, and of a paragraph in it."""
 
 
-def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage]:
-    """The passages of all pages; ``book`` is the book's title."""
+def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage | None]:
+    """The passages of all pages, None for the end of a scene; ``book`` is the book's title."""
     headings = _at_headings(pages, book)
     pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter])
     starts = headings
@@ -45,7 +45,7 @@ def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str
             is_title = bool(chapter) and (
                 paragraph.level > 0 or is_heading(paragraph.text) or is_same_words(paragraph.text, chapter)
             )
-            yield Passage(paragraph.text, chapter=chapter, is_title=is_title)
+            yield Passage(paragraph.text, chapter=chapter, is_title=is_title) if paragraph.text else None
 
 
 def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
@@ -77,15 +77,21 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Pl
         if number is None or pages[number].is_left_out:
             continue
         position = places[number].get(entry.place, 0)
-        while position >= len(pages[number].paragraphs):  # a picture of the title, or the end of a page
-            number, position = number + 1, 0
-            if number >= len(pages) or number in pointed:
+        while not _text_at(pages[number], position):  # the end of a scene or a page, or a picture of the title
+            position += 1
+            if position >= len(pages[number].paragraphs):
+                number, position = number + 1, 0
+            if number >= len(pages) or (number in pointed and not position):
                 break
         else:
             titles = found.setdefault(_first_heading(pages[number], number, position), [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
     return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+
+
+def _text_at(page: ReadPage, position: int) -> str:
+    return page.paragraphs[position].text if position < len(page.paragraphs) else ""
 
 
 def _ids(page: ReadPage) -> dict[str, int]:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from studio.projects.documents.epub.package import resolved
 from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
-from studio.projects.documents.finishing import LONGEST_TITLE
+from studio.projects.documents.titles import LONGEST_TITLE
 
 MAX_CONTENTS = 5000
 """Entries that are read of one table."""

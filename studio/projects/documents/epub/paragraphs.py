@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
 from studio.projects.documents.epub.page_kinds import BACKLINKS, NOTE, NOTEREFS, NOTES, PAGE_BREAKS, front_matter
-from studio.projects.documents.finishing import SCENE_END, is_scene_end
-from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
+from studio.projects.documents.headings import is_scene_break
 
 LONGEST_HEADING = 500
 """Characters; a heading that is longer was never closed."""
@@ -45,6 +45,7 @@ class Paragraph:
     """One of a page."""
 
     text: str
+    """Blank: none, but the end of a scene."""
     level: int = 0
     """Of a heading: 1 to 6."""
     linked: int = 0
@@ -220,7 +221,7 @@ class PageReader(HTMLParser):
         self._flush()
         self._heading = tag if tag in _HEADINGS and not is_empty else ""
         if tag == "hr" and PAGE_BREAKS.isdisjoint(_types(values)):
-            self._keep(Paragraph(SCENE_END))
+            self._keep(Paragraph(""))
         elif not is_empty:
             self._lists.begin(tag, values)
 
@@ -278,9 +279,11 @@ class PageReader(HTMLParser):
         self._leave_raised()
         lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
         text = "\n".join(line for line in lines if line)
-        if any(sign.isalnum() for sign in text) or is_scene_end(text):
+        if any(sign.isalnum() for sign in text):
             self._keep_text(text)
         else:
+            if is_scene_break(text):
+                self._keep(Paragraph(""))
             self._earlier_ids += [name for name, _ in self._ids]
         self._ids.clear()
         self._text.clear()

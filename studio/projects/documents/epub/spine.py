@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents
 from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.paragraphs import PageReader, PageText
-from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document
-from studio.projects.documents.skipped import Skipped
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000
@@ -62,10 +62,10 @@ class _Reading:
             front |= each.landmarks
         listed = list(package.pages())
         pages = [self._page(page, front) for page in listed]
-        if not any(page.paragraphs for page in pages):  # a book of one page may call it its title page
+        if not _has_text(pages):  # a book of one page may call it its title page
             pages = [self._page(page, {}, keep_all=True) for page in listed if page.path in front]
         self._sort_notes(pages)
-        if not any(page.paragraphs for page in pages):
+        if not _has_text(pages):
             why = " ".join(self._skipped.sentences()[:2])
             raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
         [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
@@ -74,7 +74,7 @@ class _Reading:
         if is_bad:
             self._skipped.add("The picture of the cover cannot be used.")
         return Document(
-            tuple(with_chapters(pages, entries, title)),
+            tuple(with_pauses(with_chapters(pages, entries, title))),
             prose=True,
             title=title,
             author=", ".join(package.named("creator")[:MOST_AUTHORS])[:MAX_AUTHOR],
@@ -166,7 +166,7 @@ class _Reading:
                 continue
             self._skipped.notes += len(notes)
             page.paragraphs = [each for number, each in enumerate(page.paragraphs) if number not in notes]
-            if all(each.level for each in page.paragraphs):  # "Notes"
+            if all(each.level or not each.text for each in page.paragraphs):  # "Notes"
                 page.paragraphs = []
 
     def _notes_of(self, page: ReadPage) -> Iterator[int]:
@@ -176,6 +176,10 @@ class _Reading:
                 begins = rf"[\[(]?\s*(?:{'|'.join(map(re.escape, marks[:8]))})(?!\w)"
                 if paragraph.opens_with_mark or re.match(begins, paragraph.text):
                     yield number
+
+
+def _has_text(pages: Sequence[ReadPage]) -> bool:
+    return any(paragraph.text for page in pages for paragraph in page.paragraphs)
 
 
 def _name(path: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from studio.errors import InvalidDocument
-from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT
 from studio.projects.documents.word.styles import outline_level, whole_number
 from studio.projects.documents.word.word_xml import MAX_MARKUP, of_word, value
