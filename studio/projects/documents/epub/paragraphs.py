@@ -215,7 +215,7 @@ class PageReader(HTMLParser):
         return _Link(len(self._text), is_mark, target, inside, self._raised is not None)
 
     def _begin_block(self, tag: str, values: dict[str, str | None], is_empty: bool = False) -> None:
-        if self._heading and tag in _IN_HEADINGS and sum(map(len, self._text)) < LONGEST_HEADING:
+        if self._heading and tag in _IN_HEADINGS and self._may_be_inside(tag):
             self._text.append(_LINE)
             return
         self._flush()
@@ -224,6 +224,11 @@ class PageReader(HTMLParser):
             self._keep(Paragraph(""))
         elif not is_empty:
             self._lists.begin(tag, values)
+
+    def _may_be_inside(self, tag: str) -> bool:
+        """Whether a block is a line of the heading that is open: a heading that was never closed ends at a paragraph."""
+        length = sum(map(len, self._text))
+        return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
 
     def _leave_link(self) -> None:
         """What a link to a footnote shows is not said."""

@@ -119,10 +119,10 @@ class _Reading:
             return (
                 f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
             )
-        letters = sum(sum(map(str.isalnum, paragraph.text)) for paragraph in text.paragraphs if paragraph.linked)
-        if text.links >= _LEAST_LINKS and letters:
-            letters += sum(len(paragraph.text) for paragraph in text.paragraphs if not paragraph.linked)
-            if sum(paragraph.linked for paragraph in text.paragraphs) > _LINKED * letters:
+        linked = sum(paragraph.linked for paragraph in text.paragraphs)
+        if text.links >= _LEAST_LINKS and linked:
+            body = [paragraph.text for paragraph in text.paragraphs if not paragraph.level or paragraph.linked]
+            if linked > _LINKED * sum(map(str.isalnum, "".join(body))):
                 return f"The table of contents ({_name(page.path)}) is left out."
         return ""
 
