@@ -11,6 +11,8 @@ from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
 
+MOST_HEADINGS = 8
+"""Before a place that an entry points to."""
 LEAST_ENTRIES = 2
 """A table of contents with fewer chapters counts only where there are no headings."""
 
@@ -71,23 +73,47 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Pl
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
+    targets = _Targets(pages, pointed)
     found: dict[_Place, list[str]] = {}
     for entry in entries:
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
         if number is None or pages[number].is_left_out:
             continue
-        position = places[number].get(entry.place, 0)
-        while not _text_at(pages[number], position):  # the end of a scene or a page, or a picture of the title
-            position += 1
-            if position >= len(pages[number].paragraphs):
-                number, position = number + 1, 0
-            if number >= len(pages) or (number in pointed and not position):
-                break
-        else:
-            titles = found.setdefault(_first_heading(pages[number], number, position), [])
+        place = targets.find((number, places[number].get(entry.place, 0)))
+        if place:
+            titles = found.setdefault(place, [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
     return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+
+
+class _Targets:
+    """Where a chapter begins whose entry points to a place; ``pointed`` are the pages that entries point to."""
+
+    def __init__(self, pages: Sequence[ReadPage], pointed: set[int]) -> None:
+        self._pages = pages
+        self._pointed = pointed
+        self._known: dict[_Place, _Place | None] = {}
+
+    def find(self, place: _Place) -> _Place | None:
+        """The first paragraph with text from there on; None: it is another entry's."""
+        if place not in self._known:
+            self._known[place] = self._found(*place)
+        return self._known[place]
+
+    def _found(self, number: int, position: int) -> _Place | None:
+        while not _text_at(self._pages[number], position):  # the end of a scene or a page, or a picture of the title
+            position += 1
+            if position >= len(self._pages[number].paragraphs):
+                number, position = number + 1, 0
+            if number >= len(self._pages) or (number in self._pointed and not position):
+                return None
+        paragraphs = self._pages[number].paragraphs
+        for _ in range(MOST_HEADINGS):  # those that stand right before it are of the same chapter
+            if not position or not paragraphs[position - 1].level:
+                break
+            position -= 1
+        return number, position
 
 
 def _text_at(page: ReadPage, position: int) -> str:
@@ -103,13 +129,6 @@ def _ids(page: ReadPage) -> dict[str, int]:
     for name in page.last_ids:
         found.setdefault(name, len(page.paragraphs))
     return found
-
-
-def _first_heading(page: ReadPage, number: int, position: int) -> _Place:
-    """The first of the headings that stand right before a paragraph: they are of the same chapter."""
-    while position and page.paragraphs[position - 1].level:
-        position -= 1
-    return number, position
 
 
 def _one_line(text: str) -> str:

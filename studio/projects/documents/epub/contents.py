@@ -13,7 +13,7 @@ from studio.projects.documents.titles import LONGEST_TITLE
 
 MAX_CONTENTS = 5000
 """Entries that are read of one table."""
-MAX_CONTENTS_BYTES = 4 * 1024 * 1024
+MAX_CONTENTS_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

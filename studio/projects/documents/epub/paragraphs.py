@@ -25,6 +25,8 @@ _SILENT = frozenset((
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
 """Blocks that stand inside headings: lines of them."""
+_LONG_TAG = 64 * 1024
+"""Characters."""
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -170,6 +172,12 @@ class PageReader(HTMLParser):
         if not self._mute:
             self._text.append(data)
 
+    def parse_starttag(self, i: int) -> int:
+        end = self.rawdata.find(">", i)
+        if end - i > _LONG_TAG:  # its attributes are counted before they are read
+            self._spend(len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end), 0)
+        return super().parse_starttag(i)
+
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         try:
             return super().parse_marked_section(i, report)
@@ -226,7 +234,7 @@ class PageReader(HTMLParser):
             self._lists.begin(tag, values)
 
     def _may_be_inside(self, tag: str) -> bool:
-        """Whether a block is a line of the heading that is open: a heading that was never closed ends at a paragraph."""
+        """Whether a block is a line of the heading that is open; one that was never closed ends at a paragraph."""
         length = sum(map(len, self._text))
         return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 
 from studio.errors import InvalidDocument, InvalidRequest
@@ -25,6 +24,8 @@ MAX_UNPACKED = 96 * 1024 * 1024
 MAX_MARKUP = 2_000_000
 """Tags and attributes of all pages."""
 
+BRACKETS = 4
+"""Characters that may stand around the number with which a note begins."""
 _LEAST_LINKS = 2
 _LINKED = 0.7
 """A page with so much of its text in links into the book is a table of contents."""
@@ -171,10 +172,12 @@ class _Reading:
 
     def _notes_of(self, page: ReadPage) -> Iterator[int]:
         for number, paragraph in enumerate(page.paragraphs):
-            marks = [mark for name in paragraph.ids if (mark := self._marks.get((page.path, name)))]
-            if marks and not paragraph.level:
-                begins = rf"[\[(]?\s*(?:{'|'.join(map(re.escape, marks[:8]))})(?!\w)"
-                if paragraph.opens_with_mark or re.match(begins, paragraph.text):
+            marks = (self._marks.get((page.path, name), "") for name in paragraph.ids)
+            mark = next(filter(None, marks), "")
+            if mark and not paragraph.level:
+                begin = paragraph.text[: len(mark) + BRACKETS].lstrip("[( ")
+                is_number = begin.startswith(mark) and not begin[len(mark) : len(mark) + 1].isalnum()
+                if paragraph.opens_with_mark or is_number:
                     yield number
 
 
