@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
@@ -101,7 +102,10 @@ class _Reading:
         if why:
             self._skipped.add(f"The page {_name(page.path)} is left out: {why}.")
             return ReadPage(page.path, [])
-        text = PageReader(self._with_notes, self._spend).read(page_text(data))
+        markup = page_text(data)
+        if self._markup + markup.count("<") > MAX_MARKUP:
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
+        text = PageReader(self._with_notes, self._spend).read(markup)
         why = "" if keep_all else self._why_not(page, text)
         if why:
             self._skipped.add(why)
@@ -139,7 +143,7 @@ class _Reading:
             return b"", str(error)
         self._unpacked += len(data)
         if self._unpacked > MAX_UNPACKED:
-            raise InvalidDocument(f"the EPUB unpacks to more than {MAX_UNPACKED} bytes of pages", "file")
+            self._refuse(f"{MAX_UNPACKED} bytes of pages")
         if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
             return b"", "it is empty"
         return (data, "") if b"<" in data[:4096] else (b"", "it is not a page of text")
@@ -148,14 +152,17 @@ class _Reading:
         """Refuses a book as soon as it is too large."""
         self._markup += markup
         if self._markup > MAX_MARKUP:
-            raise InvalidDocument(f"the EPUB has more than {MAX_MARKUP} tags and attributes", "file")
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
         if characters:
             self._characters += characters
             self._paragraphs += 1
             if self._characters > MAX_TEXT:
-                raise InvalidDocument(f"the EPUB has more than {MAX_TEXT} characters of text", "file")
+                self._refuse(f"{MAX_TEXT} characters of text")
             if self._paragraphs > MAX_PASSAGES:
-                raise InvalidDocument(f"the EPUB has more than {MAX_PASSAGES} paragraphs", "file")
+                self._refuse(f"{MAX_PASSAGES} paragraphs")
+
+    def _refuse(self, most: str) -> NoReturn:
+        raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
 
     def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
         """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no word for a note."""
