@@ -19,8 +19,18 @@ FRONT_MATTER: Mapping[str, str] = {
     "page-list": "list of pages",
     "doc-pagelist": "list of pages",
     "doc-cover": "cover",
+    "imprint": "imprint",
+    "colophon": "colophon",
+    "index": "index",
+    "doc-index": "index",
+    "loi": "list of illustrations",
+    "lot": "list of tables",
+    "pg-boilerplate": "Project Gutenberg licence",
 }
-"""By the type of a section, a landmark or a reference of the guide."""
+"""By the type of a section, a landmark or a reference of the guide; the last is a class."""
+MAX_FRONT_MATTER = 6000
+"""Characters; a longer page is more than what the book's guide or landmarks call it."""
+GUTENBERG = "pg-boilerplate"
 NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
 NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
 """One of them, or a list of them."""

@@ -9,7 +9,15 @@ from html.parser import HTMLParser
 
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
-from studio.projects.documents.epub.page_kinds import BACKLINKS, NOTE, NOTEREFS, NOTES, PAGE_BREAKS, front_matter
+from studio.projects.documents.epub.page_kinds import (
+    BACKLINKS,
+    GUTENBERG,
+    NOTE,
+    NOTEREFS,
+    NOTES,
+    PAGE_BREAKS,
+    front_matter,
+)
 from studio.projects.documents.headings import is_scene_break
 
 LONGEST_HEADING = 500
@@ -189,12 +197,13 @@ class PageReader(HTMLParser):
         if tag in _VOID:
             return
         types = _types(values)
-        name = front_matter(types)
+        classes = set((values.get("class") or "").lower().split())
+        name = front_matter(types | (classes & {GUTENBERG}))
         if name and tag != "nav":
             self.page.left_out.append(name)
         self._is_mute_note = not (name or self._with_notes or NOTES.isdisjoint(types))
-        breaks = types | set((values.get("class") or "").lower().split())
-        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or not PAGE_BREAKS.isdisjoint(breaks):
+        is_break = not PAGE_BREAKS.isdisjoint(types | classes)
+        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or is_break:
             if tag in _BLOCKS or tag == "nav":
                 self._flush()
             self._mute, self._depth = tag, 1
