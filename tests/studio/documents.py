@@ -59,7 +59,9 @@ def epub(
         archive.writestr("META-INF/container.xml", CONTAINER)
         archive.writestr("OEBPS/book.opf", package.encode(encoding))
         archive.writestr("OEBPS/nav.xhtml", f"<html><body>{nav}</body></html>")
-        archive.writestr("OEBPS/toc.ncx", f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{ncx}</navMap></ncx>')
+        archive.writestr(
+            "OEBPS/toc.ncx", f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{ncx}</navMap></ncx>'
+        )
         archive.writestr("OEBPS/front.png", cover)
         for name, text in pages.items():
             if name not in lacks:
