@@ -42,6 +42,7 @@ _CONTENTS = re.compile(
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"(?:[ \t]*(?:\.[ \t]?){2,}|[ \t]{2,}|…+|\t)[ \t.]*(?:\d{1,4}|[ivxlc]{1,7})$")
+_ENDS_WITH_PAGE = re.compile(r"(?:^|[\s.…])(?:\d{1,4}|[ivxlc]{1,7})$")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[IVXLC]{1,7})[.)][ \t]+\S")
 _COLUMNS = re.compile(r"(?:chapter|chap\.?|kapitel|chapitre)?\s*(?:page|seite|pág\.?)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]_*]*$")
@@ -88,19 +89,29 @@ def without_credits(blocks: Sequence[Block]) -> list[Block]:
     return kept
 
 
+def begins_contents(line: str) -> bool:
+    """Whether a line is the title of a list of contents."""
+    return len(line) <= 40 and _CONTENTS.fullmatch(undecorated(line).strip(" .:_*=")) is not None
+
+
+def ends_with_page(line: str) -> bool:
+    """Whether a line of a PDF ends with the number of a page, as an entry of the contents does."""
+    return len(line) <= MAX_ENTRY and _ENDS_WITH_PAGE.search(line) is not None
+
+
 def without_contents(blocks: list[Block]) -> tuple[list[Block], bool]:
     """Without the list of contents at the front, and whether there was one.
 
     The list ends where the first of its entries comes again, as the heading of its chapter.
     """
-    begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _begins_contents(block)), None)
+    begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
     if begins is None:
         return blocks, False
     prose = next((at for at in range(begins, len(blocks)) if _is_prose(blocks[at])), len(blocks))
     first, seen = set[tuple[str, ...]](), set[tuple[str, ...]]()
     again: list[tuple[int, bool]] = []
     for at in range(begins, prose):
-        lines = blocks[at][1:] if at == begins and _is_contents(blocks[at][0]) else blocks[at]
+        lines = blocks[at][1:] if at == begins and begins_contents(blocks[at][0]) else blocks[at]
         found = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
         if at > begins and found and found[0][0] in seen:
             again.append((at, found[0][0] in first))
@@ -114,12 +125,8 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], bool]:
     return blocks[:begins] + blocks[ends:], ends > begins
 
 
-def _begins_contents(block: Block) -> bool:
-    return _is_contents(block[0]) or (len(block) > 2 and all(is_heading(line) for line in block))
-
-
-def _is_contents(line: str) -> bool:
-    return len(line) <= 40 and _CONTENTS.fullmatch(undecorated(line).strip(" .:_*=")) is not None
+def _starts_list(block: Block) -> bool:
+    return begins_contents(block[0]) or (len(block) > 2 and all(is_heading(line) for line in block))
 
 
 def _is_prose(block: Block) -> bool:
@@ -142,10 +149,10 @@ def _keys(line: str) -> list[tuple[str, ...]]:
 
 def _listed(blocks: Sequence[Block]) -> int:
     """How many blocks are a list of contents whose entries do not come again; the first may be its title."""
-    count = 1 if _is_contents(blocks[0][0]) and len(blocks[0]) == 1 else 0
+    count = 1 if begins_contents(blocks[0][0]) and len(blocks[0]) == 1 else 0
     entries = 0
     for block in blocks[count:]:
-        lines = block[1:] if _is_contents(block[0]) else block
+        lines = block[1:] if begins_contents(block[0]) else block
         if not all(map(_is_entry, lines)):
             break
         count += 1
