@@ -116,6 +116,7 @@ def as_project(db: Database, row: dict[str, Any]) -> Project:
         seconds=seconds or 0.0,
         pace=work / spoken if spoken else None,
         cover=cover[0] if cover else None,
+        skipped=tuple(json.loads(row["skipped"])),
     )
 
 

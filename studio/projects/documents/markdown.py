@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from studio.projects.documents.headings import is_heading, is_scene_break
-from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
+from studio.projects.documents.finishing import SCENE_END
+from studio.projects.documents.headings import is_heading
+from studio.projects.documents.passages import Document, Passage, text_of
 from studio.projects.documents.plain import unwrap
+from studio.projects.documents.skipped import Skipped
 
 CHAPTER_LEVELS = ("h1", "h2")
 
@@ -32,15 +34,16 @@ def read_markdown(data: bytes) -> Document:
     text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     levels = _chapter_levels(tokens)
-    passages = tuple(with_pauses(_passages(tokens, levels)))
+    passages = tuple(_passages(tokens, levels))
     title = next((passage.chapter for passage in passages if passage.chapter), "") if levels else ""
     kinds = {token.type for token in tokens}
-    skipped = (
-        *(["Footnotes were left out."] if notes else []),
-        *(["Code was left out."] if kinds & {"fence", "code_block"} else []),
-        *(["HTML was left out."] if "html_block" in kinds else []),
-    )
-    return Document(passages, prose=True, title=title, skipped=skipped)
+    skipped = Skipped()
+    if kinds & {"fence", "code_block"}:
+        skipped.add("Code is left out.")
+    if "html_block" in kinds:
+        skipped.add("HTML is left out.")
+    skipped.notes = notes
+    return Document(passages, prose=True, title=title, skipped=skipped.sentences())
 
 
 def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:
@@ -54,12 +57,11 @@ def _is_paragraph(opened: Token) -> bool:
     return opened.markup == "-"
 
 
-def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage | None]:
-    """None stands for a break between scenes."""
+def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage]:
     number = ""
     for at, token in enumerate(tokens):
         if token.type == "hr":
-            yield None
+            yield Passage(SCENE_END)
         elif token.type == "list_item_open":
             number = f"{token.info}. " if token.info else ""
         elif token.type == "inline":
@@ -68,9 +70,7 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passag
             is_title = opened.type == "heading_open"
             if is_title and _is_paragraph(opened) and ("\n" in token.content or _SENTENCE_END.search(text)):
                 yield Passage(text)
-                yield None
-            elif is_scene_break(text):
-                yield None
+                yield Passage(SCENE_END)
             elif text:
                 text = _ATTRIBUTES.sub("", text) if is_title else number + _TASK.sub("", text, count=1)
                 begins = opened.tag in levels if is_title else not levels and is_heading(text)
@@ -93,15 +93,15 @@ def _words(inline: Token) -> str:
     return _MARKED.sub(r"\1", _WIKI_LINK.sub(r"\1", text))
 
 
-def _without_notes(lines: Iterable[str]) -> tuple[str, bool]:
-    """Without the texts of footnotes, which are paragraphs that begin with [^1]:, and whether there were some."""
-    kept, fence, in_note, after_blank, had_notes = [], "", False, False, False
+def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
+    """Without the texts of footnotes, which are paragraphs that begin with [^1]:, and how many there were."""
+    kept, fence, in_note, after_blank, notes = [], "", False, False, 0
     for line in lines:
         found = _FENCE.match(line)
         if found and (not fence or (found[1].startswith(fence) and not line.strip(" `~"))):
             fence = "" if fence else found[1]
         is_note = not fence and _NOTE.match(line) is not None
-        had_notes |= is_note
+        notes += is_note
         if is_note:
             in_note = True
         elif in_note and line.strip():  # a paragraph of the note after a blank line is indented
@@ -109,7 +109,7 @@ def _without_notes(lines: Iterable[str]) -> tuple[str, bool]:
         after_blank = not line.strip()
         if not in_note or after_blank:
             kept.append(line)
-    return "\n".join(kept), had_notes
+    return "\n".join(kept), notes
 
 
 def _without_front_matter(text: str) -> str:

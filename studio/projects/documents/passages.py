@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
@@ -13,8 +12,12 @@ MAX_FILE = 32 * 1024 * 1024
 """Bytes of a document."""
 MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
-SCENE_PAUSE = 1.5
-"""Seconds of silence where a document has a break between two scenes."""
+MAX_PASSAGES = 200_000
+"""Of a document; so many short lines have no book."""
+MAX_SKIPPED = 40
+"""Sentences about what was left out; the last one counts the rest."""
+SCENE_PAUSE = 1.0
+"""Seconds of silence where a scene ends."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
@@ -41,11 +44,13 @@ class Passage:
     start: float | None = None
     """When it is to be heard, in seconds; None: after what is before it."""
     end: float | None = None
+    is_title: bool = False
+    """Whether it is the title of the chapter that begins here, or a part of it, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``prose`` may be cut and grouped anew; rows and subtitles stay as they are."""
+    """``prose`` may be cut and grouped again; rows and subtitles stay as they are."""
 
     passages: tuple[Passage, ...]
     prose: bool
@@ -55,22 +60,7 @@ class Document:
     language: str = ""
     cover: Cover | None = None
     skipped: tuple[str, ...] = ()
-    """What was left out, or may have been read wrongly: a plain sentence for each."""
-
-
-def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
-    """The passages; None among them is a break between two scenes: a pause, unless a chapter begins there."""
-    held, is_broken = None, False
-    for passage in passages:
-        if passage is None:
-            is_broken = True
-            continue
-        if held:
-            is_scene = is_broken and not passage.chapter and not held.chapter and held.pause is None
-            yield replace(held, pause=SCENE_PAUSE) if is_scene else held
-        held, is_broken = passage, False
-    if held:
-        yield held
+    """What of the file is not in the passages: a sentence each, at most MAX_SKIPPED."""
 
 
 def text_of(data: bytes) -> str:

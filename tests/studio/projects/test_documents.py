@@ -48,7 +48,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
     assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
-    assert [part.pause for part in whole[:4]] == [None, None, 1.5, None]
+    assert [part.pause for part in whole[:4]] == [None, None, 1.0, None]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
     apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")

@@ -6,7 +6,6 @@ import io
 import itertools
 import logging
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +16,13 @@ from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from studio.errors import InvalidDocument
+from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark
 
 MAX_PAGES = 5000
 MAX_SIGNS = 10_000_000
 """Characters of all pages together, spaces among them."""
 
 _SHOWN = (b"Tj", b"TJ", b"'", b'"')
-_MARK = re.compile(r"\s*[\[(]?(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|[*†‡§¶]{1,3})[\])]?\s*")
 _RAISED = 0.85
 """Of the size of its line: what is no larger, and higher, is a mark."""
 _STEP = 4.0
@@ -179,13 +178,14 @@ def _line(pieces: Sequence[_Piece]) -> list[Line]:
     kept = list[str]()
     before = ""
     for piece in pieces:
-        is_raised = piece.y + piece.rise > main.y + main.rise + 0.08 * main.size
-        is_mark = is_raised and piece.size <= _RAISED * main.size and _MARK.fullmatch(piece.text)
-        if is_mark and before.strip() and not before.rstrip()[-1].isdigit():
+        is_higher = piece.y + piece.rise > main.y + main.rise + 0.08 * main.size
+        if not (is_higher and before and piece.size <= _RAISED * main.size):
+            kept.append(piece.text)
+        elif is_note_mark(before, piece.text.strip()):
             kept.append(" " if piece.text[-1:].isspace() else "")
         else:
-            kept.append(piece.text)
-            before = piece.text if piece.text.strip() else before
+            kept.append(as_raised(piece.text))
+        before = f"{before}{kept[-1]}"[-BEFORE:].rstrip()
     text = " ".join("".join(kept).split())
     return [Line(text, shown[0].x, shown[0].y, main.size)] if text else []
 

@@ -1,0 +1,110 @@
+"""Where the chapters of an EPUB begin: where its own table of contents points, else at its headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from studio.projects.documents.epub.contents import Entry
+from studio.projects.documents.epub.paragraphs import Paragraph
+from studio.projects.documents.finishing import LONGEST_TITLE, chapter_levels, is_same_words
+from studio.projects.documents.headings import is_heading
+from studio.projects.documents.passages import Passage
+
+LEAST_ENTRIES = 2
+"""A table of contents with fewer chapters counts only where there are no headings."""
+
+
+@dataclass(slots=True)
+class ReadPage:
+    """A page that is read."""
+
+    path: str
+    paragraphs: list[Paragraph]
+    last_ids: tuple[str, ...] = ()
+    """Of what stands behind the last paragraph."""
+    is_left_out: bool = False
+
+
+_Place = tuple[int, int]
+"""The number of a page, and of a paragraph in it."""
+
+
+def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage]:
+    """The passages of all pages; ``book`` is the book's title."""
+    headings = _at_headings(pages, book)
+    pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter])
+    starts = headings
+    if len(pointed) >= LEAST_ENTRIES or not headings:
+        # "Chapter 3" is one whether it is listed or not: many a table stops at the parts of a book.
+        missed = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
+        starts = missed | pointed
+    for number, page in enumerate(pages):
+        for position, paragraph in enumerate(page.paragraphs):
+            chapter = starts.get((number, position), "")
+            is_title = bool(chapter) and (
+                paragraph.level > 0 or is_heading(paragraph.text) or is_same_words(paragraph.text, chapter)
+            )
+            yield Passage(paragraph.text, chapter=chapter, is_title=is_title)
+
+
+def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
+    return pages[place[0]].paragraphs[place[1]]
+
+
+def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
+    """Titles by the places of headings of the two highest levels, and of lines like "Chapter 1"."""
+    levels = chapter_levels(
+        paragraph.level for page in pages for paragraph in page.paragraphs if not is_same_words(paragraph.text, book)
+    )
+    return {
+        (number, position): _one_line(paragraph.text)
+        for number, page in enumerate(pages)
+        for position, paragraph in enumerate(page.paragraphs)
+        if paragraph.level in levels or is_heading(_one_line(paragraph.text))
+    }
+
+
+def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Place, str]:
+    """Titles by the places that entries point to; of several for one place, all of them."""
+    numbers = {page.path: number for number, page in enumerate(pages)}
+    folded = {page.path.casefold(): number for number, page in enumerate(pages)}
+    places = {number: _ids(page) for number, page in enumerate(pages)}
+    pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
+    found: dict[_Place, list[str]] = {}
+    for entry in entries:
+        number = numbers.get(entry.path, folded.get(entry.path.casefold()))
+        if number is None or pages[number].is_left_out:
+            continue
+        position = places[number].get(entry.place, 0)
+        while position >= len(pages[number].paragraphs):  # a picture of the title, or the end of a page
+            number, position = number + 1, 0
+            if number >= len(pages) or number in pointed:
+                break
+        else:
+            titles = found.setdefault(_first_heading(pages[number], number, position), [])
+            if not titles or not is_same_words(titles[-1], entry.title):
+                titles.append(entry.title)
+    return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+
+
+def _ids(page: ReadPage) -> dict[str, int]:
+    """Where the ids of a page are among its paragraphs; the first of each counts."""
+    found: dict[str, int] = {}
+    for position, paragraph in enumerate(page.paragraphs):
+        for name in paragraph.ids:
+            found.setdefault(name, position)
+    for name in page.last_ids:
+        found.setdefault(name, len(page.paragraphs))
+    return found
+
+
+def _first_heading(page: ReadPage, number: int, position: int) -> _Place:
+    """The first of the headings that stand right before a paragraph: they are of the same chapter."""
+    while position and page.paragraphs[position - 1].level:
+        position -= 1
+    return number, position
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,190 @@
+"""EPUB: the pages of the spine in order, as text; a zip from a stranger, read within limits."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.checks import clean_language
+from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
+from studio.projects.documents.epub.contents import Contents, read_contents
+from studio.projects.documents.epub.package import Package, Page, resolved
+from studio.projects.documents.epub.page_encoding import page_text
+from studio.projects.documents.epub.paragraphs import PageReader, PageText
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document
+from studio.projects.documents.skipped import Skipped
+from studio.unzip import InvalidArchive, TooLarge, opened
+
+MAX_ENTRIES = 10_000
+MOST_AUTHORS = 8
+MAX_UNPACKED = 96 * 1024 * 1024
+"""Bytes that all pages may unpack to."""
+MAX_MARKUP = 2_000_000
+"""Tags and attributes of all pages."""
+
+_LEAST_LINKS = 2
+_LINKED = 0.7
+"""A page with so much of its text in links into the book is a table of contents."""
+
+
+def read_epub(data: bytes, with_notes: bool = False) -> Document:
+    """Raises InvalidDocument for what is not an EPUB, is locked, unpacks to too much or has no text.
+
+    What is left out, because it is broken or not read aloud, is listed. ``with_notes``: footnotes and endnotes are
+    read, where they stand.
+    """
+    try:
+        with opened(data, MAX_ENTRIES) as archive:
+            return _Reading(Package(archive), with_notes).document()
+    except InvalidArchive as error:
+        raise InvalidDocument(f"this file is not a readable EPUB: {error}", "file") from error
+
+
+class _Reading:
+    """The pages of one book, and what was spent on them."""
+
+    def __init__(self, package: Package, with_notes: bool) -> None:
+        self._package = package
+        self._with_notes = with_notes
+        self._skipped = Skipped()
+        self._unpacked = self._markup = self._characters = self._paragraphs = 0
+        self._marks: dict[tuple[str, str], str] = {}
+        """What marks of notes show, by where they lead: a path and an id."""
+
+    def document(self) -> Document:
+        package = self._package
+        contents = [self._contents(path) for path in package.contents()]
+        front = package.guide()
+        for each in contents:
+            front |= each.landmarks
+        listed = list(package.pages())
+        pages = [self._page(page, front) for page in listed]
+        if not any(page.paragraphs for page in pages):  # a book of one page may call it its title page
+            pages = [self._page(page, {}, keep_all=True) for page in listed if page.path in front]
+        self._sort_notes(pages)
+        if not any(page.paragraphs for page in pages):
+            why = " ".join(self._skipped.sentences()[:2])
+            raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
+        [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
+        entries = max((each.entries for each in contents), key=len, default=[])
+        cover, is_bad = package.cover()
+        if is_bad:
+            self._skipped.add("The picture of the cover cannot be used.")
+        return Document(
+            tuple(with_chapters(pages, entries, title)),
+            prose=True,
+            title=title,
+            author=", ".join(package.named("creator")[:MOST_AUTHORS])[:MAX_AUTHOR],
+            language=_known(language),
+            cover=cover,
+            skipped=self._skipped.sentences(),
+        )
+
+    def _contents(self, path: str) -> Contents:
+        try:
+            return read_contents(self._package.read(path), path)
+        except (KeyError, InvalidArchive):
+            self._skipped.add(f"The table of contents ({_name(path)}) cannot be read.")
+            return Contents()
+
+    def _page(self, page: Page, front: dict[str, str], keep_all: bool = False) -> ReadPage:
+        """Without paragraphs where it is left out; the list says why."""
+        name = "table of contents" if page.is_contents else front.get(page.path, "")
+        if name:
+            self._skipped.add(f"The {name} ({_name(page.path)}) is left out.")
+            return ReadPage(page.path, [], is_left_out=True)
+        data, why = self._bytes(page.path)
+        if why:
+            self._skipped.add(f"The page {_name(page.path)} is left out: {why}.")
+            return ReadPage(page.path, [])
+        text = PageReader(self._with_notes, self._spend).read(page_text(data))
+        why = "" if keep_all else self._why_not(page, text)
+        if why:
+            self._skipped.add(why)
+            return ReadPage(page.path, [], is_left_out=True)
+        for part in dict.fromkeys(text.left_out):
+            self._skipped.add(f"The {part} ({_name(page.path)}) is left out.")
+        self._skipped.notes += text.notes
+        for target, mark in text.marks:
+            if mark:
+                self._marks[resolved(page.path, target), target.partition("#")[2]] = mark
+        return ReadPage(page.path, text.paragraphs, text.last_ids)
+
+    def _why_not(self, page: Page, text: PageText) -> str:
+        """Why a page that can be read is left out; blank: it is not."""
+        if not page.is_linear and not (self._with_notes and text.notes):
+            return (
+                f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
+            )
+        letters = sum(sum(map(str.isalnum, paragraph.text)) for paragraph in text.paragraphs if paragraph.linked)
+        if text.links >= _LEAST_LINKS and letters:
+            letters += sum(len(paragraph.text) for paragraph in text.paragraphs if not paragraph.linked)
+            if sum(paragraph.linked for paragraph in text.paragraphs) > _LINKED * letters:
+                return f"The table of contents ({_name(page.path)}) is left out."
+        return ""
+
+    def _bytes(self, path: str) -> tuple[bytes, str]:
+        """A page, or why it cannot be read."""
+        try:
+            data = self._package.read(path)
+        except KeyError:
+            return b"", "the file is missing"
+        except TooLarge:
+            raise
+        except InvalidArchive as error:
+            return b"", str(error)
+        self._unpacked += len(data)
+        if self._unpacked > MAX_UNPACKED:
+            raise InvalidDocument(f"the EPUB unpacks to more than {MAX_UNPACKED} bytes of pages", "file")
+        if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
+            return b"", "it is empty"
+        return (data, "") if b"<" in data[:4096] else (b"", "it is not a page of text")
+
+    def _spend(self, markup: int, characters: int) -> None:
+        """Refuses a book as soon as it is too large."""
+        self._markup += markup
+        if self._markup > MAX_MARKUP:
+            raise InvalidDocument(f"the EPUB has more than {MAX_MARKUP} tags and attributes", "file")
+        if characters:
+            self._characters += characters
+            self._paragraphs += 1
+            if self._characters > MAX_TEXT:
+                raise InvalidDocument(f"the EPUB has more than {MAX_TEXT} characters of text", "file")
+            if self._paragraphs > MAX_PASSAGES:
+                raise InvalidDocument(f"the EPUB has more than {MAX_PASSAGES} paragraphs", "file")
+
+    def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
+        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no word for a note."""
+        if self._with_notes or not self._marks:
+            return
+        for page in pages:
+            notes = set(self._notes_of(page))
+            if not notes:
+                continue
+            self._skipped.notes += len(notes)
+            page.paragraphs = [each for number, each in enumerate(page.paragraphs) if number not in notes]
+            if all(each.level for each in page.paragraphs):  # "Notes"
+                page.paragraphs = []
+
+    def _notes_of(self, page: ReadPage) -> Iterator[int]:
+        for number, paragraph in enumerate(page.paragraphs):
+            marks = [mark for name in paragraph.ids if (mark := self._marks.get((page.path, name)))]
+            if marks and not paragraph.level:
+                begins = rf"[\[(]?\s*(?:{'|'.join(map(re.escape, marks[:8]))})(?!\w)"
+                if paragraph.opens_with_mark or re.match(begins, paragraph.text):
+                    yield number
+
+
+def _name(path: str) -> str:
+    return posixpath.basename(path)[-80:]
+
+
+def _known(language: str) -> str:
+    """Blank for what is not a code of a language."""
+    try:
+        return clean_language(language)
+    except InvalidRequest:
+        return ""

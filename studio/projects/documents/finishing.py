@@ -1,0 +1,93 @@
+"""What all prose has in common once it is read: headings that follow each other, and the ends of scenes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from studio.projects.documents.headings import is_heading
+from studio.projects.documents.passages import SCENE_PAUSE, Passage
+
+LONGEST_TITLE = 200
+"""Characters of a title that is put together, or comes from a table of contents."""
+SCENE_END = "* * *"
+"""The text of a passage that stands for a rule between two scenes."""
+
+_SCENE_END = re.compile(r"[*⁂✱✳✻✽❦❧☙⁕※•·●○◆◇■□♦~#+§_=\-–—\s]+")
+_NUMBER = re.compile(r"\d{1,4}|[IVXLCDM]{1,8}")
+_CHAPTER_LEVELS = 2
+
+
+def is_scene_end(text: str) -> bool:
+    """Whether it is a row of stars, dashes or another ornament."""
+    return len(text) < 80 and _SCENE_END.fullmatch(text) is not None and text.strip() not in ("-", "–", "")
+
+
+def finish(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]:
+    """The passages with the title of one chapter in one passage, and pauses in the place of ornaments.
+
+    Headings without text between them are one chapter. One that is the title of the ``book`` begins none where another
+    follows.
+    """
+    found: list[Passage] = []
+    for passage in passages:
+        if not passage.chapter and is_scene_end(passage.text):
+            if found and not _is_title(found[-1]):
+                found[-1] = replace(found[-1], pause=SCENE_PAUSE)
+            continue
+        before = found[-1] if found else None
+        if before and passage.chapter and before.pause == SCENE_PAUSE:
+            found[-1] = before = replace(before, pause=None)  # the chapter's own pause is there
+        if before and _is_title(before) and _is_title(passage):
+            if is_same_words(before.chapter, book) and not _is_numbered(before.chapter):
+                found[-1] = replace(before, chapter="", is_title=False)
+            elif _belongs(before, passage):
+                found[-1] = replace(
+                    before,
+                    text=f"{before.text}\n{passage.text}",
+                    chapter=joined_title(before.chapter, passage.chapter),
+                    is_title=True,
+                )
+                continue
+        found.append(passage)
+    if found and found[-1].pause == SCENE_PAUSE:
+        found[-1] = replace(found[-1], pause=None)
+    return tuple(found)
+
+
+def joined_title(first: str, second: str) -> str:
+    """Of two headings in a row: "1. The Beginning", "Chapter One The Beginning"."""
+    return f"{first}{'.' if _NUMBER.fullmatch(first) else ''} {second}"
+
+
+def chapter_levels(levels: Iterable[int]) -> set[int]:
+    """Of all levels of headings that a document has, those that begin chapters: the two highest."""
+    return set(sorted({level for level in levels if level})[:_CHAPTER_LEVELS])
+
+
+def is_same_words(first: str, second: str) -> bool:
+    """Whether two titles differ in nothing that is spoken."""
+    return _words(first) == _words(second) != ""
+
+
+def _words(text: str) -> str:
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
+
+
+def _is_title(passage: Passage) -> bool:
+    return bool(passage.chapter) and (passage.is_title or passage.text == passage.chapter)
+
+
+def _is_numbered(title: str) -> bool:
+    return is_heading(title) or _NUMBER.fullmatch(title) is not None
+
+
+def _belongs(first: Passage, second: Passage) -> bool:
+    """Whether two headings are of one chapter; "Chapter 1" and "Chapter 2" are not, with or without text between."""
+    if len(first.chapter) + len(second.chapter) + 2 > LONGEST_TITLE:
+        return False
+    if _NUMBER.fullmatch(first.chapter) and _NUMBER.fullmatch(second.chapter):
+        return False
+    kinds = [each.chapter.split()[0].casefold() for each in (first, second)]
+    return kinds[0] != kinds[1] or not (is_heading(first.chapter) and is_heading(second.chapter))
