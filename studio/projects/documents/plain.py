@@ -89,6 +89,9 @@ def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
         lines = 1 if is_bare_heading(undecorated(block[0])) else len(block)
         yield from ((part, True) for part in (block[:lines], block[lines:]) if part)
         return
+    if len(block) == 1:
+        yield block, False
+        return
     held: Block = []
     was_bare = False
     for line in block:

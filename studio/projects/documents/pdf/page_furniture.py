@@ -79,8 +79,8 @@ def _forms(line: str, page: int) -> tuple[tuple[str, int], ...]:
 
 
 def _repeated(numbers: Sequence[int], pages: int) -> set[int]:
-    """The pages on which a line is one of many: on more than a third of all pages, or on three left or right ones."""
-    if len(numbers) > max(2, pages / 3):
+    """The pages on which a line is one of many: on more than a sixth of all pages, or on three left or right ones."""
+    if len(numbers) > max(2, pages / 6):
         return set(numbers)
     runs = [[numbers[0]]]
     for number in numbers[1:]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_AUTHOR
 from studio.projects.documents.passages import MAX_TEXT, Document
@@ -12,6 +14,9 @@ from studio.projects.documents.pdf.pdf_text import text_of_pdf
 
 FEW = 8
 """Letters and digits a page; with fewer it is a scan, of which at most a page number can be read."""
+
+_UNKNOWN = ("untitled", "anonymous", "unknown", "unspecified", "no title")
+_PROGRAM = re.compile(r"\AMicrosoft Word - ")
 
 
 def read_pdf(data: bytes) -> Document:
@@ -33,5 +38,11 @@ def read_pdf(data: bytes) -> Document:
         titles.setdefault(page, PageTitles()).add(" ".join(title.split())[:MAX_TITLE])
     pages, skipped = without_furniture(told, titles)
     passages = tuple(PdfParagraphs(pages, titles).passages())
-    title, author = (" ".join(words.split())[:MAX_TITLE] for words in (told.title, told.author))
+    title, author = (_name(words) for words in (told.title, told.author))
     return Document(passages, True, title, author[:MAX_AUTHOR], skipped=skipped.sentences())
+
+
+def _name(words: str) -> str:
+    """A title or an author as programs write it; blank where they write that they know none."""
+    name = " ".join(words.split())[:MAX_TITLE]
+    return "" if name.strip("()").casefold() in _UNKNOWN else _PROGRAM.sub("", name)

@@ -49,7 +49,7 @@ class PdfParagraphs:
                     skip -= 1
                     continue
                 title, count = found[at]
-                if not title and self._is_chapter(line, was_bare):
+                if not title and self._is_chapter(line, was_bare, at == 0):
                     title, count = line.text, 1
                 was_bare = bool(title) and is_bare_heading(line.text)
                 if title:
@@ -65,15 +65,18 @@ class PdfParagraphs:
                     self._held.append(line)
         yield from self._ended()
 
-    def _is_chapter(self, line: Line, was_bare: bool) -> bool:
+    def _is_chapter(self, line: Line, was_bare: bool, is_first: bool) -> bool:
         """Whether a line is a heading, or a bare one's title, and not the middle of a sentence."""
         if self._by_outline:
             return False
         if was_bare and is_title(line.text):
             return True
-        before = self._held[-1].text if self._held else ""
-        goes_on = len(before) >= 0.85 * self._usual and not _ENDS.search(before)
-        return is_heading(line.text) and (not before or not goes_on)
+        if not is_heading(line.text):
+            return False
+        before = self._held[-1] if self._held else None
+        if not before or is_first or line.size > 1.1 * before.size or _ENDS.search(before.text):
+            return True
+        return len(before.text) < 0.85 * self._usual
 
     def _ends_before(self, line: Line) -> bool:
         """Whether the paragraph ends with its last line: a short one, or one that a gap or an indented line follows."""

@@ -8,7 +8,7 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -138,16 +138,17 @@ class _Page:
             self.pieces.append(_Piece(text, _x(cm, tm), _y(cm, tm), abs(size) * scale, self.shown_rise))
 
     def lines(self) -> list[Line]:
-        """In the order of the file."""
-        lines, held = [], list[_Piece]()
+        """In the order of the file; a line that goes on in another column is two."""
+        rows: list[list[_Piece]] = [[]]
         for piece in self.pieces:
             *ended, rest = piece.text.split("\n")
             for text in ended:
-                lines += _line([*held, _Piece(text, piece.x, piece.y, piece.size, piece.rise)])
-                held = []
+                rows[-1].append(replace(piece, text=text))
+                rows.append([])
             if rest:
-                held.append(_Piece(rest, piece.x, piece.y, piece.size, piece.rise))
-        return [*lines, *_line(held)]
+                rows[-1].append(replace(piece, text=rest))
+        margins = _second_margins(rows)
+        return [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
 
     def has_columns_in_lines(self, lines: Sequence[Line]) -> bool:
         """Whether most lines have a second beginning, at one place far right of the first, which is in their midst."""
@@ -159,6 +160,30 @@ class _Page:
         margins = Counter(margin for row in rows for margin in {round(x / _STEP) for x in row if x - left > far})
         begun = Counter(round(line.x / _STEP) for line in lines)
         return any(count >= 0.6 * len(lines) and begun[margin] < 3 for margin, count in margins.most_common(3))
+
+
+def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
+    """Where, in steps, something begins on half of the lines that is neither their beginning nor near it."""
+    starts = [[round(piece.x / _STEP) for piece in row if piece.text.strip()] for row in rows]
+    starts = [row for row in starts if row]
+    if len(starts) < 3:
+        return set()
+    left, right = min(map(min, starts)), max(map(max, starts))
+    far = left + 0.3 * (right - left)
+    margins = Counter(margin for row in starts for margin in set(row[1:]) if margin > far)
+    return {margin for margin, count in margins.items() if count >= max(3, len(starts) / 2)}
+
+
+def _columns_of(row: Sequence[_Piece], margins: set[int]) -> list[list[_Piece]]:
+    """The pieces of a line, apart where one begins at such a margin, well behind the one before it."""
+    parts: list[list[_Piece]] = [[]]
+    for piece in row:
+        before = parts[-1][-1] if parts[-1] else None
+        end = before.x + len(before.text) * before.size * _SIGN_WIDTH if before else 0.0
+        if before and round(piece.x / _STEP) in margins and piece.x > end + piece.size:
+            parts.append([])
+        parts[-1].append(piece)
+    return parts
 
 
 def _x(cm: Sequence[float], tm: Sequence[float]) -> float:
@@ -184,7 +209,7 @@ def _line(pieces: Sequence[_Piece]) -> list[Line]:
         elif is_note_mark(before, piece.text.strip()):
             kept.append(" " if piece.text[-1:].isspace() else "")
         else:
-            kept.append(as_raised(piece.text))
+            kept.append(as_raised(piece.text.strip()) or piece.text)
         before = f"{before}{kept[-1]}"[-BEFORE:].rstrip()
     text = " ".join("".join(kept).split())
     return [Line(text, shown[0].x, shown[0].y, main.size)] if text else []
