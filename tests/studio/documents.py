@@ -95,7 +95,9 @@ def png(width: int = 8, height: int = 8) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def docx(body: str, about: str = "", styles: str = "") -> bytes:
+def docx(
+    body: str, about: str = "", styles: str = "", numbering: str = "", footnotes: str = "", endnotes: str = ""
+) -> bytes:
     """A Word document of this markup, in which w: is Word's namespace and dc: the Dublin Core's."""
     names = (
         'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
@@ -107,6 +109,9 @@ def docx(body: str, about: str = "", styles: str = "") -> bytes:
         archive.writestr("word/document.xml", f"<w:document {names}><w:body>{body}</w:body></w:document>")
         archive.writestr("word/styles.xml", f"<w:styles {names}>{styles}</w:styles>")
         archive.writestr("docProps/core.xml", f"<about {names}>{about}</about>")
+        for part, markup in (("numbering", numbering), ("footnotes", footnotes), ("endnotes", endnotes)):
+            if markup:
+                archive.writestr(f"word/{part}.xml", f"<w:{part} {names}>{markup}</w:{part}>")
     return file.getvalue()
 
 

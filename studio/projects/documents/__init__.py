@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.epub.spine import read_epub
-from studio.projects.documents.finishing import finish
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, Document, Passage
@@ -15,6 +14,7 @@ from studio.projects.documents.pdf.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv
+from studio.projects.documents.titles import join_headings
 from studio.projects.documents.word.docx import read_docx
 
 __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", "read_document"]
@@ -57,7 +57,7 @@ def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     read = READERS_OF_NOTES.get(kind)
     document = read(data, with_notes) if read else READERS[kind](data)
     if document.prose:
-        document = replace(document, passages=finish(document.passages, document.title))
+        document = replace(document, passages=join_headings(document.passages, document.title))
     if not any(passage.text.strip() for passage in document.passages):
         raise InvalidDocument("the document has no text to speak", "file")
     return document

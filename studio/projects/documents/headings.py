@@ -1,4 +1,4 @@
-"""What a line by itself is: the heading of a chapter, or the title below one."""
+"""What a line by itself is: the heading of a chapter, the title below one, or a break between two scenes."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ _SENTENCE_END = re.compile(
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"(?:#{1,6}[ \t]+|([*_=~—–-]{1,10})[ \t]*)(\S.*?)[ \t]*(?:#*|[*_=~—–-]{1,10})")
+_SCENE = re.compile(r"(?:([*#~•·⁂⁎❦❧◆◇○●☆★✦※＊=_—–-])\s*){3,}|[⁂❦❧※]|#|\*|\[?\s*\.\s*\.\s*\.\s*\]?(?<=\])")
 
 
 def is_heading(line: str) -> bool:
@@ -165,6 +166,12 @@ def undecorated(line: str) -> str:
     if not found:
         return line
     return found[2] if line.startswith("#") or is_heading(found[2]) else line
+
+
+def is_scene_break(line: str) -> bool:
+    """Whether a line stands between two scenes: ``* * *``, ``---``, ``⁂``, ``#``."""
+    line = line.strip()
+    return 0 < len(line) <= MAX_TITLE and _SCENE.fullmatch(line) is not None and len(set(line) - {" ", "\t"}) <= 1
 
 
 def _folded(line: str) -> str:

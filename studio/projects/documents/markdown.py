@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from studio.projects.documents.finishing import SCENE_END
-from studio.projects.documents.headings import is_heading
-from studio.projects.documents.passages import Document, Passage, text_of
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.projects.documents.plain import unwrap
-from studio.projects.documents.skipped import Skipped
 
 CHAPTER_LEVELS = ("h1", "h2")
 
@@ -34,7 +33,7 @@ def read_markdown(data: bytes) -> Document:
     text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     levels = _chapter_levels(tokens)
-    passages = tuple(_passages(tokens, levels))
+    passages = tuple(with_pauses(_passages(tokens, levels)))
     title = next((passage.chapter for passage in passages if passage.chapter), "") if levels else ""
     kinds = {token.type for token in tokens}
     skipped = Skipped()
@@ -57,11 +56,12 @@ def _is_paragraph(opened: Token) -> bool:
     return opened.markup == "-"
 
 
-def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage]:
+def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage | None]:
+    """None stands for a break between two scenes."""
     number = ""
     for at, token in enumerate(tokens):
         if token.type == "hr":
-            yield Passage(SCENE_END)
+            yield None
         elif token.type == "list_item_open":
             number = f"{token.info}. " if token.info else ""
         elif token.type == "inline":
@@ -70,7 +70,9 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passag
             is_title = opened.type == "heading_open"
             if is_title and _is_paragraph(opened) and ("\n" in token.content or _SENTENCE_END.search(text)):
                 yield Passage(text)
-                yield Passage(SCENE_END)
+                yield None
+            elif is_scene_break(text):
+                yield None
             elif text:
                 text = _ATTRIBUTES.sub("", text) if is_title else number + _TASK.sub("", text, count=1)
                 begins = opened.tag in levels if is_title else not levels and is_heading(text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
@@ -13,11 +14,11 @@ MAX_FILE = 32 * 1024 * 1024
 MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
 MAX_PASSAGES = 200_000
-"""Of a document; so many short lines have no book."""
+"""Of a document; no book has so many paragraphs."""
 MAX_SKIPPED = 40
-"""Sentences about what was left out; the last one counts the rest."""
-SCENE_PAUSE = 1.0
-"""Seconds of silence where a scene ends."""
+"""Sentences about what was left out."""
+SCENE_PAUSE = 1.5
+"""Seconds of silence where a document has a break between two scenes."""
 
 _SAMPLE = 4096
 _WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
@@ -60,7 +61,22 @@ class Document:
     language: str = ""
     cover: Cover | None = None
     skipped: tuple[str, ...] = ()
-    """What of the file is not in the passages: a sentence each, at most MAX_SKIPPED."""
+    """What was left out, or may have been read wrongly: a plain sentence for each, at most MAX_SKIPPED."""
+
+
+def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
+    """The passages; None among them is a break between two scenes: a pause, unless a chapter begins there."""
+    held, is_broken = None, False
+    for passage in passages:
+        if passage is None:
+            is_broken = True
+            continue
+        if held:
+            is_scene = is_broken and not passage.chapter and not held.chapter and held.pause is None
+            yield replace(held, pause=SCENE_PAUSE) if is_scene else held
+        held, is_broken = passage, False
+    if held:
+        yield held
 
 
 def text_of(data: bytes) -> str:

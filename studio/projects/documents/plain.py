@@ -6,11 +6,10 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-from studio.projects.documents.finishing import SCENE_END, is_scene_end
+from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.front_matter import Block, without_contents, without_credits, without_licence
-from studio.projects.documents.headings import is_bare_heading, is_heading, is_title, undecorated
-from studio.projects.documents.passages import Document, Passage, text_of
-from studio.projects.documents.skipped import Skipped
+from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
+from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
@@ -33,7 +32,7 @@ def read_plain(data: bytes) -> Document:
     blocks, had_contents = without_contents(blocks)
     if had_contents:
         skipped.add("The table of contents is left out.")
-    passages = tuple(_passages(blocks))
+    passages = tuple(with_pauses(_passages(blocks)))
     return Document(passages, True, book.title, book.author, book.language, skipped=skipped.sentences())
 
 
@@ -56,7 +55,7 @@ def _blocks(text: str) -> Iterator[Block]:
     """The lines between blank ones; a line of signs that parts two scenes is a block by itself."""
     block: Block = []
     for line in map(str.strip, io.StringIO(text)):
-        if line and not is_scene_end(line):
+        if line and not is_scene_break(line):
             block.append(line)
             continue
         if block:
@@ -68,11 +67,12 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _passages(blocks: Iterable[Block]) -> Iterator[Passage]:
+def _passages(blocks: Iterable[Block]) -> Iterator[Passage | None]:
+    """None stands for a break between two scenes."""
     was_bare = False  # whether the heading before is a number alone, which may be followed by its title
     for block in blocks:
-        if len(block) == 1 and is_scene_end(block[0]):
-            yield Passage(SCENE_END)
+        if len(block) == 1 and is_scene_break(block[0]):
+            yield None
             was_bare = False
             continue
         for lines, is_chapter in _divided(block, was_bare):

@@ -20,6 +20,8 @@ class OddBook:
     """Each is in no part, and is not read aloud."""
     skipped: int = 0
     """How many things the project says were left out."""
+    reasons: tuple[str, ...] = ()
+    """Words of what it says about them, in order."""
     title: str = ""
     """Of the project; blank: not looked at."""
     fields: dict[str, Any] | None = None

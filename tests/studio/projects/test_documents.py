@@ -12,6 +12,11 @@ from studio.projects.documents.parts import Cutting, SplitBy
 from studio.projects.documents.subtitles import write_srt
 from tests.studio.documents import epub, page, spoilt
 
+LOCK = (
+    '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#">'
+    '<EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/>'
+    '<CipherData><CipherReference URI="OEBPS/a.xhtml"/></CipherData></EncryptedData></encryption>'
+)
 ENTITY = '<!DOCTYPE x [<!ENTITY a "b">]>'
 
 
@@ -48,7 +53,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
     assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
-    assert [part.pause for part in whole[:4]] == [None, None, 1.0, None]
+    assert [part.pause for part in whole[:4]] == [None, None, 1.5, None]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
     apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
@@ -134,7 +139,8 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
     [
         (b"PK nothing", "not a readable EPUB"),
         (epub({}), "no text"),
-        (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "DRM"),
+        (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "no text to speak.*a.xhtml is left out: it is not a page of text"),
+        (epub({"a.xhtml": page("hi")}, files={"META-INF/encryption.xml": LOCK}), "DRM"),
         (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),
         (spoilt(epub({"a.xhtml": page("Some words. " * 99)}), "OEBPS/a.xhtml"), "a.xhtml' is damaged"),
         (epub({"a.xhtml": page("hi")})[:-99], "damaged"),
@@ -172,10 +178,10 @@ def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str
         ("word<sup><a href='notes.xhtml#n5'>[5]</a></sup>.", "word."),
         ("word<sup>[<a href='#n5'>5</a>, <a href='#n6'>6</a>]</sup>.", "word."),
         ("word<a href='#n'><sup>†</sup></a><a href='#m'><sup>**</sup></a>", "word"),
-        ("the 5<sup>th</sup> of 10<sup>2</sup>", "the 5th of 102"),
+        ("the 5<sup>th</sup> of 10<sup>2</sup>", "the 5th of 10²"),
         ("the 5<sup><a href='#n'>th</a></sup>, <a href='#c2'>2</a>", "the 5th, 2"),
-        ("word<a href='http://a.example/'><sup>2</sup></a>", "word2"),
-        ("2<sup>3<a href='#n'>4</a></sup>", "23"),
+        ("word<a href='http://a.example/'><sup>2</sup></a>", "word"),
+        ("2<sup>3<a href='#n'>4</a></sup>", "2³"),
         ("<a role='doc-noteref'>1</a>One <a href='#n'><sup>2", "One"),
     ],
 )

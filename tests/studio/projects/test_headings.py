@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from studio.projects.documents.finishing import is_scene_end
-from studio.projects.documents.headings import is_bare_heading, is_heading, is_title, undecorated
+from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
 
 HEADINGS = (
     "Chapter 1",
@@ -162,4 +161,4 @@ def test_signs_around_a_heading_are_none_of_it() -> None:
 
 def test_scenes_are_parted_by_a_line_of_one_sign() -> None:
     breaks = ["* * *", "***", "      *      *      *", "---", "— — —", "⁂", "#", "*", "_____", "~~~", "◆ ◆ ◆"]
-    assert [line for line in [*breaks, "-", "Hi", "...", "", "1"] if is_scene_end(line)] == breaks
+    assert [line for line in [*breaks, "-", "Hi", "...", "", "1"] if is_scene_break(line)] == breaks

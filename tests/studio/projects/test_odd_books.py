@@ -11,6 +11,7 @@ import pytest
 
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.odd_books.annotated_epubs import ANNOTATED_EPUBS
 from tests.studio.odd_books.epubs import EPUBS
 from tests.studio.odd_books.odd_book import OddBook
 from tests.studio.odd_books.pdfs import PDFS
@@ -19,7 +20,7 @@ from tests.studio.odd_books.word_documents import WORD_DOCUMENTS
 from tests.studio.projects.test_projects import PROJECTS, until
 from tests.studio.server import Served, serve
 
-BOOKS = (*EPUBS, *WORD_DOCUMENTS, *TEXTS, *PDFS)
+BOOKS = (*EPUBS, *ANNOTATED_EPUBS, *WORD_DOCUMENTS, *TEXTS, *PDFS)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,10 @@ def test_an_odd_book_becomes_the_chapters_that_it_has(served: Served, build: Cal
             assert words in text[at:], text
             at = text.index(words, at) + len(words)
         assert len(project["skipped"]) == book.skipped, project["skipped"]
+        sentences = " ".join(project["skipped"])
+        for reason in book.reasons:
+            assert reason in sentences, sentences
+            sentences = sentences.partition(reason)[2]
         assert project["title"] == (book.title or project["title"])
         read = client.post("/v1/audio/speech/reading", json={"input": text, "voice": "anna"})
         assert read.status_code == 200, read.text

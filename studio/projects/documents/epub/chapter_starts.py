@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from studio.projects.documents.epub.contents import Entry
 from studio.projects.documents.epub.paragraphs import Paragraph
-from studio.projects.documents.finishing import LONGEST_TITLE, chapter_levels, is_same_words
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
+from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
 
+MOST_HEADINGS = 8
+"""Before a place that an entry points to."""
 LEAST_ENTRIES = 2
 """A table of contents with fewer chapters counts only where there are no headings."""
 
@@ -30,8 +32,8 @@ _Place = tuple[int, int]
 """The number of a page, and of a paragraph in it."""
 
 
-def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage]:
-    """The passages of all pages; ``book`` is the book's title."""
+def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage | None]:
+    """The passages of all pages, None for the end of a scene; ``book`` is the book's title."""
     headings = _at_headings(pages, book)
     pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter])
     starts = headings
@@ -45,7 +47,7 @@ def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str
             is_title = bool(chapter) and (
                 paragraph.level > 0 or is_heading(paragraph.text) or is_same_words(paragraph.text, chapter)
             )
-            yield Passage(paragraph.text, chapter=chapter, is_title=is_title)
+            yield Passage(paragraph.text, chapter=chapter, is_title=is_title) if paragraph.text else None
 
 
 def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
@@ -71,21 +73,51 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Pl
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
+    targets = _Targets(pages, pointed)
     found: dict[_Place, list[str]] = {}
     for entry in entries:
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
         if number is None or pages[number].is_left_out:
             continue
-        position = places[number].get(entry.place, 0)
-        while position >= len(pages[number].paragraphs):  # a picture of the title, or the end of a page
-            number, position = number + 1, 0
-            if number >= len(pages) or number in pointed:
-                break
-        else:
-            titles = found.setdefault(_first_heading(pages[number], number, position), [])
+        place = targets.find((number, places[number].get(entry.place, 0)))
+        if place:
+            titles = found.setdefault(place, [])
             if not titles or not is_same_words(titles[-1], entry.title):
                 titles.append(entry.title)
     return {place: " ".join(titles)[:LONGEST_TITLE] for place, titles in found.items()}
+
+
+class _Targets:
+    """Where a chapter begins whose entry points to a place; ``pointed`` are the pages that entries point to."""
+
+    def __init__(self, pages: Sequence[ReadPage], pointed: set[int]) -> None:
+        self._pages = pages
+        self._pointed = pointed
+        self._known: dict[_Place, _Place | None] = {}
+
+    def find(self, place: _Place) -> _Place | None:
+        """The first paragraph with text from there on; None: it is another entry's."""
+        if place not in self._known:
+            self._known[place] = self._found(*place)
+        return self._known[place]
+
+    def _found(self, number: int, position: int) -> _Place | None:
+        while not _text_at(self._pages[number], position):  # the end of a scene or a page, or a picture of the title
+            position += 1
+            if position >= len(self._pages[number].paragraphs):
+                number, position = number + 1, 0
+            if number >= len(self._pages) or (number in self._pointed and not position):
+                return None
+        paragraphs = self._pages[number].paragraphs
+        for _ in range(MOST_HEADINGS):  # those that stand right before it are of the same chapter
+            if not position or not paragraphs[position - 1].level:
+                break
+            position -= 1
+        return number, position
+
+
+def _text_at(page: ReadPage, position: int) -> str:
+    return page.paragraphs[position].text if position < len(page.paragraphs) else ""
 
 
 def _ids(page: ReadPage) -> dict[str, int]:
@@ -97,13 +129,6 @@ def _ids(page: ReadPage) -> dict[str, int]:
     for name in page.last_ids:
         found.setdefault(name, len(page.paragraphs))
     return found
-
-
-def _first_heading(page: ReadPage, number: int, position: int) -> _Place:
-    """The first of the headings that stand right before a paragraph: they are of the same chapter."""
-    while position and page.paragraphs[position - 1].level:
-        position -= 1
-    return number, position
 
 
 def _one_line(text: str) -> str:

@@ -9,11 +9,11 @@ from urllib.parse import unquote
 from studio.projects.documents.epub.package import resolved
 from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS, front_matter
-from studio.projects.documents.finishing import LONGEST_TITLE
+from studio.projects.documents.titles import LONGEST_TITLE
 
 MAX_CONTENTS = 5000
 """Entries that are read of one table."""
-MAX_CONTENTS_BYTES = 4 * 1024 * 1024
+MAX_CONTENTS_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from studio.projects.documents.ordinals import ordinal
+from studio.projects.documents.books.ordinals import ordinal
 
 MOST_DEEP = 100
 """Lists within lists whose numbers are counted."""

@@ -81,7 +81,7 @@ class Package:
         spine = next(self._root.iter(f"{_PACKAGE}spine"), None)
         named = self._items.get(spine.get("toc")) if spine is not None else None
         old = [item for item in items if item.get("media-type") == _NCX or item is named]
-        return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new, *old)))
+        return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new[:1], *old[:1])))
 
     def guide(self) -> dict[str, str]:
         """Pages that EPUB 2 names as front matter, by path, and what they are called."""

@@ -29,7 +29,7 @@ PAGE_BREAKS = frozenset(("pagebreak", "doc-pagebreak", "pagenum", "pageno", "pag
 NOTEREFS = frozenset(("noteref", "doc-noteref"))
 BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
 NO_CHAPTERS = frozenset((
-    "cover", "start", "begin", "beginning", "begin reading", "start reading", "text", "title", "title page",
+    "cover", "start", "begin", "begin reading", "start reading", "text", "title", "title page",
     "titlepage", "half title", "copyright", "copyright page", "contents", "table of contents", "toc", "imprint",
     "cover page", "umschlag", "titelseite", "titelblatt", "inhalt", "inhaltsverzeichnis", "impressum", "anfang",
     "couverture", "page de titre", "table des matières", "sommaire", "cubierta", "portada", "índice",

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
 from studio.projects.documents.epub.page_kinds import BACKLINKS, NOTE, NOTEREFS, NOTES, PAGE_BREAKS, front_matter
-from studio.projects.documents.finishing import SCENE_END, is_scene_end
-from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
+from studio.projects.documents.headings import is_scene_break
 
 LONGEST_HEADING = 500
 """Characters; a heading that is longer was never closed."""
@@ -25,6 +25,8 @@ _SILENT = frozenset((
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
 """Blocks that stand inside headings: lines of them."""
+_LONG_TAG = 64 * 1024
+"""Characters."""
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -45,6 +47,7 @@ class Paragraph:
     """One of a page."""
 
     text: str
+    """Blank: none, but the end of a scene."""
     level: int = 0
     """Of a heading: 1 to 6."""
     linked: int = 0
@@ -169,6 +172,12 @@ class PageReader(HTMLParser):
         if not self._mute:
             self._text.append(data)
 
+    def parse_starttag(self, i: int) -> int:
+        end = self.rawdata.find(">", i)
+        if end - i > _LONG_TAG:  # its attributes are counted before they are read
+            self._spend(len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end), 0)
+        return super().parse_starttag(i)
+
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         try:
             return super().parse_marked_section(i, report)
@@ -214,15 +223,20 @@ class PageReader(HTMLParser):
         return _Link(len(self._text), is_mark, target, inside, self._raised is not None)
 
     def _begin_block(self, tag: str, values: dict[str, str | None], is_empty: bool = False) -> None:
-        if self._heading and tag in _IN_HEADINGS and sum(map(len, self._text)) < LONGEST_HEADING:
+        if self._heading and tag in _IN_HEADINGS and self._may_be_inside(tag):
             self._text.append(_LINE)
             return
         self._flush()
         self._heading = tag if tag in _HEADINGS and not is_empty else ""
         if tag == "hr" and PAGE_BREAKS.isdisjoint(_types(values)):
-            self._keep(Paragraph(SCENE_END))
+            self._keep(Paragraph(""))
         elif not is_empty:
             self._lists.begin(tag, values)
+
+    def _may_be_inside(self, tag: str) -> bool:
+        """Whether a block is a line of the heading that is open; one that was never closed ends at a paragraph."""
+        length = sum(map(len, self._text))
+        return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
 
     def _leave_link(self) -> None:
         """What a link to a footnote shows is not said."""
@@ -278,9 +292,11 @@ class PageReader(HTMLParser):
         self._leave_raised()
         lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
         text = "\n".join(line for line in lines if line)
-        if any(sign.isalnum() for sign in text) or is_scene_end(text):
+        if any(sign.isalnum() for sign in text):
             self._keep_text(text)
         else:
+            if is_scene_break(text):
+                self._keep(Paragraph(""))
             self._earlier_ids += [name for name, _ in self._ids]
         self._ids.clear()
         self._text.clear()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents
 from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.paragraphs import PageReader, PageText
-from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document
-from studio.projects.documents.skipped import Skipped
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000
@@ -25,6 +25,8 @@ MAX_UNPACKED = 96 * 1024 * 1024
 MAX_MARKUP = 2_000_000
 """Tags and attributes of all pages."""
 
+BRACKETS = 4
+"""Characters that may stand around the number with which a note begins."""
 _LEAST_LINKS = 2
 _LINKED = 0.7
 """A page with so much of its text in links into the book is a table of contents."""
@@ -62,10 +64,10 @@ class _Reading:
             front |= each.landmarks
         listed = list(package.pages())
         pages = [self._page(page, front) for page in listed]
-        if not any(page.paragraphs for page in pages):  # a book of one page may call it its title page
+        if not _has_text(pages):  # a book of one page may call it its title page
             pages = [self._page(page, {}, keep_all=True) for page in listed if page.path in front]
         self._sort_notes(pages)
-        if not any(page.paragraphs for page in pages):
+        if not _has_text(pages):
             why = " ".join(self._skipped.sentences()[:2])
             raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
         [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
@@ -74,7 +76,7 @@ class _Reading:
         if is_bad:
             self._skipped.add("The picture of the cover cannot be used.")
         return Document(
-            tuple(with_chapters(pages, entries, title)),
+            tuple(with_pauses(with_chapters(pages, entries, title))),
             prose=True,
             title=title,
             author=", ".join(package.named("creator")[:MOST_AUTHORS])[:MAX_AUTHOR],
@@ -100,7 +102,10 @@ class _Reading:
         if why:
             self._skipped.add(f"The page {_name(page.path)} is left out: {why}.")
             return ReadPage(page.path, [])
-        text = PageReader(self._with_notes, self._spend).read(page_text(data))
+        markup = page_text(data)
+        if self._markup + markup.count("<") > MAX_MARKUP:
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
+        text = PageReader(self._with_notes, self._spend).read(markup)
         why = "" if keep_all else self._why_not(page, text)
         if why:
             self._skipped.add(why)
@@ -119,10 +124,10 @@ class _Reading:
             return (
                 f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
             )
-        letters = sum(sum(map(str.isalnum, paragraph.text)) for paragraph in text.paragraphs if paragraph.linked)
-        if text.links >= _LEAST_LINKS and letters:
-            letters += sum(len(paragraph.text) for paragraph in text.paragraphs if not paragraph.linked)
-            if sum(paragraph.linked for paragraph in text.paragraphs) > _LINKED * letters:
+        linked = sum(paragraph.linked for paragraph in text.paragraphs)
+        if text.links >= _LEAST_LINKS and linked:
+            body = [paragraph.text for paragraph in text.paragraphs if not paragraph.level or paragraph.linked]
+            if linked > _LINKED * sum(map(str.isalnum, "".join(body))):
                 return f"The table of contents ({_name(page.path)}) is left out."
         return ""
 
@@ -138,7 +143,7 @@ class _Reading:
             return b"", str(error)
         self._unpacked += len(data)
         if self._unpacked > MAX_UNPACKED:
-            raise InvalidDocument(f"the EPUB unpacks to more than {MAX_UNPACKED} bytes of pages", "file")
+            self._refuse(f"{MAX_UNPACKED} bytes of pages")
         if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
             return b"", "it is empty"
         return (data, "") if b"<" in data[:4096] else (b"", "it is not a page of text")
@@ -147,14 +152,17 @@ class _Reading:
         """Refuses a book as soon as it is too large."""
         self._markup += markup
         if self._markup > MAX_MARKUP:
-            raise InvalidDocument(f"the EPUB has more than {MAX_MARKUP} tags and attributes", "file")
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
         if characters:
             self._characters += characters
             self._paragraphs += 1
             if self._characters > MAX_TEXT:
-                raise InvalidDocument(f"the EPUB has more than {MAX_TEXT} characters of text", "file")
+                self._refuse(f"{MAX_TEXT} characters of text")
             if self._paragraphs > MAX_PASSAGES:
-                raise InvalidDocument(f"the EPUB has more than {MAX_PASSAGES} paragraphs", "file")
+                self._refuse(f"{MAX_PASSAGES} paragraphs")
+
+    def _refuse(self, most: str) -> NoReturn:
+        raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
 
     def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
         """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no word for a note."""
@@ -166,16 +174,22 @@ class _Reading:
                 continue
             self._skipped.notes += len(notes)
             page.paragraphs = [each for number, each in enumerate(page.paragraphs) if number not in notes]
-            if all(each.level for each in page.paragraphs):  # "Notes"
+            if all(each.level or not each.text for each in page.paragraphs):  # "Notes"
                 page.paragraphs = []
 
     def _notes_of(self, page: ReadPage) -> Iterator[int]:
         for number, paragraph in enumerate(page.paragraphs):
-            marks = [mark for name in paragraph.ids if (mark := self._marks.get((page.path, name)))]
-            if marks and not paragraph.level:
-                begins = rf"[\[(]?\s*(?:{'|'.join(map(re.escape, marks[:8]))})(?!\w)"
-                if paragraph.opens_with_mark or re.match(begins, paragraph.text):
+            marks = (self._marks.get((page.path, name), "") for name in paragraph.ids)
+            mark = next(filter(None, marks), "")
+            if mark and not paragraph.level:
+                begin = paragraph.text[: len(mark) + BRACKETS].lstrip("[( ")
+                is_number = begin.startswith(mark) and not begin[len(mark) : len(mark) + 1].isalnum()
+                if paragraph.opens_with_mark or is_number:
                     yield number
+
+
+def _has_text(pages: Sequence[ReadPage]) -> bool:
+    return any(paragraph.text for page in pages for paragraph in page.paragraphs)
 
 
 def _name(path: str) -> str:

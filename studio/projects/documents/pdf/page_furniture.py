@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.front_matter import begins_contents, ends_with_page
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line, PdfText
-from studio.projects.documents.skipped import Skipped
 
 EDGE = 2
 """Lines at the top and at the bottom of a page that may be repeated on the others."""

@@ -6,7 +6,7 @@ import re
 
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_AUTHOR
-from studio.projects.documents.passages import MAX_TEXT, Document
+from studio.projects.documents.passages import MAX_TEXT, Document, with_pauses
 from studio.projects.documents.pdf.page_furniture import without_furniture
 from studio.projects.documents.pdf.page_titles import MAX_TITLE, PageTitles
 from studio.projects.documents.pdf.pdf_paragraphs import PdfParagraphs
@@ -37,7 +37,7 @@ def read_pdf(data: bytes) -> Document:
     for page, title in told.outline:
         titles.setdefault(page, PageTitles()).add(" ".join(title.split())[:MAX_TITLE])
     pages, skipped = without_furniture(told, titles)
-    passages = tuple(PdfParagraphs(pages, titles).passages())
+    passages = tuple(with_pauses(PdfParagraphs(pages, titles).passages()))
     title, author = (_name(words) for words in (told.title, told.author))
     return Document(passages, True, title, author[:MAX_AUTHOR], skipped=skipped.sentences())
 

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from studio.projects.documents.finishing import SCENE_END, is_scene_end
-from studio.projects.documents.headings import is_bare_heading, is_heading, is_title
+from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.pdf.page_furniture import usual_length
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
@@ -31,8 +30,8 @@ class PdfParagraphs:
         self._held: list[Line] = []
         self._chapter = ""
 
-    def passages(self) -> Iterator[Passage]:
-        """In order."""
+    def passages(self) -> Iterator[Passage | None]:
+        """In order; None stands for a break between two scenes."""
         was_bare = False
         for number, page in enumerate(self._pages):
             titles = self._titles.get(number, PageTitles())
@@ -56,9 +55,9 @@ class PdfParagraphs:
                     yield from self._ended()
                     self._held, self._chapter, skip = page[at : at + count], title, count - 1
                     yield from self._ended()
-                elif is_scene_end(line.text):
+                elif is_scene_break(line.text):
                     yield from self._ended()
-                    yield Passage(SCENE_END)
+                    yield None
                 else:
                     if self._held and self._ends_before(line):
                         yield from self._ended()

@@ -16,7 +16,7 @@ from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from studio.errors import InvalidDocument
-from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 
 MAX_PAGES = 5000
 MAX_SIGNS = 10_000_000

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.records import MAX_AUTHOR
-from studio.projects.documents.finishing import chapter_levels, is_same_words, is_scene_end
-from studio.projects.documents.headings import is_heading
-from studio.projects.documents.passages import Document, Passage
-from studio.projects.documents.skipped import Skipped
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.passages import Document, Passage, with_pauses
+from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
 from studio.projects.documents.word.styles import Styles
 from studio.projects.documents.word.word_body import WordBody, WordParagraph
@@ -96,7 +96,7 @@ class _Reading:
             for paragraph in body.paragraphs
             if (level := self._level(paragraph)) and not is_same_words(paragraph.text, title)
         )
-        passages = tuple(self._passages(body, notes, levels))
+        passages = tuple(with_pauses(self._passages(body, notes, levels)))
         if self._has_contents:
             self._skipped.add("The table of contents is left out.")
         if not self._with_notes:
@@ -137,7 +137,7 @@ class _Reading:
             level = self._styles.find(paragraph.style).level
         return level if level is not None and level <= LEVELS else 0
 
-    def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage]:
+    def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage | None]:
         for paragraph in body.paragraphs:
             text = paragraph.text
             if self._styles.find(paragraph.style).name.startswith("toc "):
@@ -147,8 +147,8 @@ class _Reading:
                 text = f"{self._number(paragraph)} {text}".strip()
                 begins = self._level(paragraph) in levels or is_heading(text)
                 yield Passage(text, chapter=text if begins else "")
-            elif is_scene_end(text):
-                yield Passage(text)
+            elif is_scene_break(text):
+                yield None
             for note in paragraph.notes:
                 for words in notes.get(note, ()):
                     if any(map(str.isalnum, words)):

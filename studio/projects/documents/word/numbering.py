@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from studio.projects.documents.ordinals import WORD_KINDS, ordinal
+from studio.projects.documents.books.ordinals import WORD_KINDS, ordinal
 from studio.projects.documents.word.styles import whole_number
 from studio.projects.documents.word.word_xml import of_word, value
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from studio.errors import InvalidDocument
-from studio.projects.documents.note_marks import BEFORE, as_raised, is_note_mark
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT
 from studio.projects.documents.word.styles import outline_level, whole_number
 from studio.projects.documents.word.word_xml import MAX_MARKUP, of_word, value
@@ -60,7 +60,7 @@ class WordBody:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._markup += 1 + len(attributes)
         if self._markup > MAX_MARKUP:
-            raise InvalidDocument(f"the document has more than {MAX_MARKUP} elements and attributes", "file")
+            raise InvalidDocument(f"the document has more than {MAX_MARKUP} elements and attributes; split it", "file")
         if act := self._acts.get(tag):
             act(attributes)
 
@@ -78,7 +78,7 @@ class WordBody:
     def _begin(self, _: Mapping[str, str]) -> None:
         self._begun += 1
         if self._begun > MAX_PASSAGES:
-            raise InvalidDocument(f"the document has more than {MAX_PASSAGES} paragraphs", "file")
+            raise InvalidDocument(f"the document has more than {MAX_PASSAGES} paragraphs; split it", "file")
         self._open.append(WordParagraph(note=self._note))
 
     def _finish(self, _: Mapping[str, str]) -> None:
@@ -87,7 +87,7 @@ class WordBody:
         paragraph = self._open.pop()
         self._characters += sum(map(len, paragraph.texts))
         if self._characters > MAX_TEXT:
-            raise InvalidDocument(f"the document has more than {MAX_TEXT} characters of text", "file")
+            raise InvalidDocument(f"the document has more than {MAX_TEXT} characters of text; split it", "file")
         if paragraph.texts or paragraph.notes or paragraph.list_id:
             self.paragraphs.append(paragraph)
 

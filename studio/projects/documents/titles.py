@@ -1,4 +1,4 @@
-"""What all prose has in common once it is read: headings that follow each other, and the ends of scenes."""
+"""Headings that follow each other without text between them: the title of one chapter."""
 
 from __future__ import annotations
 
@@ -7,38 +7,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from studio.projects.documents.headings import is_heading
-from studio.projects.documents.passages import SCENE_PAUSE, Passage
+from studio.projects.documents.passages import Passage
 
 LONGEST_TITLE = 200
 """Characters of a title that is put together, or comes from a table of contents."""
-SCENE_END = "* * *"
-"""The text of a passage that stands for a rule between two scenes."""
-
-_SCENE_END = re.compile(r"[*⁂✱✳✻✽❦❧☙⁕※•·●○◆◇■□♦~#+§_=\-–—\s]+")
 _NUMBER = re.compile(r"\d{1,4}|[IVXLCDM]{1,8}")
 _CHAPTER_LEVELS = 2
 
 
-def is_scene_end(text: str) -> bool:
-    """Whether it is a row of stars, dashes or another ornament."""
-    return len(text) < 80 and _SCENE_END.fullmatch(text) is not None and text.strip() not in ("-", "–", "")
+def join_headings(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]:
+    """The passages, where headings without text between them are one chapter, and one passage.
 
-
-def finish(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]:
-    """The passages with the title of one chapter in one passage, and pauses in the place of ornaments.
-
-    Headings without text between them are one chapter. One that is the title of the ``book`` begins none where another
+    A heading that is the title of the ``book`` begins none where another
     follows.
     """
     found: list[Passage] = []
     for passage in passages:
-        if not passage.chapter and is_scene_end(passage.text):
-            if found and not _is_title(found[-1]):
-                found[-1] = replace(found[-1], pause=SCENE_PAUSE)
-            continue
         before = found[-1] if found else None
-        if before and passage.chapter and before.pause == SCENE_PAUSE:
-            found[-1] = before = replace(before, pause=None)  # the chapter's own pause is there
         if before and _is_title(before) and _is_title(passage):
             if is_same_words(before.chapter, book) and not _is_numbered(before.chapter):
                 found[-1] = replace(before, chapter="", is_title=False)
@@ -51,8 +36,6 @@ def finish(passages: Iterable[Passage], book: str) -> tuple[Passage, ...]:
                 )
                 continue
         found.append(passage)
-    if found and found[-1].pause == SCENE_PAUSE:
-        found[-1] = replace(found[-1], pause=None)
     return tuple(found)
 
 
