@@ -23,7 +23,7 @@ _PAGE_NUMBER = re.compile(
     r"|\d{1,4}\s?(?:of|/)\s?\d{1,4}",
     re.IGNORECASE,
 )
-_NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*\S")
+_NOTE = re.compile(r"[\[(]?(\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*[^\W\d]")
 
 
 def without_furniture(told: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
@@ -34,9 +34,9 @@ def without_furniture(told: PdfText, titles: Mapping[int, PageTitles]) -> tuple[
     skipped = Skipped()
     if had_contents:
         skipped.add("The table of contents is left out.")
-    if told.mixed:
-        numbers = ", ".join(str(number + 1) for number in told.mixed[:10]) + (" …" if len(told.mixed) > 10 else "")
-        which = f"Page {numbers} seems" if len(told.mixed) == 1 else f"Pages {numbers} seem"
+    if mixed := [number for number in told.mixed if pages[number]]:
+        numbers = ", ".join(str(number + 1) for number in mixed[:10]) + (" …" if len(mixed) > 10 else "")
+        which = f"Page {numbers} seems" if len(mixed) == 1 else f"Pages {numbers} seem"
         skipped.add(f"{which} to have two columns whose lines the file mixes: check the text, or send it as .txt.")
     skipped.notes = notes
     return pages, skipped
@@ -53,7 +53,11 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
         texts = {line.text for line in (*page[:EDGE], *page[-EDGE:]) if len(line.text) <= 0.8 * usual}
         for form in {form for text in texts for form in _forms(text, number)}:
             forms[form].append(number)
-    repeated = {form: _repeated(numbers, len(pages)) for form, numbers in forms.items() if len(numbers) > 2}
+    repeated = {
+        form: set(numbers) if form[0] == "0" else _repeated(numbers, len(pages))  # a number alone is the page's
+        for form, numbers in forms.items()
+        if len(numbers) > 2
+    }
 
     def stays(number: int, page: list[Line], at: int) -> bool:
         text = page[at].text
@@ -64,7 +68,10 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
         if is_heading(text):
             again = repeated.get((text.casefold(), -1), set())
             return number not in again or (number - 1 not in again and number - 2 not in again)
-        if at in (0, len(page) - 1) and (text == str(number + 1) or _PAGE_NUMBER.fullmatch(text)):
+        is_last = at == len(page) - 1
+        if (at == 0 or is_last) and (text == str(number + 1) or _PAGE_NUMBER.fullmatch(text)):
+            return False
+        if is_last and at and text.isdecimal() and len(text) <= 4:
             return False
         return not any(number in repeated.get(form, ()) for form in _forms(text, number))
 
@@ -110,7 +117,7 @@ def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bo
 
 
 def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
-    """Without the notes in small letters at the bottom of pages; and how many notes there were."""
+    """Without the notes in small letters below the lines that have their marks; and how many notes there were."""
     sizes = Counter[float]()
     for page in pages:
         for line in page:
@@ -118,10 +125,11 @@ def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
     small = SMALL * (sizes.most_common(1)[0][0] if sizes else 0.0)
     kept, count = list[list[Line]](), 0
     for page in pages:
+        marks = {mark for line in page for mark in line.marks}
         end = len(page)
         while end and page[end - 1].size <= small:
             end -= 1
-        notes = [at for at in range(end, len(page)) if _NOTE.match(page[at].text)] if end else []
-        kept.append(page[: notes[0]] if notes else page)
-        count += len(notes)
+        begun = [at for at in range(end, len(page)) if (found := _NOTE.match(page[at].text)) and found[1] in marks]
+        kept.append(page[: begun[0]] if begun else page)
+        count += len(begun)
     return kept, count

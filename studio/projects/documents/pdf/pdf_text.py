@@ -6,6 +6,7 @@ import io
 import itertools
 import logging
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ MAX_SIGNS = 10_000_000
 """Characters of all pages together, spaces among them."""
 
 _SHOWN = (b"Tj", b"TJ", b"'", b'"')
+_MARK = re.compile(r"\d+|[*†‡§¶]+")
 _RAISED = 0.85
 """Of the size of its line: what is no larger, and higher, is a mark."""
 _STEP = 4.0
@@ -41,6 +43,8 @@ class Line:
     x: float
     y: float
     size: float
+    marks: tuple[str, ...] = ()
+    """The marks of footnotes that were in it."""
 
     @property
     def end(self) -> float:
@@ -200,7 +204,7 @@ def _line(pieces: Sequence[_Piece]) -> list[Line]:
     if not shown:
         return []
     main = max(shown, key=lambda piece: len(piece.text))
-    kept = list[str]()
+    kept, marks = list[str](), list[str]()
     before = ""
     for piece in pieces:
         is_higher = piece.y + piece.rise > main.y + main.rise + 0.08 * main.size
@@ -208,11 +212,12 @@ def _line(pieces: Sequence[_Piece]) -> list[Line]:
             kept.append(piece.text)
         elif is_note_mark(before, piece.text.strip()):
             kept.append(" " if piece.text[-1:].isspace() else "")
+            marks += _MARK.findall(piece.text)
         else:
             kept.append(as_raised(piece.text.strip()) or piece.text)
         before = f"{before}{kept[-1]}"[-BEFORE:].rstrip()
     text = " ".join("".join(kept).split())
-    return [Line(text, shown[0].x, shown[0].y, main.size)] if text else []
+    return [Line(text, shown[0].x, shown[0].y, main.size, tuple(marks))] if text else []
 
 
 def _in_reading_order(lines: list[Line]) -> list[Line]:
