@@ -7,7 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from studio.projects.documents.books.skipped import Skipped
-from studio.projects.documents.front_matter import Block, without_contents, without_credits, without_licence
+from studio.projects.documents.front_matter import (
+    Block,
+    Key,
+    key_of,
+    without_contents,
+    without_credits,
+    without_licence,
+)
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
 from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.speech.dialogue import begins_turn
@@ -29,10 +36,10 @@ def read_plain(data: bytes) -> Document:
     if book.is_gutenberg:
         blocks = without_credits(blocks)
         skipped.add("Project Gutenberg's header and licence are left out.")
-    blocks, had_contents = without_contents(blocks)
-    if had_contents:
+    blocks, entries = without_contents(blocks)
+    if entries:
         skipped.add("The table of contents is left out.")
-    passages = tuple(with_pauses(_passages(blocks)))
+    passages = tuple(with_pauses(_passages(blocks, entries)))
     return Document(passages, True, book.title, book.author, book.language, skipped=skipped.sentences())
 
 
@@ -67,15 +74,16 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _passages(blocks: Iterable[Block]) -> Iterator[Passage | None]:
-    """None stands for a break between two scenes."""
+def _passages(blocks: Iterable[Block], entries: frozenset[Key]) -> Iterator[Passage | None]:
+    """``entries`` of the contents begin chapters too. None stands for a break between two scenes."""
     was_bare = False  # whether the heading before is a number alone, which may be followed by its title
     for block in blocks:
         if len(block) == 1 and is_scene_break(block[0]):
             yield None
             was_bare = False
             continue
-        for lines, is_chapter in _divided(block, was_bare):
+        is_entry = len(block) <= TITLE_LINES and bool(entries) and key_of(" ".join(block)) in entries
+        for lines, is_chapter in [(block, True)] if is_entry else _divided(block, was_bare):
             text = _EMPHASIS.sub(r"\2", unwrap(lines))
             if is_chapter:
                 text = undecorated(" ".join(text.split()))

@@ -70,6 +70,16 @@ def project_gutenberg() -> OddBook:
     )
 
 
+def chapters_that_only_the_contents_name() -> OddBook:
+    text = (
+        "The Adventures of Ann\n\nContents\n\n   I.     A Scandal in Town\n   II.    The League of Hats\n\n\n"
+        "I. A SCANDAL IN TOWN\n\n\nI.\n\nTo me she is always the one who came first of them all.\n\n"
+        "II. THE LEAGUE OF HATS\n\nI had called upon my friend one day in the autumn of last year.\n"
+    )
+    chapters = ("I. A SCANDAL IN TOWN", "II. THE LEAGUE OF HATS")
+    return OddBook("x.txt", text.encode(), chapters, ("Adventures", "always", "I had called"), ("Contents",), skipped=1)
+
+
 def titles_below_blank_lines() -> OddBook:
     text = "CHAPTER I.\n\nThe Pool\n\n\nIt rained.\n\n\nCHAPTER II.\n\nMR. SMITH GOES HOME.\n\n\nIt stopped.\n"
     chapters = ("CHAPTER I. The Pool", "CHAPTER II. MR. SMITH GOES HOME.")
@@ -229,8 +239,8 @@ def table_of_tabs() -> OddBook:
 
 
 TEXTS = (
-    project_gutenberg, titles_below_blank_lines, prose_that_begins_like_a_heading, marked_headings,
-    contents_with_pages_and_parts, german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph,
-    markdown_with_every_sign, markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines,
-    subtitles_of_the_web, table_for_excel, table_of_tabs,
+    project_gutenberg, chapters_that_only_the_contents_name, titles_below_blank_lines,
+    prose_that_begins_like_a_heading, marked_headings, contents_with_pages_and_parts, german_in_windows_letters,
+    chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign, markdown_of_plain_headings,
+    markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web, table_for_excel, table_of_tabs,
 )  # fmt: skip
