@@ -115,8 +115,19 @@ def docx(
     return file.getvalue()
 
 
-def pdf(pages: Sequence[Sequence[str]], outline: Mapping[int, str] | None = None, locked_with: str = "") -> bytes:
-    """A PDF of lines in Helvetica, a page for each list; ``outline``: titles by the number of the page, from 0."""
+def placed(*pieces: tuple[float, float, float, str]) -> bytes:
+    """A page of a PDF with texts at their places: x, y and size in points, each drawn by itself."""
+    return "\n".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in pieces).encode(
+        "cp1252"
+    )
+
+
+def pdf(
+    pages: Sequence[Sequence[str] | bytes],
+    outline: Mapping[int, str] | Sequence[tuple[int, str]] | None = None,
+    locked_with: str = "",
+) -> bytes:
+    """A PDF in Helvetica of pages as lists of lines, or as they are drawn; ``outline``: titles and pages, from 0."""
     writer = PdfWriter()
     font = DictionaryObject(
         {NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in (
@@ -127,11 +138,14 @@ def pdf(pages: Sequence[Sequence[str]], outline: Mapping[int, str] | None = None
         page = writer.add_blank_page(612, 792)
         fonts = DictionaryObject({NameObject("/F1"): font})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-        shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
         stream = DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 72 720 Td\n{shown}ET".encode("cp1252"))
+        if isinstance(lines, bytes):
+            stream.set_data(lines)
+        else:
+            shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
+            stream.set_data(f"BT /F1 12 Tf 72 720 Td\n{shown}ET".encode("cp1252"))
         page[NameObject("/Contents")] = writer._add_object(stream)
-    for number, title in (outline or {}).items():
+    for number, title in outline.items() if isinstance(outline, Mapping) else outline or ():
         writer.add_outline_item(title=title, page_number=number)
     writer.add_metadata({"/Title": "A PDF", "/Author": "Ann"})
     if locked_with:

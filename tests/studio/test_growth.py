@@ -20,7 +20,7 @@ from studio.speech.dialogue import read_turns
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from studio.takes.export import file_name
-from tests.studio.documents import docx, epub, page
+from tests.studio.documents import docx, epub, page, pdf
 
 Work = Callable[[str], object]
 
@@ -157,6 +157,11 @@ HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lin
     "entities": "&am",
     "paragraphs": "<p>a</p>\n\n",
     "rows": '"a",b\n',
+    "tiny paragraphs": "a\n\n",
+    "headings": "Chapter 1: a\n\n",
+    "notes": "a[^1]\n\n[^1]: a\n\n",
+    "emphasis of words": "_a ",
+    "illustrations": "[Illustration: ",
     "cues": "\n2\n00:00:01,000 --> 00:00:02,000\nHello\n",
 }
 
@@ -263,6 +268,28 @@ def test_a_wrapped_paragraph_of_a_book_is_put_together_in_linear_time() -> None:
     """What copies all that is there already for every line shows only where that is longer than a cache."""
     line = pieces("A line that is long enough to have been wrapped by somebody,\n")
     check(lambda text: read_document(text.encode(), "txt"), line, 1 << 19)
+
+
+def pdf_of_equal_lines(size: int) -> str:
+    """As a list of telephone numbers, or a program: no line is shorter than the others."""
+    line = "This is a line of just as many signs as all the others are ab"
+    count = size // len(line)
+    return pdf([[line] * min(50, count - at) for at in range(0, count, 50)]).decode("latin-1")
+
+
+def pdf_of_bookmarks(size: int) -> str:
+    """So many of them on one page of as many lines."""
+    count = size // 20
+    titles = [f"{number} The Same Title" for number in range(count)]
+    return pdf([titles], [(0, title) for title in titles]).decode("latin-1")
+
+
+@pytest.mark.parametrize(("make", "size"), [(pdf_of_equal_lines, 1 << 16), (pdf_of_bookmarks, 1 << 13)])
+def test_a_pdf_is_read_in_linear_time(make: Callable[[int], str], size: int) -> None:
+    def read(text: str) -> object:
+        return into_parts(read_document(text.encode("latin-1"), "pdf"), lambda name: None)
+
+    check(read, make, size)
 
 
 def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:

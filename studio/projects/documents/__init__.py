@@ -10,7 +10,7 @@ from studio.projects.documents.epub.spine import read_epub
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, Document, Passage
-from studio.projects.documents.pdf import read_pdf
+from studio.projects.documents.pdf.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv

@@ -10,6 +10,8 @@ from studio.projects.documents.headings import is_bare_heading, is_heading, unde
 
 Block = list[str]
 """The lines between two blank ones, without blanks at their ends."""
+Key = tuple[str, ...]
+"""The words of a heading, whatever their case and what stands between them."""
 
 WITHIN = 200
 """Blocks from the beginning in which a list of contents begins."""
@@ -42,8 +44,10 @@ _CONTENTS = re.compile(
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"(?:[ \t]*(?:\.[ \t]?){2,}|[ \t]{2,}|…+|\t)[ \t.]*(?:\d{1,4}|[ivxlc]{1,7})$")
+_ENDS_WITH_PAGE = re.compile(r"(?:^|[\s.…])(?:\d{1,4}|[ivxlc]{1,7})$")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[IVXLC]{1,7})[.)][ \t]+\S")
 _COLUMNS = re.compile(r"(?:chapter|chap\.?|kapitel|chapitre)?\s*(?:page|seite|pág\.?)", re.IGNORECASE)
+_WORDS = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]_*]*$")
 
 
@@ -88,19 +92,29 @@ def without_credits(blocks: Sequence[Block]) -> list[Block]:
     return kept
 
 
-def without_contents(blocks: list[Block]) -> tuple[list[Block], bool]:
-    """Without the list of contents at the front, and whether there was one.
+def begins_contents(line: str) -> bool:
+    """Whether a line is the title of a list of contents."""
+    return len(line) <= 40 and _CONTENTS.fullmatch(undecorated(line).strip(" .:_*=")) is not None
+
+
+def ends_with_page(line: str) -> bool:
+    """Whether a line of a PDF ends with the number of a page, as an entry of the contents does."""
+    return len(line) <= MAX_ENTRY and _ENDS_WITH_PAGE.search(line) is not None
+
+
+def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
+    """Without the list of contents at the front, and the keys of its entries; none where there is no list.
 
     The list ends where the first of its entries comes again, as the heading of its chapter.
     """
-    begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _begins_contents(block)), None)
+    begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
     if begins is None:
-        return blocks, False
+        return blocks, frozenset()
     prose = next((at for at in range(begins, len(blocks)) if _is_prose(blocks[at])), len(blocks))
-    first, seen = set[tuple[str, ...]](), set[tuple[str, ...]]()
+    first, seen = set[Key](), set[Key]()
     again: list[tuple[int, bool]] = []
     for at in range(begins, prose):
-        lines = blocks[at][1:] if at == begins and _is_contents(blocks[at][0]) else blocks[at]
+        lines = blocks[at][1:] if at == begins and begins_contents(blocks[at][0]) else blocks[at]
         found = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
         if at > begins and found and found[0][0] in seen:
             again.append((at, found[0][0] in first))
@@ -110,16 +124,18 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], bool]:
     ends = max((at for at, is_first in again if is_first), default=again[-1][0] if again else 0)
     ends = ends or begins + _listed(blocks[begins:prose])
     if ends >= len(blocks):  # nothing but a list: it is what is to be spoken
-        return blocks, False
-    return blocks[:begins] + blocks[ends:], ends > begins
+        return blocks, frozenset()
+    listed = [line for block in blocks[begins:ends] for line in block]
+    return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in listed if (keys := _keys(line)))
 
 
-def _begins_contents(block: Block) -> bool:
-    return _is_contents(block[0]) or (len(block) > 2 and all(is_heading(line) for line in block))
+def key_of(line: str) -> Key:
+    """What a heading and its entry in the contents have in common."""
+    return tuple(_WORDS.findall(line.casefold()))
 
 
-def _is_contents(line: str) -> bool:
-    return len(line) <= 40 and _CONTENTS.fullmatch(undecorated(line).strip(" .:_*=")) is not None
+def _starts_list(block: Block) -> bool:
+    return begins_contents(block[0]) or (len(block) > 2 and all(is_heading(line) for line in block))
 
 
 def _is_prose(block: Block) -> bool:
@@ -133,19 +149,19 @@ def _is_entry(line: str) -> bool:
     return bool(is_heading(line) or _PAGE.search(line) or _NUMBERED.match(line))
 
 
-def _keys(line: str) -> list[tuple[str, ...]]:
+def _keys(line: str) -> list[Key]:
     """By which an entry is found again: its words without its page, and its number alone."""
-    words = re.findall(r"\w+", _PAGE.sub("", line).casefold())
-    bare = [tuple(words[:count]) for count in (2, 3) if count < len(words) and is_bare_heading(" ".join(words[:count]))]
-    return [tuple(words), *bare] if words else []
+    words = key_of(_PAGE.sub("", line))
+    bare = [words[:count] for count in (2, 3) if count < len(words) and is_bare_heading(" ".join(words[:count]))]
+    return [words, *bare] if words else []
 
 
 def _listed(blocks: Sequence[Block]) -> int:
     """How many blocks are a list of contents whose entries do not come again; the first may be its title."""
-    count = 1 if _is_contents(blocks[0][0]) and len(blocks[0]) == 1 else 0
+    count = 1 if begins_contents(blocks[0][0]) and len(blocks[0]) == 1 else 0
     entries = 0
     for block in blocks[count:]:
-        lines = block[1:] if _is_contents(block[0]) else block
+        lines = block[1:] if begins_contents(block[0]) else block
         if not all(map(_is_entry, lines)):
             break
         count += 1

@@ -118,7 +118,7 @@ def is_heading(line: str) -> bool:
     A line that merely begins like one is prose: "Part of him wanted to run.", "Chapter 3 was long.".
     """
     line = line.strip()
-    if not line or len(line) > MAX_HEADING:
+    if not line or len(line) > MAX_HEADING or (len(line) < 4 and line.isascii()):
         return False
     if found := _FAR_EAST.match(line):
         rest = line[found.end() :]

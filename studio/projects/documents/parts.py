@@ -64,6 +64,9 @@ def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
         if passage.voice
         else list(turns_of(passage.text, lambda name: voice_of(name) is not None))
     )
+    if len(turns) == 1 and turns[0] == (None, passage.text):
+        yield passage
+        return
     for number, (speaker, text) in enumerate(turns):
         last = number == len(turns) - 1
         yield replace(
@@ -110,17 +113,24 @@ def _goes_on(held: Passage, passage: Passage) -> bool:
 
 
 def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
-    held: Passage | None = None
+    held: list[Passage] = []
+    size = 0
     for passage in passages:
-        if held and (held.chapter or held.pause is not None or not _goes_on(held, passage)):
-            yield from _cut(held, part_bytes)
-            held = None
-        held = replace(held, text=f"{held.text}\n\n{passage.text}", pause=passage.pause) if held else passage
-        if len(held.text.encode()) > 8 * part_bytes:  # cut what is settled; a paragraph's end is a good place
-            yield from _cut(held, part_bytes)
-            held = None
+        if held and (held[0].chapter or held[-1].pause is not None or not _goes_on(held[0], passage)):
+            yield from _cut(_together(held), part_bytes)
+            held, size = [], 0
+        size += len(passage.text.encode()) + (2 if held else 0)
+        held.append(passage)
+        if size > 8 * part_bytes:  # cut what is settled; a paragraph's end is a good place
+            yield from _cut(_together(held), part_bytes)
+            held, size = [], 0
     if held:
-        yield from _cut(held, part_bytes)
+        yield from _cut(_together(held), part_bytes)
+
+
+def _together(passages: list[Passage]) -> Passage:
+    text = "\n\n".join(passage.text for passage in passages)
+    return replace(passages[0], text=text, pause=passages[-1].pause)
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:

@@ -6,7 +6,15 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-from studio.projects.documents.front_matter import Block, without_contents, without_credits, without_licence
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.front_matter import (
+    Block,
+    Key,
+    key_of,
+    without_contents,
+    without_credits,
+    without_licence,
+)
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
 from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.speech.dialogue import begins_turn
@@ -24,15 +32,15 @@ def read_plain(data: bytes) -> Document:
     """Without Project Gutenberg's own words, the contents, and signs of emphasis. Raises InvalidDocument."""
     book = without_licence(text_of(data))
     blocks = list(_blocks(book.text))
-    skipped = []
+    skipped = Skipped()
     if book.is_gutenberg:
         blocks = without_credits(blocks)
-        skipped.append("Project Gutenberg's header and licence were left out.")
-    blocks, had_contents = without_contents(blocks)
-    if had_contents:
-        skipped.append("The list of contents was left out.")
-    passages = with_pauses(_passages(blocks))
-    return Document(tuple(passages), True, book.title, book.author, book.language, skipped=tuple(skipped))
+        skipped.add("Project Gutenberg's header and licence are left out.")
+    blocks, entries = without_contents(blocks)
+    if entries:
+        skipped.add("The table of contents is left out.")
+    passages = tuple(with_pauses(_passages(blocks, entries)))
+    return Document(passages, True, book.title, book.author, book.language, skipped=skipped.sentences())
 
 
 def unwrap(lines: Iterable[str]) -> str:
@@ -66,15 +74,16 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _passages(blocks: Iterable[Block]) -> Iterator[Passage | None]:
-    """None stands for a break between scenes."""
+def _passages(blocks: Iterable[Block], entries: frozenset[Key]) -> Iterator[Passage | None]:
+    """``entries`` of the contents begin chapters too. None stands for a break between two scenes."""
     was_bare = False  # whether the heading before is a number alone, which may be followed by its title
     for block in blocks:
         if len(block) == 1 and is_scene_break(block[0]):
             yield None
             was_bare = False
             continue
-        for lines, is_chapter in _divided(block, was_bare):
+        is_entry = len(block) <= TITLE_LINES and bool(entries) and key_of(" ".join(block)) in entries
+        for lines, is_chapter in [(block, True)] if is_entry else _divided(block, was_bare):
             text = _EMPHASIS.sub(r"\2", unwrap(lines))
             if is_chapter:
                 text = undecorated(" ".join(text.split()))
@@ -85,7 +94,11 @@ def _passages(blocks: Iterable[Block]) -> Iterator[Passage | None]:
 def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
     """A block's lines in order, and whether they are a heading; ``was_bare``: below a heading without a title."""
     if len(block) <= TITLE_LINES and _is_chapter(block, was_bare):
-        yield block, True
+        lines = 1 if is_bare_heading(undecorated(block[0])) else len(block)
+        yield from ((part, True) for part in (block[:lines], block[lines:]) if part)
+        return
+    if len(block) == 1:
+        yield block, False
         return
     held: Block = []
     was_bare = False

@@ -14,11 +14,13 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.odd_books.annotated_epubs import ANNOTATED_EPUBS
 from tests.studio.odd_books.epubs import EPUBS
 from tests.studio.odd_books.odd_book import OddBook
+from tests.studio.odd_books.pdfs import PDFS
+from tests.studio.odd_books.texts import TEXTS
 from tests.studio.odd_books.word_documents import WORD_DOCUMENTS
 from tests.studio.projects.test_projects import PROJECTS, until
 from tests.studio.server import Served, serve
 
-BOOKS = (*EPUBS, *ANNOTATED_EPUBS, *WORD_DOCUMENTS)
+BOOKS = (*EPUBS, *ANNOTATED_EPUBS, *WORD_DOCUMENTS, *TEXTS, *PDFS)
 
 
 @pytest.fixture(scope="module")
