@@ -109,6 +109,18 @@ def nested_contents() -> OddBook:
     return of(pages, ("Part One The Beginning", "The End"), ncx=ncx)
 
 
+def half_titles_that_the_contents_lack() -> OddBook:
+    pages = {
+        "t.xhtml": page("<h1>A Book</h1>"),
+        "a.xhtml": page(f"<p>The Beginning</p>{NIGHT}"),
+        "p.xhtml": page("<h1>The Return</h1>"),
+        "b.xhtml": page(f"<p>The End</p>{DAY}"),
+    }
+    texts = ("A Book", "The Beginning", TEXTS[0], "The Return", "The End", TEXTS[1])
+    chapters = ("The Beginning", "The End")
+    return of(pages, chapters, texts, nav=nav(("a.xhtml", "The Beginning"), ("b.xhtml", "The End")))
+
+
 def contents_that_point_to_nothing() -> OddBook:
     pages = {"a.xhtml": page(f"<p>The Beginning</p>{NIGHT}"), "B.xhtml": page(f"<p>The End</p>{DAY}")}
     entries = (("gone.xhtml", "Foreword"), ("a.xhtml#gone", "The Beginning"), ("b.xhtml", "The End"), ("", "Nothing"))
@@ -244,7 +256,8 @@ def obfuscated_fonts() -> OddBook:
 EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
-    contents_that_point_to_nothing, contents_with_cover_and_start_only, titles_as_pictures, front_matter,
+    half_titles_that_the_contents_lack, contents_that_point_to_nothing,
+    contents_with_cover_and_start_only, titles_as_pictures, front_matter,
     page_of_links, project_gutenberg, guide_that_is_wrong,
     empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,
     pages_in_utf_16, obfuscated_fonts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Package:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self._names = {name.casefold(): name for name in archive.namelist()}
+        self._names = {_folded(name): name for name in archive.namelist()}
         self._path = self._find()
         self._root = self._xml(self._path)
         self._items = {item.get("id"): item for item in self._root.iter(f"{_PACKAGE}item")}
@@ -57,7 +58,7 @@ class Package:
         try:
             info = self._archive.getinfo(path)
         except KeyError:
-            info = self._archive.getinfo(self._names[path.casefold()])
+            info = self._archive.getinfo(self._names[_folded(path)])
         return read_entry(self._archive, info, MAX_ENTRY)
 
     def pages(self) -> Iterator[Page]:
@@ -137,7 +138,11 @@ class Package:
         if "META-INF/encryption.xml" not in self._archive.namelist():
             return
         pages = {page.path for page in self.pages()}
-        for entry in self._xml("META-INF/encryption.xml").iter(f"{_ENCRYPTION}EncryptedData"):
+        try:
+            locks = self._xml("META-INF/encryption.xml")
+        except InvalidDocument:  # what it locks cannot be known; a page that is locked will not be a page of text
+            return
+        for entry in locks.iter(f"{_ENCRYPTION}EncryptedData"):
             method = entry.find(f"{_ENCRYPTION}EncryptionMethod")
             reference = next(entry.iter(f"{_ENCRYPTION}CipherReference"), None)
             path = posixpath.normpath(unquote(reference.get("URI", ""))) if reference is not None else ""
@@ -151,6 +156,11 @@ def resolved(base: str, href: str) -> str:
     """The path in the archive that a file at ``base`` means by this reference, without the place in it."""
     path = unquote(href.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)).lstrip("/") if path else base
+
+
+def _folded(path: str) -> str:
+    """A path as file systems compare it that know no case, and compose accents in their own way."""
+    return unicodedata.normalize("NFC", path.casefold())
 
 
 def _whole_page(kind: str, href: str) -> str:
