@@ -195,7 +195,7 @@ def guide_that_is_wrong() -> OddBook:
 
 
 def empty_and_missing_pages() -> OddBook:
-    pages = {
+    pages: dict[str, str | bytes] = {
         "0.xhtml": b"", "a.xhtml": page(f"<h1>The Beginning</h1>{NIGHT}"), "m.xhtml": "", "n.xhtml": b"\x00\x91" * 99,
         "b.xhtml": page(f"<h1>The End</h1>{DAY}"),
     }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from studio.projects.documents.epub.contents import Entry
-from studio.projects.documents.epub.paragraphs import Paragraph
+from studio.projects.documents.epub.page_reader import Paragraph
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
@@ -19,12 +19,12 @@ LEAST_ENTRIES = 2
 
 @dataclass(slots=True)
 class ReadPage:
-    """A page that is read."""
+    """A page of the spine with its paragraphs; it has none where it is left out."""
 
     path: str
     paragraphs: list[Paragraph]
     last_ids: tuple[str, ...] = ()
-    """Of what stands behind the last paragraph."""
+    """Ids of elements after the last paragraph."""
     is_left_out: bool = False
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from studio.projects.documents.epub.page_kinds import NO_CHAPTERS
-from studio.projects.documents.epub.paragraphs import Paragraph
+from studio.projects.documents.epub.page_reader import Paragraph
 
 LEAST_IN_A_ROW = 5
 """Paragraphs of links that are a table of contents amid other text."""
 SHORT = 40
-"""Characters of what may stand between two of them: a number, or the word Chapter in a cell of its own."""
+"""Characters of a paragraph that may stand between two of them, such as a number in a table cell."""
 _LINKED = 0.7
 
 

@@ -1,4 +1,4 @@
-"""The package of an EPUB: its pages in order, its tables of contents, what it says of itself, and its locks."""
+"""The package of an EPUB: its pages in order, its tables of contents, its metadata, and its locks."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ class Package:
         return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new[:1], *old[:1])))
 
     def guide(self) -> dict[str, str]:
-        """Pages that EPUB 2 names as front matter, by path, and what they are called."""
+        """The names of front matter that EPUB 2 points to, such as "title page", by the path of the page."""
         references = [(each.get("type", ""), each.get("href", "")) for each in self._root.iter(f"{_PACKAGE}reference")]
         return {self._resolved(href): name for kind, href in references if (name := _whole_page(kind, href))}
 
     def named(self, name: str) -> list[str]:
-        """What the package has under a name of the Dublin Core, in order; blank values are left out."""
+        """The values of a Dublin Core element, in order, without blank ones."""
         values = (" ".join((each.text or "")[:1000].split()) for each in self._root.iter(f"{_DC}{name}"))
         return [value for value in values if value]
 
     def cover(self) -> tuple[Cover | None, bool]:
-        """As EPUB 3 and EPUB 2 name it, and whether one is named that cannot be used."""
+        """The cover that EPUB 3 or EPUB 2 names, and whether the package names one that cannot be used."""
         named = {each.get("content") for each in self._root.iter(f"{_PACKAGE}meta") if each.get("name") == "cover"}
         for item in self._root.iter(f"{_PACKAGE}item"):
             is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in named
@@ -140,7 +140,7 @@ class Package:
         pages = {page.path for page in self.pages()}
         try:
             locks = self._xml("META-INF/encryption.xml")
-        except InvalidDocument:  # what it locks cannot be known; a page that is locked will not be a page of text
+        except InvalidDocument:  # without the list, a locked page is found when it is read: it has no markup
             return
         for entry in locks.iter(f"{_ENCRYPTION}EncryptedData"):
             method = entry.find(f"{_ENCRYPTION}EncryptionMethod")

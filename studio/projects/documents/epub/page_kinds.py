@@ -1,4 +1,4 @@
-"""What EPUBs call their pages and sections that are not read aloud, in EPUB 3, EPUB 2 and ARIA."""
+"""Types of pages and sections that are not read aloud, as EPUB 3, EPUB 2 and ARIA name them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRONT_MATTER: Mapping[str, str] = {
 }
 """By the type of a section, a landmark or a reference of the guide; the last is a class."""
 MAX_FRONT_MATTER = 6000
-"""Characters; a longer page is more than what the book's guide or landmarks call it."""
+"""Characters of a page; a longer one is read, even if the guide or the landmarks call it front matter."""
 GUTENBERG = "pg-boilerplate"
 NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
 NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
@@ -49,5 +49,5 @@ NO_CHAPTERS = frozenset((
 
 
 def front_matter(types: Iterable[str]) -> str:
-    """What these types are called where it is not read aloud; blank for anything else."""
+    """The name of front matter of one of these types; blank if none of them is front matter."""
     return next((FRONT_MATTER[each] for each in types if each in FRONT_MATTER), "")

@@ -16,7 +16,7 @@ from studio.projects.documents.epub.link_lists import is_mostly_links, without_l
 from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_encoding import page_text
 from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER
-from studio.projects.documents.epub.paragraphs import PageReader, PageText
+from studio.projects.documents.epub.page_reader import PageReader, PageText
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
@@ -35,10 +35,10 @@ LEAST_LINKS = 2
 
 
 def read_epub(data: bytes, with_notes: bool = False) -> Document:
-    """Raises InvalidDocument for what is not an EPUB, is locked, unpacks to too much or has no text.
+    """The text of the book; ``skipped`` lists the pages and sections that are broken or not read aloud.
 
-    What is left out, because it is broken or not read aloud, is listed. ``with_notes``: footnotes and endnotes are
-    read, where they stand.
+    ``with_notes``: footnotes and endnotes are read where they stand. Raises InvalidDocument for a file that is not an
+    EPUB, is locked, unpacks to too much or has no text.
     """
     try:
         with opened(data, MAX_ENTRIES) as archive:
@@ -48,7 +48,7 @@ def read_epub(data: bytes, with_notes: bool = False) -> Document:
 
 
 class _Reading:
-    """The pages of one book, and what was spent on them."""
+    """The pages of one book, and how much of the limits they have used."""
 
     def __init__(self, package: Package, with_notes: bool) -> None:
         self._package = package
@@ -56,7 +56,7 @@ class _Reading:
         self._skipped = Skipped()
         self._unpacked = self._markup = self._characters = self._paragraphs = 0
         self._marks: dict[tuple[str, str], str] = {}
-        """What marks of notes show, by where they lead: a path and an id."""
+        """The text of marks of notes, by their target: a path and an id."""
 
     def document(self) -> Document:
         package = self._package
@@ -125,7 +125,7 @@ class _Reading:
         return ReadPage(page.path, paragraphs, text.last_ids)
 
     def _why_not(self, page: Page, text: PageText, name: str) -> str:
-        """Why a page that can be read is left out; blank: it is not. ``name``: what the book calls it."""
+        """Why a page that can be read is left out; blank: it is not. ``name``: of front matter, as the book has it."""
         if name and 0 < sum(len(paragraph.text) for paragraph in text.paragraphs) <= MAX_FRONT_MATTER:
             return f"The {name} ({_name(page.path)}) is left out."
         if not page.is_linear and not (self._with_notes and text.notes):
@@ -170,7 +170,7 @@ class _Reading:
         raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
 
     def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
-        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no word for a note."""
+        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no type for notes."""
         if self._with_notes or not self._marks:
             return
         for page in pages:
@@ -202,7 +202,7 @@ def _name(path: str) -> str:
 
 
 def _known(language: str) -> str:
-    """Blank for what is not a code of a language."""
+    """The code of a language; blank for any other text."""
     try:
         return clean_language(language)
     except InvalidRequest:
