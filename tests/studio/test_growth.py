@@ -188,6 +188,8 @@ PAGES = {
     "headings": "<h2>a</h2>",
     "open headings": "<h1>a<br/>",
     "rules": "<hr/>",
+    "page numbers": "<span class='pagenum'> <b>",
+    "links in a row": "<p><a href='#x'>Chapter</a></p>",
     "notes": "<aside epub:type='footnote' id='x'>a</aside>",
     "attributes": "<p a='1' b='2' c>",
 }

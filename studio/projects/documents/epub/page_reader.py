@@ -181,8 +181,8 @@ class PageReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._mute:
             self._text.append(data)
-        elif self._is_mute_break:
-            self._page_number += data
+        elif self._is_mute_break and not (data.isspace() and self._page_number.endswith(" ")):
+            self._page_number += " " if data.isspace() else data
             if len(self._page_number.strip()) > _LONGEST_PAGE_NUMBER:  # it was never closed, or is something else
                 self._mute = ""
                 self._text.append(self._page_number)
