@@ -98,7 +98,7 @@ def _read(data: bytes) -> PdfText:
         signs += len(page.extract_text(visitor_operand_before=seen.before, visitor_text=seen.add))
         if signs > MAX_SIGNS:
             raise InvalidDocument(f"this PDF has more than {MAX_SIGNS} characters", "file")
-        lines = _in_reading_order(seen.lines())
+        lines = seen.lines()
         if seen.has_columns_in_lines(lines):
             mixed.append(number)
         pages.append(lines)
@@ -142,7 +142,7 @@ class _Page:
             self.pieces.append(_Piece(text, _x(cm, tm), _y(cm, tm), abs(size) * scale, self.shown_rise))
 
     def lines(self) -> list[Line]:
-        """In the order of the file; a line that goes on in another column is two."""
+        """In the order in which they are read."""
         rows: list[list[_Piece]] = [[]]
         for piece in self.pieces:
             *ended, rest = piece.text.split("\n")
@@ -151,8 +151,12 @@ class _Page:
                 rows.append([])
             if rest:
                 rows[-1].append(replace(piece, text=rest))
-        margins = _second_margins(rows)
-        return [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
+        whole = [line for row in rows for line in _line(row)]
+        if margins := _second_margins(rows):
+            apart = [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
+            ordered = _in_reading_order(apart)
+            return whole if ordered is apart else ordered
+        return _in_reading_order(whole)
 
     def has_columns_in_lines(self, lines: Sequence[Line]) -> bool:
         """Whether most lines have a second beginning, at one place far right of the first, which is in their midst."""
