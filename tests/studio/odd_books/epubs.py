@@ -184,16 +184,6 @@ def project_gutenberg() -> OddBook:
     return of(pages, chapters, texts, reasons, ("anyone", "CONTENTS", "0.\n\n"), nav=nav(*entries))
 
 
-def guide_that_is_wrong() -> OddBook:
-    pages = {
-        "a.xhtml": page(f"<h2>Chapter 1</h2>{NIGHT}"),
-        "b.xhtml": page(f"<h2>The End</h2>{DAY}<p>{('and' * 20 + '. ') * 110}</p>"),
-    }
-    guide = '<reference type="toc" href="a.xhtml"/><reference type="cover" href="b.xhtml"/>'
-    chapters = ("Chapter 1", "The End")
-    return of(pages, chapters, guide=guide, nav=nav(("a.xhtml", "Chapter 1"), ("b.xhtml", "The End")))
-
-
 def empty_and_missing_pages() -> OddBook:
     pages: dict[str, str | bytes] = {
         "0.xhtml": b"", "a.xhtml": page(f"<h1>The Beginning</h1>{NIGHT}"), "m.xhtml": "", "n.xhtml": b"\x00\x91" * 99,
@@ -258,7 +248,7 @@ EPUBS = (
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
     half_titles_that_the_contents_lack, contents_that_point_to_nothing,
     contents_with_cover_and_start_only, titles_as_pictures, front_matter,
-    page_of_links, project_gutenberg, guide_that_is_wrong,
+    page_of_links, project_gutenberg,
     empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,
     pages_in_utf_16, obfuscated_fonts,
 )  # fmt: skip

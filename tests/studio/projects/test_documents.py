@@ -212,6 +212,20 @@ def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool)
         assert passage.text == passage.text.strip() != "" and not {"\0", "\x01"} & set(passage.text)
 
 
+def test_a_chapter_is_read_whatever_the_guide_calls_its_page() -> None:
+    pages = {
+        "a.xhtml": page("<h2>Chapter 1</h2><p>It was a dark night.</p>"),
+        "b.xhtml": page(f"<h2>The End</h2><p>{'And so on. ' * 700}</p>"),
+        "c.xhtml": page("<h2>More</h2><p>ISBN 1</p>"),
+    }
+    kinds = zip(("toc", "cover", "copyright-page"), pages, strict=True)
+    guide = "".join(f'<reference type="{kind}" href="{name}"/>' for kind, name in kinds)
+    nav = '<nav epub:type="toc"><a href="a.xhtml">Chapter 1</a><a href="b.xhtml">The End</a></nav>'
+    document = read_document(epub(pages, guide=guide, nav=nav), "epub")
+    assert [passage.chapter for passage in document.passages if passage.chapter] == ["Chapter 1", "The End"]
+    assert document.skipped[1:] == ("The copyright page (c.xhtml) is left out.",)
+
+
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"
 
 

@@ -36,7 +36,9 @@ _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
 _LONGEST_PAGE_NUMBER = 40
 """Characters."""
 _LONG_TAG = 64 * 1024
-"""Characters."""
+"""Characters; pictures inside a page are longer, and have few attributes."""
+_MOST_ATTRIBUTES = 5000
+"""Of a long tag; one with more is not looked at."""
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -138,10 +140,11 @@ class PageReader(HTMLParser):
             self._stay_mute(tag, values)
             if self._mute:
                 return
-        self._begin_silence(tag, values)
-        if self._mute:
-            return
-        self._keep_ids(values)
+        if attrs or tag in _SILENT:
+            self._begin_silence(tag, values)
+            if self._mute:
+                return
+            self._keep_ids(values)
         if tag == "a":
             self._leave_link()
             self._link = self._open_link(values)
@@ -189,9 +192,12 @@ class PageReader(HTMLParser):
 
     def parse_starttag(self, i: int) -> int:
         end = self.rawdata.find(">", i)
-        if end - i > _LONG_TAG:  # its attributes are counted before they are read
-            self._spend(len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end), 0)
-        return super().parse_starttag(i)
+        if end - i > _LONG_TAG:
+            count = len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end)
+            if count > _MOST_ATTRIBUTES:  # HTMLParser would read them all at once, and nothing else could run meanwhile
+                self._spend(count, 0)
+                return end + 1
+        return super().parse_starttag(i) if end > 0 else -1
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         try:
@@ -306,8 +312,10 @@ class PageReader(HTMLParser):
     def _flush(self) -> None:
         self._leave_link()
         self._leave_raised()
-        lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
-        text = "\n".join(line for line in lines if line)
+        text = ""
+        if self._text:
+            lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
+            text = "\n".join(line for line in lines if line)
         if any(sign.isalnum() for sign in text):
             self._keep_text(text)
         else:
