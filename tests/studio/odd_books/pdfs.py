@@ -77,7 +77,22 @@ def contents_and_chapters() -> OddBook:
     )
 
 
+def chapters_above_prose() -> OddBook:
+    def page(number: int, *titles: str) -> bytes:
+        lines = [
+            "It was a bright cold day in the month of April and the clocks of the",
+            "town were silent.",
+            f"{LONG}.",
+        ]
+        large = [(72.0, 740.0 - 20 * at, 18.0, title) for at, title in enumerate((f"CHAPTER {number}", *titles))]
+        return placed(*large, *((72.0, 640.0 - 14 * at, 12.0, line) for at, line in enumerate(lines)))
+
+    pages = [page(1), page(2, "Down the", "Long Hole")]
+    texts = ("It was a bright cold day in the month of April and the clocks of the town",)
+    return OddBook("x.pdf", pdf(pages), ("CHAPTER 1", "CHAPTER 2 Down the Long Hole"), texts)
+
+
 PDFS = (
     two_columns_row_by_row, two_columns_in_one_line, running_heads_of_chapters, outline_over_headings,
-    notes_and_their_marks, contents_and_chapters,
+    notes_and_their_marks, contents_and_chapters, chapters_above_prose,
 )  # fmt: skip

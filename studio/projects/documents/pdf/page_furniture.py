@@ -104,6 +104,15 @@ def usual_length(pages: Iterable[list[Line]]) -> int:
     return lengths[len(lengths) * 3 // 4] if lengths else 0
 
 
+def usual_size(pages: Iterable[list[Line]]) -> float:
+    """Of letters, in points."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page:
+            sizes[round(line.size, 1)] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
 def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bool]:
     """Without the pages at the front on which most lines end with the number of another one."""
     kept, is_list, had_list = list[list[Line]](), False, False
@@ -118,11 +127,7 @@ def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bo
 
 def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
     """Without the notes in small letters below the lines that have their marks; and how many notes there were."""
-    sizes = Counter[float]()
-    for page in pages:
-        for line in page:
-            sizes[round(line.size, 1)] += len(line.text)
-    small = SMALL * (sizes.most_common(1)[0][0] if sizes else 0.0)
+    small = SMALL * usual_size(pages)
     kept, count = list[list[Line]](), 0
     for page in pages:
         marks = {mark for line in page for mark in line.marks}
