@@ -9,7 +9,7 @@ from studio.errors import InvalidDocument
 from studio.projects.documents.epub.spine import read_epub
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
-from studio.projects.documents.passages import MAX_FILE, Document, Passage
+from studio.projects.documents.passages import MAX_FILE, MAX_SKIPPED, Document, Passage
 from studio.projects.documents.pdf.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
@@ -46,9 +46,8 @@ def kind_of(file_name: str) -> str:
 def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     """The passages of a document, in order; at least one. Blocking.
 
-    ``with_notes``: footnotes and endnotes of an EPUB or a Word document are among them.
-
-    Raises InvalidDocument, which says what is wrong and, where there are lines, in which.
+    ``with_notes``: footnotes and endnotes of an EPUB or a Word document are among them. Raises InvalidDocument, which
+    says what is wrong and, where there are lines, in which.
     """
     if kind not in KINDS:
         raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")
@@ -58,6 +57,7 @@ def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     document = read(data, with_notes) if read else READERS[kind](data)
     if document.prose:
         document = replace(document, passages=join_headings(document.passages, document.title))
+    document = replace(document, skipped=document.skipped[:MAX_SKIPPED])
     if not any(passage.text.strip() for passage in document.passages):
         raise InvalidDocument("the document has no text to speak", "file")
     return document

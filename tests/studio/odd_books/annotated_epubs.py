@@ -15,8 +15,9 @@ def page_numbers_and_footnotes() -> OddBook:
         "<a epub:type='noteref' href='#n1'>1</a> and a cat<span role='doc-pagebreak'>[13]</span>.</p>"
         "<aside epub:type='footnote' id='n1'><p>1. A small terrier.</p></aside>"
         "<p>They lived<span class='pagenum'>14</span> long.</p><hr epub:type='pagebreak' title='15'/>"
+        "<p>So <span class='pagenum'>it went on and on, for many a year and longer.</p><p>The end.</p>"
     )
-    texts = ("The king had a dog and a cat.", "They lived long.")
+    texts = ("The king had a dog and a cat.", "They lived long.", "So it went on and on", "The end.")
     absent = ("12", "13", "14", "terrier")
     return of({"a.xhtml": page(body)}, ONE, texts, ("1 footnote or endnote is left out",), absent)
 

@@ -109,6 +109,18 @@ def nested_contents() -> OddBook:
     return of(pages, ("Part One The Beginning", "The End"), ncx=ncx)
 
 
+def half_titles_that_the_contents_lack() -> OddBook:
+    pages = {
+        "t.xhtml": page("<h1>A Book</h1>"),
+        "a.xhtml": page(f"<p>The Beginning</p>{NIGHT}"),
+        "p.xhtml": page("<h1>The Return</h1>"),
+        "b.xhtml": page(f"<p>The End</p>{DAY}"),
+    }
+    texts = ("A Book", "The Beginning", TEXTS[0], "The Return", "The End", TEXTS[1])
+    chapters = ("The Beginning", "The End")
+    return of(pages, chapters, texts, nav=nav(("a.xhtml", "The Beginning"), ("b.xhtml", "The End")))
+
+
 def contents_that_point_to_nothing() -> OddBook:
     pages = {"a.xhtml": page(f"<p>The Beginning</p>{NIGHT}"), "B.xhtml": page(f"<p>The End</p>{DAY}")}
     entries = (("gone.xhtml", "Foreword"), ("a.xhtml#gone", "The Beginning"), ("b.xhtml", "The End"), ("", "Nothing"))
@@ -155,8 +167,35 @@ def page_of_links() -> OddBook:
     return of(pages, reasons=("table of contents (l.xhtml)",), absent=("Contents",))
 
 
-def empty_and_missing_pages() -> OddBook:
+def project_gutenberg() -> OddBook:
+    names = [f"CHAPTER {numeral}." for numeral in ("I", "II", "III", "IV", "V")]
+    rows = "".join(f"<tr><td>{n}.</td><td><a href='a.xhtml#c{n}'>{name}</a></td></tr>" for n, name in enumerate(names))
+    body = "".join(f"<h2 id='c{n}'>{name}<br/>A tale</h2><p>It was {n}.</p>" for n, name in enumerate(names))
     pages = {
+        "a.xhtml": page(
+            "<section class='pg-boilerplate pgheader'><p>This ebook is for the use of anyone.</p></section>"
+            f"<h1>A Book</h1><p>By Ann.</p><h2>CONTENTS</h2><table>{rows}</table>{body}"
+        ),
+    }
+    reasons = ("Project Gutenberg licence (a.xhtml)", "table of contents in a.xhtml")
+    texts = ("A Book", "By Ann.", "CHAPTER I.\nA tale", "It was 0.", "It was 4.")
+    entries = [(f"a.xhtml#c{n}", f"{name} A tale") for n, name in enumerate(names)]
+    chapters = tuple(title for _, title in entries)
+    return of(pages, chapters, texts, reasons, ("anyone", "CONTENTS", "0.\n\n"), nav=nav(*entries))
+
+
+def guide_that_is_wrong() -> OddBook:
+    pages = {
+        "a.xhtml": page(f"<h2>Chapter 1</h2>{NIGHT}"),
+        "b.xhtml": page(f"<h2>The End</h2>{DAY}<p>{'And so on. ' * 700}</p>"),
+    }
+    guide = '<reference type="toc" href="a.xhtml"/><reference type="cover" href="b.xhtml"/>'
+    chapters = ("Chapter 1", "The End")
+    return of(pages, chapters, guide=guide, nav=nav(("a.xhtml", "Chapter 1"), ("b.xhtml", "The End")))
+
+
+def empty_and_missing_pages() -> OddBook:
+    pages: dict[str, str | bytes] = {
         "0.xhtml": b"", "a.xhtml": page(f"<h1>The Beginning</h1>{NIGHT}"), "m.xhtml": "", "n.xhtml": b"\x00\x91" * 99,
         "b.xhtml": page(f"<h1>The End</h1>{DAY}"),
     }  # fmt: skip
@@ -217,7 +256,9 @@ def obfuscated_fonts() -> OddBook:
 EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
-    contents_that_point_to_nothing, contents_with_cover_and_start_only, titles_as_pictures, front_matter,
-    page_of_links, empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,
+    half_titles_that_the_contents_lack, contents_that_point_to_nothing,
+    contents_with_cover_and_start_only, titles_as_pictures, front_matter,
+    page_of_links, project_gutenberg, guide_that_is_wrong,
+    empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,
     pages_in_utf_16, obfuscated_fonts,
 )  # fmt: skip

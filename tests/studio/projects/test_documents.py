@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from studio.errors import InvalidDocument
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
 from studio.projects.documents.parts import Cutting, SplitBy
+from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.documents.subtitles import write_srt
-from tests.studio.documents import epub, page, spoilt
+from tests.studio.documents import docx, epub, page, spoilt
 
 LOCK = (
     '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#">'
@@ -188,6 +189,21 @@ def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str
 def test_an_epubs_footnote_marks_are_not_read(markup: str, text: str) -> None:
     document = read_document(epub({"a.xhtml": f"<p>{markup}</p>Then"}), "epub")
     assert [passage.text for passage in document.passages] == [text, "Then"]
+
+
+SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"
+
+
+@pytest.mark.parametrize("split_by", ["length", "paragraph", "sentence"])
+def test_a_scene_ends_with_a_pause_and_no_part_goes_on_across_it(split_by: SplitBy) -> None:
+    marks = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
+    word = "".join(marks.format(text) for text in ("One two.", "* * *", "Three.", "Four. Five.", "***"))
+    word += '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Next</w:t></w:r></w:p>' + marks.format("Six.")
+    for data, kind in ((epub({"a.xhtml": page(SCENES)}), "epub"), (docx(word), "docx")):
+        parts = parts_of(data, kind, split_by=split_by)
+        assert (parts[0].text, parts[0].pause) == ("One two.", SCENE_PAUSE)
+        assert [part.pause for part in parts[1:]] == [None] * (len(parts) - 1)  # a chapter's own pause is there
+        assert [part.text for part in parts if part.chapter] == ["Next"]
 
 
 def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:

@@ -1,11 +1,11 @@
-"""Raised digits in books: which are marks of footnotes, that nobody reads aloud, and which belong to the text."""
+"""Raised digits in books: marks of footnotes, which are not read aloud, or exponents, which are."""
 
 from __future__ import annotations
 
 import re
 
 BEFORE = 80
-"""Characters before a mark that say what it is."""
+"""Characters before a mark that decide whether it is one."""
 
 _MARK = re.compile(r"[\s\d,;*†‡§¶\[\]()–-]{1,12}")
 _SIGN = re.compile(r"[\d*†‡§¶]")
@@ -23,7 +23,7 @@ _OPENS = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*(?=\s|[^\W\d_][^\W\d_])")
 
 
 def is_note_mark(before: str, raised: str) -> bool:
-    """Whether what is ``raised`` after the text ``before`` is the mark of a note, and no exponent.
+    """Whether the text ``raised`` after the text ``before`` is the mark of a note, and not an exponent.
 
     It is one after a word or the end of a sentence; stars and daggers are always one.
     """

@@ -17,7 +17,7 @@ WORD_KINDS: Mapping[str, str] = {
     "lowerRoman": "i",
     "upperRoman": "I",
 }
-"""What Word calls them."""
+"""The names that Word has for them."""
 
 
 def ordinal(number: int, kind: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from studio.projects.documents.epub.contents import Entry
-from studio.projects.documents.epub.paragraphs import Paragraph
+from studio.projects.documents.epub.page_reader import Paragraph
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.titles import LONGEST_TITLE, chapter_levels, is_same_words
@@ -19,12 +19,12 @@ LEAST_ENTRIES = 2
 
 @dataclass(slots=True)
 class ReadPage:
-    """A page that is read."""
+    """A page of the spine with its paragraphs; it has none where it is left out."""
 
     path: str
     paragraphs: list[Paragraph]
     last_ids: tuple[str, ...] = ()
-    """Of what stands behind the last paragraph."""
+    """Ids of elements after the last paragraph."""
     is_left_out: bool = False
 
 
@@ -35,7 +35,7 @@ _Place = tuple[int, int]
 def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage | None]:
     """The passages of all pages, None for the end of a scene; ``book`` is the book's title."""
     headings = _at_headings(pages, book)
-    pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter])
+    pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter], book)
     starts = headings
     if len(pointed) >= LEAST_ENTRIES or not headings:
         # "Chapter 3" is one whether it is listed or not: many a table stops at the parts of a book.
@@ -57,7 +57,10 @@ def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
 def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
     """Titles by the places of headings of the two highest levels, and of lines like "Chapter 1"."""
     levels = chapter_levels(
-        paragraph.level for page in pages for paragraph in page.paragraphs if not is_same_words(paragraph.text, book)
+        paragraph.level
+        for page in pages
+        for paragraph in page.paragraphs
+        if paragraph.level and not is_same_words(paragraph.text, book)
     )
     return {
         (number, position): _one_line(paragraph.text)
@@ -67,13 +70,13 @@ def _at_headings(pages: Sequence[ReadPage], book: str) -> dict[_Place, str]:
     }
 
 
-def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Place, str]:
+def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> dict[_Place, str]:
     """Titles by the places that entries point to; of several for one place, all of them."""
     numbers = {page.path: number for number, page in enumerate(pages)}
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
     pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
-    targets = _Targets(pages, pointed)
+    targets = _Targets(pages, pointed, book)
     found: dict[_Place, list[str]] = {}
     for entry in entries:
         number = numbers.get(entry.path, folded.get(entry.path.casefold()))
@@ -90,8 +93,9 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry]) -> dict[_Pl
 class _Targets:
     """Where a chapter begins whose entry points to a place; ``pointed`` are the pages that entries point to."""
 
-    def __init__(self, pages: Sequence[ReadPage], pointed: set[int]) -> None:
+    def __init__(self, pages: Sequence[ReadPage], pointed: set[int], book: str) -> None:
         self._pages = pages
+        self._book = book
         self._pointed = pointed
         self._known: dict[_Place, _Place | None] = {}
 
@@ -108,12 +112,22 @@ class _Targets:
                 number, position = number + 1, 0
             if number >= len(self._pages) or (number in self._pointed and not position):
                 return None
-        paragraphs = self._pages[number].paragraphs
         for _ in range(MOST_HEADINGS):  # those that stand right before it are of the same chapter
-            if not position or not paragraphs[position - 1].level:
+            if not position and self._is_half_title(number - 1):
+                number, position = number - 1, len(self._pages[number - 1].paragraphs)
+            if not position or not self._pages[number].paragraphs[position - 1].level:
                 break
             position -= 1
         return number, position
+
+    def _is_half_title(self, number: int) -> bool:
+        """Whether a page has nothing but the title of a part, and no entry of its own."""
+        if number < 0 or number in self._pointed:
+            return False
+        paragraphs = self._pages[number].paragraphs
+        return 0 < len(paragraphs) <= MOST_HEADINGS and all(
+            each.level and not is_same_words(each.text, self._book) for each in paragraphs
+        )
 
 
 def _text_at(page: ReadPage, position: int) -> str:

@@ -33,15 +33,15 @@ class Entry:
 
 @dataclass(slots=True)
 class Contents:
-    """What a file of a table of contents has."""
+    """A table of contents as its file has it."""
 
     entries: list[Entry] = field(default_factory=list)
     landmarks: dict[str, str] = field(default_factory=dict)
-    """Pages that are front matter, by path, and what they are called."""
+    """The names of front matter, such as "title page", by the path of the page."""
 
 
 def read_contents(data: bytes, path: str) -> Contents:
-    """Of the first MAX_CONTENTS_BYTES and MAX_CONTENTS entries; what is malformed is read as far as it can be."""
+    """Reads at most MAX_CONTENTS_BYTES and MAX_CONTENTS entries; malformed markup is read as far as possible."""
     reader = _Reader(path)
     reader.feed(page_text(data[:MAX_CONTENTS_BYTES]) + "\n")
     return reader.contents

@@ -13,7 +13,7 @@ _HAS_NUMBER = re.compile(r"[(\[]?(?:\d{1,4}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]\s")
 
 
 class ListNumbers:
-    """Is told of a page's tags, and puts its number before the first paragraph of each item."""
+    """Receives a page's tags, and puts its number before the first paragraph of each item."""
 
     def __init__(self) -> None:
         self._open: list[tuple[str, int, int] | None] = []

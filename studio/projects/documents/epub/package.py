@@ -1,8 +1,9 @@
-"""The package of an EPUB: its pages in order, its tables of contents, what it says of itself, and its locks."""
+"""The package of an EPUB: its pages in order, its tables of contents, its metadata, and its locks."""
 
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Package:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self._names = {name.casefold(): name for name in archive.namelist()}
+        self._names = {_folded(name): name for name in archive.namelist()}
         self._path = self._find()
         self._root = self._xml(self._path)
         self._items = {item.get("id"): item for item in self._root.iter(f"{_PACKAGE}item")}
@@ -57,7 +58,7 @@ class Package:
         try:
             info = self._archive.getinfo(path)
         except KeyError:
-            info = self._archive.getinfo(self._names[path.casefold()])
+            info = self._archive.getinfo(self._names[_folded(path)])
         return read_entry(self._archive, info, MAX_ENTRY)
 
     def pages(self) -> Iterator[Page]:
@@ -84,17 +85,17 @@ class Package:
         return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new[:1], *old[:1])))
 
     def guide(self) -> dict[str, str]:
-        """Pages that EPUB 2 names as front matter, by path, and what they are called."""
+        """The names of front matter that EPUB 2 points to, such as "title page", by the path of the page."""
         references = [(each.get("type", ""), each.get("href", "")) for each in self._root.iter(f"{_PACKAGE}reference")]
         return {self._resolved(href): name for kind, href in references if (name := _whole_page(kind, href))}
 
     def named(self, name: str) -> list[str]:
-        """What the package has under a name of the Dublin Core, in order; blank values are left out."""
+        """The values of a Dublin Core element, in order, without blank ones."""
         values = (" ".join((each.text or "")[:1000].split()) for each in self._root.iter(f"{_DC}{name}"))
         return [value for value in values if value]
 
     def cover(self) -> tuple[Cover | None, bool]:
-        """As EPUB 3 and EPUB 2 name it, and whether one is named that cannot be used."""
+        """The cover that EPUB 3 or EPUB 2 names, and whether the package names one that cannot be used."""
         named = {each.get("content") for each in self._root.iter(f"{_PACKAGE}meta") if each.get("name") == "cover"}
         for item in self._root.iter(f"{_PACKAGE}item"):
             is_cover = "cover-image" in (item.get("properties") or "").split() or item.get("id") in named
@@ -137,7 +138,11 @@ class Package:
         if "META-INF/encryption.xml" not in self._archive.namelist():
             return
         pages = {page.path for page in self.pages()}
-        for entry in self._xml("META-INF/encryption.xml").iter(f"{_ENCRYPTION}EncryptedData"):
+        try:
+            locks = self._xml("META-INF/encryption.xml")
+        except InvalidDocument:  # without the list, a locked page is found when it is read: it has no markup
+            return
+        for entry in locks.iter(f"{_ENCRYPTION}EncryptedData"):
             method = entry.find(f"{_ENCRYPTION}EncryptionMethod")
             reference = next(entry.iter(f"{_ENCRYPTION}CipherReference"), None)
             path = posixpath.normpath(unquote(reference.get("URI", ""))) if reference is not None else ""
@@ -151,6 +156,11 @@ def resolved(base: str, href: str) -> str:
     """The path in the archive that a file at ``base`` means by this reference, without the place in it."""
     path = unquote(href.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)).lstrip("/") if path else base
+
+
+def _folded(path: str) -> str:
+    """A path as file systems compare it that know no case, and compose accents in their own way."""
+    return unicodedata.normalize("NFC", path.casefold())
 
 
 def _whole_page(kind: str, href: str) -> str:

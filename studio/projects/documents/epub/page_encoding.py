@@ -1,4 +1,4 @@
-"""The characters of a page of an EPUB: by its mark, its XML declaration, its meta element, or by what fits."""
+"""The characters of a page of an EPUB: by its byte order mark, XML declaration or meta element, or by trial."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def page_text(data: bytes) -> str:
-    """The page with its markup, whatever is wrong with its encoding; control characters are spaces."""
+    """The page with its markup, decoded even if it declares a wrong encoding; control characters become spaces."""
     return _CONTROLS.sub(" ", _decoded(data))
 
 

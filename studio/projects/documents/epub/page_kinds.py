@@ -1,4 +1,4 @@
-"""What EPUBs call their pages and sections that are not read aloud, in EPUB 3, EPUB 2 and ARIA."""
+"""Types of pages and sections that are not read aloud, as EPUB 3, EPUB 2 and ARIA name them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,18 @@ FRONT_MATTER: Mapping[str, str] = {
     "page-list": "list of pages",
     "doc-pagelist": "list of pages",
     "doc-cover": "cover",
+    "imprint": "imprint",
+    "colophon": "colophon",
+    "index": "index",
+    "doc-index": "index",
+    "loi": "list of illustrations",
+    "lot": "list of tables",
+    "pg-boilerplate": "Project Gutenberg licence",
 }
-"""By the type of a section, a landmark or a reference of the guide."""
+"""By the type of a section, a landmark or a reference of the guide; the last is a class."""
+MAX_FRONT_MATTER = 6000
+"""Characters of a page; a longer one is read, even if the guide or the landmarks call it front matter."""
+GUTENBERG = "pg-boilerplate"
 NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
 NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
 """One of them, or a list of them."""
@@ -39,5 +49,5 @@ NO_CHAPTERS = frozenset((
 
 
 def front_matter(types: Iterable[str]) -> str:
-    """What these types are called where it is not read aloud; blank for anything else."""
+    """The name of front matter of one of these types; blank if none of them is front matter."""
     return next((FRONT_MATTER[each] for each in types if each in FRONT_MATTER), "")

@@ -12,9 +12,12 @@ from studio.library.projects.records import MAX_AUTHOR
 from studio.projects.documents.books.skipped import Skipped
 from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
 from studio.projects.documents.epub.contents import Contents, read_contents
+from studio.projects.documents.epub.link_lists import is_mostly_links, without_link_lists
 from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_encoding import page_text
-from studio.projects.documents.epub.paragraphs import PageReader, PageText
+from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER
+from studio.projects.documents.epub.page_reader import PageReader, PageText
+from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
 from studio.unzip import InvalidArchive, TooLarge, opened
 
@@ -27,16 +30,15 @@ MAX_MARKUP = 2_000_000
 
 BRACKETS = 4
 """Characters that may stand around the number with which a note begins."""
-_LEAST_LINKS = 2
-_LINKED = 0.7
-"""A page with so much of its text in links into the book is a table of contents."""
+LEAST_LINKS = 2
+"""Into the book, of a page that is a table of contents."""
 
 
 def read_epub(data: bytes, with_notes: bool = False) -> Document:
-    """Raises InvalidDocument for what is not an EPUB, is locked, unpacks to too much or has no text.
+    """The text of the book; ``skipped`` lists the pages and sections that are broken or not read aloud.
 
-    What is left out, because it is broken or not read aloud, is listed. ``with_notes``: footnotes and endnotes are
-    read, where they stand.
+    ``with_notes``: footnotes and endnotes are read where they stand. Raises InvalidDocument for a file that is not an
+    EPUB, is locked, unpacks to too much or has no text.
     """
     try:
         with opened(data, MAX_ENTRIES) as archive:
@@ -46,7 +48,7 @@ def read_epub(data: bytes, with_notes: bool = False) -> Document:
 
 
 class _Reading:
-    """The pages of one book, and what was spent on them."""
+    """The pages of one book, and how much of the limits they have used."""
 
     def __init__(self, package: Package, with_notes: bool) -> None:
         self._package = package
@@ -54,7 +56,7 @@ class _Reading:
         self._skipped = Skipped()
         self._unpacked = self._markup = self._characters = self._paragraphs = 0
         self._marks: dict[tuple[str, str], str] = {}
-        """What marks of notes show, by where they lead: a path and an id."""
+        """The text of marks of notes, by their target: a path and an id."""
 
     def document(self) -> Document:
         package = self._package
@@ -63,6 +65,8 @@ class _Reading:
         for each in contents:
             front |= each.landmarks
         listed = list(package.pages())
+        chapters = {entry.path for each in contents for entry in each.entries if is_heading(entry.title)}
+        front = {path: name for path, name in front.items() if path not in chapters}
         pages = [self._page(page, front) for page in listed]
         if not _has_text(pages):  # a book of one page may call it its title page
             pages = [self._page(page, {}, keep_all=True) for page in listed if page.path in front]
@@ -94,9 +98,8 @@ class _Reading:
 
     def _page(self, page: Page, front: dict[str, str], keep_all: bool = False) -> ReadPage:
         """Without paragraphs where it is left out; the list says why."""
-        name = "table of contents" if page.is_contents else front.get(page.path, "")
-        if name:
-            self._skipped.add(f"The {name} ({_name(page.path)}) is left out.")
+        if page.is_contents:
+            self._skipped.add(f"The table of contents ({_name(page.path)}) is left out.")
             return ReadPage(page.path, [], is_left_out=True)
         data, why = self._bytes(page.path)
         if why:
@@ -106,7 +109,7 @@ class _Reading:
         if self._markup + markup.count("<") > MAX_MARKUP:
             self._refuse(f"{MAX_MARKUP} tags and attributes")
         text = PageReader(self._with_notes, self._spend).read(markup)
-        why = "" if keep_all else self._why_not(page, text)
+        why = "" if keep_all else self._why_not(page, text, front.get(page.path, ""))
         if why:
             self._skipped.add(why)
             return ReadPage(page.path, [], is_left_out=True)
@@ -116,19 +119,21 @@ class _Reading:
         for target, mark in text.marks:
             if mark:
                 self._marks[resolved(page.path, target), target.partition("#")[2]] = mark
-        return ReadPage(page.path, text.paragraphs, text.last_ids)
+        paragraphs = without_link_lists(text.paragraphs)
+        if len(paragraphs) < len(text.paragraphs):
+            self._skipped.add(f"The table of contents in {_name(page.path)} is left out.")
+        return ReadPage(page.path, paragraphs, text.last_ids)
 
-    def _why_not(self, page: Page, text: PageText) -> str:
-        """Why a page that can be read is left out; blank: it is not."""
+    def _why_not(self, page: Page, text: PageText, name: str) -> str:
+        """Why a page that can be read is left out; blank: it is not. ``name``: of front matter, as the book has it."""
+        if name and 0 < sum(len(paragraph.text) for paragraph in text.paragraphs) <= MAX_FRONT_MATTER:
+            return f"The {name} ({_name(page.path)}) is left out."
         if not page.is_linear and not (self._with_notes and text.notes):
             return (
                 f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
             )
-        linked = sum(paragraph.linked for paragraph in text.paragraphs)
-        if text.links >= _LEAST_LINKS and linked:
-            body = [paragraph.text for paragraph in text.paragraphs if not paragraph.level or paragraph.linked]
-            if linked > _LINKED * sum(map(str.isalnum, "".join(body))):
-                return f"The table of contents ({_name(page.path)}) is left out."
+        if text.links >= LEAST_LINKS and is_mostly_links(text.paragraphs):
+            return f"The table of contents ({_name(page.path)}) is left out."
         return ""
 
     def _bytes(self, path: str) -> tuple[bytes, str]:
@@ -165,7 +170,7 @@ class _Reading:
         raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
 
     def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
-        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no word for a note."""
+        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no type for notes."""
         if self._with_notes or not self._marks:
             return
         for page in pages:
@@ -197,7 +202,7 @@ def _name(path: str) -> str:
 
 
 def _known(language: str) -> str:
-    """Blank for what is not a code of a language."""
+    """The code of a language; blank for any other text."""
     try:
         return clean_language(language)
     except InvalidRequest:

@@ -22,7 +22,7 @@ MAX_ENTRIES = 10_000
 MAX_BODY = 64 * 1024 * 1024
 """Bytes that the body may unpack to."""
 MAX_ABOUT = 4 * 1024 * 1024
-"""Bytes of styles, of numbering, and of what the document says of itself."""
+"""Bytes of styles, of numbering, and of metadata."""
 MAX_NOTES = 16 * 1024 * 1024
 """Bytes of footnotes, and of endnotes."""
 BODY, ABOUT = "word/document.xml", "docProps/core.xml"
@@ -35,8 +35,8 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 def read_docx(data: bytes, with_notes: bool = False) -> Document:
     """Body text, tables and text boxes, with the numbers of lists; no headers, comments, contents or deleted words.
 
-    ``with_notes``: each footnote and endnote follows the paragraph that refers to it. Raises InvalidDocument for what
-    is not a .docx, has a password, or unpacks to too much.
+    ``with_notes``: each footnote and endnote follows the paragraph that refers to it. Raises InvalidDocument for
+    a file that is not a .docx, has a password, or unpacks to too much.
     """
     if data.startswith(OLD):
         raise InvalidDocument(
@@ -103,7 +103,7 @@ class _Reading:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body.paragraphs)
         try:
             language = clean_language(about.get("language", ""))
-        except InvalidRequest:  # what it says is not a code; it can be read all the same
+        except InvalidRequest:  # not a code of a language; the document can be read without
             language = ""
         author = about.get("creator", "")[:MAX_AUTHOR]
         return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
@@ -126,7 +126,7 @@ class _Reading:
         return found
 
     def _title(self, body: WordBody) -> str:
-        """What is set in the style Title."""
+        """The first paragraph in the style Title."""
         titles = (each.text for each in body.paragraphs if self._styles.find(each.style).name == "title")
         return next((title for title in titles if title), "")
 

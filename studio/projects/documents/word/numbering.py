@@ -17,7 +17,7 @@ class _Level:
     kind: str = ""
     """As ordinals call it; blank: bullets, or nothing."""
     text: str = ""
-    """What is shown: %1 is the number of the first level."""
+    """The pattern of its numbers: %1 is the number of the first level."""
     start: int = 1
     style: str = ""
     """The id of the style whose paragraphs are of this level."""
@@ -39,7 +39,7 @@ class _Instance:
 
 
 class Numbering:
-    """Is told of the elements of word/numbering.xml; then gives paragraph after paragraph its number."""
+    """Receives the elements of word/numbering.xml; then gives paragraph after paragraph its number."""
 
     def __init__(self) -> None:
         self._lists: dict[str, _List] = {}
@@ -62,7 +62,7 @@ class Numbering:
         """Nothing is left to do."""
 
     def next_number(self, list_id: str, level: int | None, style_id: str) -> str:
-        """What is shown before the next paragraph of a list; blank for bullets, and where there is no such list."""
+        """The number of the next paragraph of a list; blank for bullets, and if there is no such list."""
         instance = self._instances.get(list_id)
         if instance is None or instance.of not in self._lists:
             return ""

@@ -1,4 +1,4 @@
-"""The styles of a Word document: what they are called, the level of headings and the lists that they stand for."""
+"""The styles of a Word document: their names, the levels of headings and the lists that they stand for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Style:
 
 
 class Styles:
-    """Is told of the elements of word/styles.xml; then knows each style with what it has from its bases."""
+    """Receives the elements of word/styles.xml; then gives each style with the properties of its bases."""
 
     def __init__(self) -> None:
         self._styles: dict[str, Style] = {}
@@ -46,7 +46,7 @@ class Styles:
         """Nothing is left to do."""
 
     def find(self, style_id: str) -> Style:
-        """A style with what its bases say; one that is not listed is called as its id."""
+        """A style with the properties of its bases; one that is not listed is called as its id."""
         if style_id not in self._whole:
             self._whole[style_id] = self._resolved(style_id)
         return self._whole[style_id]

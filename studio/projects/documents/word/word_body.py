@@ -38,7 +38,7 @@ class WordParagraph:
 
 
 class WordBody:
-    """Is told of elements; then has the paragraphs, those of text boxes before the one that they hang on."""
+    """Receives elements; then has the paragraphs, those of text boxes before the one that they hang on."""
 
     def __init__(self) -> None:
         self.paragraphs: list[WordParagraph] = []

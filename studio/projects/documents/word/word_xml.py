@@ -1,4 +1,4 @@
-"""The XML files of a Word document, told element by element to what listens; none of it is kept."""
+"""The XML files of a Word document, given to a target element by element; no tree is kept."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def parse(archive: zipfile.ZipFile, name: str, limit: int, target: object) -> No
 
 
 def of_word(acts: Mapping[str, Act]) -> dict[str, Act]:
-    """What to do at elements of Word, by their names with either namespace that it uses."""
+    """The functions for elements of Word, by their names in both namespaces that it uses."""
     return {f"{space}{name}": act for space in _NAMESPACES for name, act in acts.items()}
 
 
 def value(attributes: Mapping[str, str], names: Iterable[str] = ("val",)) -> str:
-    """Of the first attribute with such a name, whatever its namespace; blank without one."""
+    """The value of the first attribute with such a name, in any namespace; blank without one."""
     plain = {name.rpartition("}")[2]: each for name, each in attributes.items()}
     return next((plain[name] for name in names if name in plain), "")

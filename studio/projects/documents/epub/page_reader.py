@@ -9,7 +9,15 @@ from html.parser import HTMLParser
 
 from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
 from studio.projects.documents.epub.list_numbers import ListNumbers
-from studio.projects.documents.epub.page_kinds import BACKLINKS, NOTE, NOTEREFS, NOTES, PAGE_BREAKS, front_matter
+from studio.projects.documents.epub.page_kinds import (
+    BACKLINKS,
+    GUTENBERG,
+    NOTE,
+    NOTEREFS,
+    NOTES,
+    PAGE_BREAKS,
+    front_matter,
+)
 from studio.projects.documents.headings import is_scene_break
 
 LONGEST_HEADING = 500
@@ -25,6 +33,8 @@ _SILENT = frozenset((
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
 """Blocks that stand inside headings: lines of them."""
+_LONGEST_PAGE_NUMBER = 40
+"""Characters."""
 _LONG_TAG = 64 * 1024
 """Characters."""
 _VOID = frozenset(
@@ -34,9 +44,9 @@ _LINE = "\0"
 """Between the lines of a heading until it is finished."""
 _MARK = re.compile(r"[\s\d()\[\]*†‡§]{0,12}")
 _ALONE = re.compile(r"\s*(?:\[\s*[\w*†‡§]{1,4}\s*\]|[*†‡§↩↑⤴⏎^←\ufe0e\ufe0f\s]{1,6})\s*")
-"""What a link shows that is a mark wherever it stands."""
+"""The text of a link that is a mark anywhere."""
 _ATTACHED = re.compile(r"\(?\d{1,4}\)?")
-"""And what is one right after a word."""
+"""The text of a link that is a mark right after a word."""
 _FEW = 8
 """Texts that are looked at before a mark."""
 _BETWEEN_MARKS = re.compile(r"[\s()\[\],]{0,12}")
@@ -53,7 +63,7 @@ class Paragraph:
     linked: int = 0
     """Characters that are shown by links into the book."""
     ids: tuple[str, ...] = ()
-    """By which it, or what begins in it, can be pointed to."""
+    """Of it, and of elements that begin in it, or before it without text of their own."""
     opens_with_mark: bool = False
 
 
@@ -73,22 +83,22 @@ class _Link:
 
 @dataclass(slots=True)
 class PageText:
-    """What a page has."""
+    """The text of a page, and a count of the parts left out."""
 
     paragraphs: list[Paragraph] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """What its sections are called that are not read aloud."""
+    """The names of its sections that are not read aloud, such as "title page"."""
     notes: int = 0
     marks: list[tuple[str, str]] = field(default_factory=list)
-    """Each mark of a note that was left out: where it leads, and what it showed."""
+    """Of each mark of a note that was left out: the target of its link, and its text."""
     links: int = 0
     """Into the book."""
     last_ids: tuple[str, ...] = ()
-    """Of what stands behind the last paragraph."""
+    """Ids of elements after the last paragraph."""
 
 
 class PageReader(HTMLParser):
-    """``spend`` is called with the tags and attributes, and the characters, of each step, and may raise."""
+    """``spend`` is called with the number of tags and attributes, and of characters, of each step; it may raise."""
 
     def __init__(self, with_notes: bool, spend: Callable[[int, int], None]) -> None:
         super().__init__(convert_charrefs=True)
@@ -101,22 +111,22 @@ class PageReader(HTMLParser):
         """The tag whose element is not heard."""
         self._depth = 0
         """How many of these are open."""
-        self._is_mute_note = False
+        self._is_mute_note = self._is_mute_break = False
+        self._page_number = ""
         self._link: _Link | None = None
         self._raised: int | None = None
-        """Where what stands above the line begins, while it does."""
+        """Where the raised text that is open begins among the texts."""
         self._has_mark = self._opens_with_mark = False
         self._linked = 0
         self._ids: list[tuple[str, int]] = []
         """Of this paragraph, and where in its texts they are."""
         self._earlier_ids: list[str] = []
-        """Of what had no text."""
+        """Of elements before it that had no text."""
         self._lists = ListNumbers()
 
     def read(self, text: str) -> PageText:
         # The line's end completes a text; close() would seek the end of each unfinished tag in all that follows it.
         self.feed(text + "\n")
-        self._heading = ""
         self._flush()
         self.page.last_ids = tuple(self._earlier_ids)
         return self.page
@@ -171,6 +181,11 @@ class PageReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._mute:
             self._text.append(data)
+        elif self._is_mute_break and not (data.isspace() and self._page_number.endswith(" ")):
+            self._page_number += " " if data.isspace() else data
+            if len(self._page_number.strip()) > _LONGEST_PAGE_NUMBER:  # it was never closed, or is something else
+                self._mute = ""
+                self._text.append(self._page_number)
 
     def parse_starttag(self, i: int) -> int:
         end = self.rawdata.find(">", i)
@@ -189,12 +204,13 @@ class PageReader(HTMLParser):
         if tag in _VOID:
             return
         types = _types(values)
-        name = front_matter(types)
+        classes = set((values.get("class") or "").lower().split())
+        name = front_matter(types | (classes & {GUTENBERG}))
         if name and tag != "nav":
             self.page.left_out.append(name)
         self._is_mute_note = not (name or self._with_notes or NOTES.isdisjoint(types))
-        breaks = types | set((values.get("class") or "").lower().split())
-        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or not PAGE_BREAKS.isdisjoint(breaks):
+        self._is_mute_break, self._page_number = not PAGE_BREAKS.isdisjoint(types | classes), ""
+        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or self._is_mute_break:
             if tag in _BLOCKS or tag == "nav":
                 self._flush()
             self._mute, self._depth = tag, 1
@@ -239,7 +255,7 @@ class PageReader(HTMLParser):
         return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
 
     def _leave_link(self) -> None:
-        """What a link to a footnote shows is not said."""
+        """Drop the text of a link that is the mark of a note."""
         link, self._link = self._link, None
         if not link:
             return
@@ -262,7 +278,7 @@ class PageReader(HTMLParser):
             self._linked += sum(sign.isalnum() for sign in shown)
 
     def _leave_raised(self) -> None:
-        """Nor are raised digits after words, and brackets and commas around links to notes."""
+        """Drop raised digits after words, and brackets and commas around links to notes."""
         begins, self._raised = self._raised, None
         if begins is not None and not (self._link and self._link.begins <= begins):
             if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[begins:])):
@@ -284,7 +300,7 @@ class PageReader(HTMLParser):
             self._opens_with_mark = True
 
     def _before(self, begins: int) -> str:
-        """The end of what stands before this place; line ends in the markup are blanks of it."""
+        """The end of the text before this place."""
         return "".join(piece[-BEFORE:] for piece in self._text[max(0, begins - _FEW) : begins])[-BEFORE:]
 
     def _flush(self) -> None:
@@ -305,7 +321,7 @@ class PageReader(HTMLParser):
     def _keep_text(self, text: str) -> None:
         bare = without_first_mark(text)
         level = _HEADINGS.get(self._heading, 0)
-        # What is pointed to at a paragraph's very end is the next one, unless it is in a heading.
+        # An id at the very end of a paragraph means the next one, unless the paragraph is a heading.
         last = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
         here = [name for name, at in self._ids if level or at <= last]
         ids = (*self._earlier_ids, *here)
