@@ -162,7 +162,7 @@ def _listed(blocks: Sequence[Block]) -> int:
     entries = 0
     for block in blocks[count:]:
         lines = block[1:] if begins_contents(block[0]) else block
-        if not all(map(_is_entry, lines)):
+        if not all(is_heading(line) or _PAGE.search(line) for line in lines):
             break
         count += 1
         entries += len(lines)
