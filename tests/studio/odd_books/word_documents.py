@@ -114,10 +114,10 @@ def numbered_lists() -> OddBook:
     styles = style("h1", "heading 1", '<w:pPr><w:numPr><w:numId w:val="3"/></w:numPr></w:pPr>')
     body = (
         styled("The Key", "h1") + item("Take it.", 1) + item("Push.", 1, 1) + item("Pull.", 1, 1) + item("Go.", 1)
-        + item("Free.", 2) + styled("The Door", "h1") + item("Open it.", 4)
+        + item("Free.", 2) + item("Deep.", 1, 12) + styled("The Door", "h1") + item("Open it.", 4)
         + styled("No number", "h1", '<w:numPr><w:numId w:val="0"/></w:numPr>') + paragraph("Bye.")
     )  # fmt: skip
-    texts = ("1. Take it.", "a) Push.", "b) Pull.", "2. Go.", "\nFree.", "5. Open it.", "Bye.")
+    texts = ("1. Take it.", "a) Push.", "b) Pull.", "2. Go.", "\nFree.", "\nDeep.", "5. Open it.", "Bye.")
     chapters = ("Chapter 1: The Key", "Chapter 2: The Door", "No number")
     return OddBook("x.docx", docx(body, styles=styles, numbering=numbering), chapters, texts)
 

@@ -191,6 +191,27 @@ def test_an_epubs_footnote_marks_are_not_read(markup: str, text: str) -> None:
     assert [passage.text for passage in document.passages] == [text, "Then"]
 
 
+MARKUP = (
+    "<p>", "</p>", "<h1>", "</h1>", "<h2 id='a'>", "<br/>", "<a href='#a'>", "</a>", "<sup>", "</sup>", "1", "[2]", "*",
+    " ", "word", "² ", "<span class='pagenum'>", "</span>", "<hr/>", "<ol>", "</ol>", "<li>", "<nav>", "<head>",
+    "<aside epub:type='footnote' id='b'>", "</aside>", "\x01", "&#0;", "&amp", "<!--", "-->", "<![CDATA[x]]>", "<?x?>",
+    "Chapter 1", "* * *", "<body>", "<div epub:type='toc'>", "</div>", "<script>", "</script>", "<p hidden>", "\0",
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from(MARKUP), max_size=30), min_size=1, max_size=2), st.booleans())
+def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool) -> None:
+    links = "<nav epub:type='toc'><a href='0.xhtml#a'>One</a><a href='1.xhtml#b'>Two</a><a href='1.xhtml'>X</a></nav>"
+    book = epub({f"{number}.xhtml": "".join(each) for number, each in enumerate(pages)}, nav=links)
+    try:
+        document = read_document(book, "epub", with_notes)
+    except InvalidDocument as error:
+        assert "no text to speak" in str(error)
+        return
+    for passage in document.passages:
+        assert passage.text == passage.text.strip() != "" and not {"\0", "\x01"} & set(passage.text)
+
+
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"
 
 

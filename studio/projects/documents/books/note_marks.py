@@ -45,4 +45,4 @@ def as_raised(text: str) -> str:
 
 def without_first_mark(text: str) -> str:
     """A paragraph without the raised number with which a note, or a verse, begins."""
-    return text[found.end() :] if (found := _OPENS.match(text)) else text
+    return text[found.end() :].lstrip() if (found := _OPENS.match(text)) else text

@@ -69,10 +69,12 @@ class Numbering:
         numbers = self._lists[instance.of]
         if level is None:
             level = next((at for at, each in numbers.levels.items() if each.style == style_id != ""), 0)
+        if level >= LEVELS:
+            return ""
         if not instance.is_used:
             instance.is_used = True
             numbers.counts |= {at: start - 1 for at, start in instance.starts.items()}
-        for at in range(min(level, LEVELS) + 1):
+        for at in range(level + 1):
             numbers.counts.setdefault(at, numbers.levels.get(at, _Level()).start - (at == level))
         numbers.counts[level] += 1
         numbers.counts = {at: count for at, count in numbers.counts.items() if at <= level}
