@@ -41,14 +41,14 @@ class PageTitles:
         return self._from(lines) or (self._from([lines[0][number.end() :], *lines[1:]]) if number else None) or ("", 0)
 
     def _from(self, lines: Sequence[str]) -> tuple[str, int] | None:
-        letters, found = "", None
+        letters, title = "", None
         for count, line in enumerate(lines[:TITLE_LINES], start=1):
             letters += _letters(line)
             if len(letters) > MAX_TITLE:
                 break
             if letters in self._by_letters:
-                found = self._by_letters[letters], count
-        return found
+                title = self._by_letters[letters], count
+        return title
 
 
 def _letters(text: str) -> str:

@@ -25,7 +25,7 @@ class PdfParagraphs:
         self._titles = titles
         self._usual = usual_length(pages)
         self._size = usual_size(pages)
-        self._by_outline = sum(len(each.all) for each in titles.values()) > 1
+        self._by_outline = sum(len(page.all) for page in titles.values()) > 1
         """Whether the outline decides where chapters begin; one bookmark alone is often the cover's."""
         self._words = Counter(word for page in pages for line in page for word in _inner_words(line.text))
         self._held: list[Line] = []
@@ -37,8 +37,8 @@ class PdfParagraphs:
         for number, page in enumerate(self._pages):
             titles = self._titles.get(number, PageTitles())
             texts = [line.text for line in page]
-            found = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
-            shown = {title for title, _ in found}
+            shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
+            shown = {title for title, _ in shown_titles}
             unseen = next((title for title in titles.all if title not in shown), "")
             if unseen:  # it begins with its page
                 yield from self._ended()
@@ -48,7 +48,7 @@ class PdfParagraphs:
                 if skip:
                     skip -= 1
                     continue
-                title, count = found[at]
+                title, count = shown_titles[at]
                 below = page[at + 1].text if at + 1 < len(page) else ""
                 if not title and (self._is_chapter(line, at == 0) or (was_bare and self._is_below(line, below))):
                     title, count = line.text, 1
