@@ -115,11 +115,11 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
     again: list[tuple[int, bool]] = []
     for at in range(begins, prose):
         lines = blocks[at][1:] if at == begins and begins_contents(blocks[at][0]) else blocks[at]
-        found = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
-        if at > begins and found and found[0][0] in seen:
-            again.append((at, found[0][0] in first))
-        first = first or {key for keys in found[:1] for key in keys}
-        seen.update(key for keys in found for key in keys)
+        entries = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
+        if at > begins and entries and entries[0][0] in seen:
+            again.append((at, entries[0][0] in first))
+        first = first or {key for keys in entries[:1] for key in keys}
+        seen.update(key for keys in entries for key in keys)
     # Chapters may be counted from one again in each part, so it is the last time that the first entry comes.
     ends = max((at for at, is_first in again if is_first), default=again[-1][0] if again else 0)
     ends = ends or begins + _listed(blocks[begins:prose])
@@ -162,7 +162,7 @@ def _listed(blocks: Sequence[Block]) -> int:
     entries = 0
     for block in blocks[count:]:
         lines = block[1:] if begins_contents(block[0]) else block
-        if not all(map(_is_entry, lines)):
+        if not all(is_heading(line) or _PAGE.search(line) for line in lines):
             break
         count += 1
         entries += len(lines)

@@ -90,7 +90,7 @@ def _numbered(kinds: str, cardinals: str, ordinals: str, articles: str) -> str:
 
 
 _NUMBERED = re.compile(
-    rf"(?:{'|'.join(_numbered(*each) for each in _LANGUAGES)})(?!\w)".replace("\x00", r"\s"), re.IGNORECASE
+    rf"(?:{'|'.join(_numbered(*language) for language in _LANGUAGES)})(?!\w)".replace("\x00", r"\s"), re.IGNORECASE
 )
 _IS_CHAPTER = re.compile(rf"(?:^|\s)(?:{_any(_CHAPTER)})(?:\s|$)", re.IGNORECASE)
 _STARTS_ALONE = re.compile(rf"(?:{_any(_ALONE)})(?P<end>[.:]?$|\s*[:.—–-]\s+)", re.IGNORECASE)
@@ -120,8 +120,8 @@ def is_heading(line: str) -> bool:
     line = line.strip()
     if not line or len(line) > MAX_HEADING or (len(line) < 4 and line.isascii()):
         return False
-    if found := _FAR_EAST.match(line):
-        rest = line[found.end() :]
+    if match := _FAR_EAST.match(line):
+        rest = line[match.end() :]
         return len(rest) <= 40 and (rest[:1] in " \u3000：:" or not _EAST_STOP.search(rest)) and rest[-1:] != "。"
     folded = _folded(line)
     if alone := _STARTS_ALONE.match(folded):
@@ -138,10 +138,10 @@ def is_bare_heading(line: str) -> bool:
     if far_east := _FAR_EAST.match(line):
         return not line[far_east.end() :].strip(" \u3000：:")
     folded = _folded(line)
-    found = _NUMBERED.match(folded)
-    while found and (following := _NUMBERED.match(rest := folded[found.end() :].lstrip(", ."))):
-        folded, found = rest, following
-    return found is not None and _BARE_END.match(folded, found.end()) is not None
+    match = _NUMBERED.match(folded)
+    while match and (following := _NUMBERED.match(rest := folded[match.end() :].lstrip(", ."))):
+        folded, match = rest, following
+    return match is not None and _BARE_END.match(folded, match.end()) is not None
 
 
 def is_title(line: str) -> bool:
@@ -162,10 +162,10 @@ def undecorated(line: str) -> str:
     Only if it is a heading without them, or has the signs of Markdown.
     """
     line = line.strip()
-    found = _DECORATED.fullmatch(line) if len(line) <= MAX_HEADING else None
-    if not found:
+    match = _DECORATED.fullmatch(line) if len(line) <= MAX_HEADING else None
+    if not match:
         return line
-    return found[2] if line.startswith("#") or is_heading(found[2]) else line
+    return match[2] if line.startswith("#") or is_heading(match[2]) else line
 
 
 def is_scene_break(line: str) -> bool:
@@ -184,12 +184,12 @@ def _may_follow(rest: str, is_chapter: bool) -> bool:
     """Whether a heading's number may be followed by this: by nothing, a stop, or a title that is not a sentence."""
     if _BARE_END.fullmatch(rest):
         return True
-    if found := _NUMBERED.match(rest.lstrip(", .")):  # Part 1, Chapter 2
-        return _may_follow(rest.lstrip(", .")[found.end() :], is_chapter)
+    if match := _NUMBERED.match(rest.lstrip(", .")):  # Part 1, Chapter 2
+        return _may_follow(rest.lstrip(", .")[match.end() :], is_chapter)
     if _IN_WHICH.match(rest):
         return is_chapter and not rest.endswith((".", ",", ";"))
-    found = _STOP.match(rest)
-    sign, title = (found[0], rest[found.end() :]) if found else ("", rest)
+    match = _STOP.match(rest)
+    sign, title = (match[0], rest[match.end() :]) if match else ("", rest)
     if not sign or not title:
         return False
     if not sign.strip():  # a space alone

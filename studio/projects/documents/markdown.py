@@ -99,15 +99,15 @@ def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
     """Without the texts of footnotes, which are paragraphs that begin with [^1]:, and how many there were."""
     kept, fence, in_note, after_blank, notes = [], "", False, False, 0
     for line in lines:
-        found = _FENCE.match(line)
-        if found and (not fence or (found[1].startswith(fence) and not line.strip(" `~"))):
-            fence = "" if fence else found[1]
+        match = _FENCE.match(line)
+        if match and (not fence or (match[1].startswith(fence) and not line.strip(" `~"))):
+            fence = "" if fence else match[1]
         is_note = not fence and _NOTE.match(line) is not None
         notes += is_note
         if is_note:
             in_note = True
         elif in_note and line.strip():  # a paragraph of the note after a blank line is indented
-            in_note = not found and (not after_blank or line.startswith(("    ", "\t")))
+            in_note = not match and (not after_blank or line.startswith(("    ", "\t")))
         after_blank = not line.strip()
         if not in_note or after_blank:
             kept.append(line)
@@ -116,6 +116,6 @@ def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
 
 def _without_front_matter(text: str) -> str:
     if text.startswith("---\n"):
-        _, found, rest = text[4:].partition("\n---\n")
-        return rest if found else text
+        _, closing, rest = text[4:].partition("\n---\n")
+        return rest if closing else text
     return text

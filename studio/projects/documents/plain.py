@@ -24,6 +24,7 @@ WRAPPED = 45
 TITLE_LINES = 3
 """Of a heading, at most."""
 
+_OTHER_BREAKS = (("\f", "\n\n"), ("\u2029", "\n\n"), ("\u2028", "\n"))
 _EMPHASIS = re.compile(r"(?<![\w*_])(_{1,3}|\*{1,3})(?=[^\s*_])([^*_]{1,1000})(?<=\S)\1(?![\w*_])")
 _SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
 
@@ -61,7 +62,9 @@ def unwrap(lines: Iterable[str]) -> str:
 def _blocks(text: str) -> Iterator[Block]:
     """The lines between blank ones; a line of signs that parts two scenes is a block by itself."""
     block: Block = []
-    for line in map(str.strip, io.StringIO(text)):
+    for line in map(
+        str.strip, io.StringIO(text.replace("\f", "\n\n").replace("\u2029", "\n\n").replace("\u2028", "\n"))
+    ):
         if line and not is_scene_break(line):
             block.append(line)
             continue
@@ -85,8 +88,8 @@ def _passages(blocks: Iterable[Block], entries: frozenset[Key]) -> Iterator[Pass
         is_entry = len(block) <= TITLE_LINES and bool(entries) and key_of(" ".join(block)) in entries
         for lines, is_chapter in [(block, True)] if is_entry else _divided(block, was_bare):
             text = _EMPHASIS.sub(r"\2", unwrap(lines))
-            if is_chapter:
-                text = undecorated(" ".join(text.split()))
+            if is_chapter or text.startswith("#"):
+                text = undecorated(" ".join(text.split()) if is_chapter else text)
             was_bare = is_chapter and is_bare_heading(text)
             yield Passage(text, chapter=text if is_chapter else "")
 
@@ -102,9 +105,10 @@ def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
         return
     held: Block = []
     was_bare = False
-    for line in block:
+    for line, below in zip(block, [*block[1:], ""], strict=True):
         may_begin = not held or len(held[-1]) < WRAPPED or _SENTENCE_END.search(held[-1])
-        if may_begin and _is_chapter([line], was_bare and not held):
+        is_wrapped = len(line) >= WRAPPED or below[:1].islower()
+        if may_begin and _is_chapter([line], was_bare and not held and not is_wrapped):
             if held:
                 yield held, False
                 held = []
@@ -119,6 +123,6 @@ def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
 def _is_chapter(lines: Block, was_bare: bool) -> bool:
     first = undecorated(lines[0])
     rest = " ".join(lines[1:])
-    if is_heading(first) or (lines[0].startswith("#") and first != lines[0]):
+    if is_heading(first) or (lines[0].startswith("#") and first != lines[0] and not lines[0].startswith("###")):
         return not rest or (is_title(rest) and not begins_turn(rest))
     return was_bare and is_title(" ".join(lines)) and not begins_turn(lines[0])

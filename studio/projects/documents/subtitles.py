@@ -22,15 +22,15 @@ def read_srt(data: bytes) -> Document:
     """
     lines = text_of(data).split("\n")
     is_vtt = lines[0].lstrip().startswith("WEBVTT")
-    found = [(at, times) for at, line in enumerate(lines) if (times := _times(line, lines[at - 1] if at else "", at))]
-    if not found:
+    cues = [(at, times) for at, line in enumerate(lines) if (times := _times(line, lines[at - 1] if at else "", at))]
+    if not cues:
         at = next((at for at, line in enumerate(lines) if line.strip()), 0)
         raise _no_times(at)
     passages = []
     number = ""
-    for index, (at, (start, end)) in enumerate(found):
+    for index, (at, (start, end)) in enumerate(cues):
         number = _number_above(lines, at, number)
-        following = found[index + 1][0] if index + 1 < len(found) else len(lines)
+        following = cues[index + 1][0] if index + 1 < len(cues) else len(lines)
         text = _text(_own_lines(lines[at + 1 : following], number, following < len(lines), is_vtt))
         if text:
             passages.append(Passage(text, start=start, end=max(start, end)))
@@ -46,11 +46,11 @@ def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
 
 def _times(line: str, before: str, at: int) -> tuple[float, float] | None:
     """Start and end in seconds; None for a line of another kind. Raises InvalidDocument for times that are damaged."""
-    if len(line) > 300 or (found := _TIMES.fullmatch(line)) is None:
+    if len(line) > 300 or (match := _TIMES.fullmatch(line)) is None:
         if "-->" in line[:100] or (before.strip().isdigit() and _LIKE_A_TIME.match(line)):
             raise _no_times(at)
         return None
-    start, end = (_seconds(found.groups()[index : index + 4]) for index in (0, 4))
+    start, end = (_seconds(match.groups()[index : index + 4]) for index in (0, 4))
     return start, end
 
 

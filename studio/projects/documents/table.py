@@ -29,9 +29,9 @@ def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str]
     """
     text = text_of(data)
     skipped = 0
-    if found := _SEPARATOR_LINE.match(text):
-        separator, skipped = found[1], 1
-        text = text[found.end() :]
+    if match := _SEPARATOR_LINE.match(text):
+        separator, skipped = match[1], 1
+        text = text[match.end() :]
     else:
         separator = _separator_of(text)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -66,11 +66,11 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
     text = row["text"].strip() if "text" in row else ""
     if not text:
         return None
-    told = row.get("pause", "").strip()
+    written = row.get("pause", "").strip()
     try:
-        pause = float(told.replace(",", ".")) if told else None
+        pause = float(written.replace(",", ".")) if written else None
     except ValueError:
-        raise InvalidDocument(f"line {line}: the pause {told[:20]!r} is not a number of seconds", "file") from None
+        raise InvalidDocument(f"line {line}: the pause {written[:20]!r} is not a number of seconds", "file") from None
     if pause is not None and not 0 <= pause <= MAX_PAUSE:
         raise InvalidDocument(f"line {line}: a pause must be from 0 to {MAX_PAUSE:g} seconds", "file")
     return Passage(

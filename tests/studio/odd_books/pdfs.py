@@ -47,7 +47,7 @@ def outline_over_headings() -> OddBook:
             "known exam-",
             "ple of well-known words.",
         ],
-        [f"{LONG}.", "Chapter 9", "is not in the outline.", "The End", "It ended."],
+        [f"{LONG}.", "Chapter 9", "is not in the outline.", "2.1. The End", "It ended."],
     ]
     outline = [(0, "1 The Long Title of the Beginning"), (1, "The End")]
     texts = ("with a well-known example of well-known words.", "Chapter 9", "It ended.")
@@ -77,7 +77,34 @@ def contents_and_chapters() -> OddBook:
     )
 
 
+def chapters_above_prose() -> OddBook:
+    def page(number: int, *titles: str) -> bytes:
+        lines = [
+            "It was a bright cold day in the month of April and the clocks of the",
+            "town were silent.",
+            f"{LONG}.",
+        ]
+        large = [(72.0, 740.0 - 20 * at, 18.0, title) for at, title in enumerate((f"CHAPTER {number}", *titles))]
+        return placed(*large, *((72.0, 640.0 - 14 * at, 12.0, line) for at, line in enumerate(lines)))
+
+    pages = [page(1), page(2, "Down the", "Long Hole")]
+    texts = ("It was a bright cold day in the month of April and the clocks of the town",)
+    return OddBook("x.pdf", pdf(pages), ("CHAPTER 1", "CHAPTER 2 Down the Long Hole"), texts)
+
+
+def turned_pages() -> OddBook:
+    rows = [("The king had a dog", 12, 0.0), ("1", 7, 4.5), (" and a cat.", 12, 0.0)]
+    drawn = [
+        f"BT /F1 {size} Tf 0 1 -1 0 {200 - rise} {100 + 105 * at} Tm ({text}) Tj ET"
+        for at, (text, size, rise) in enumerate(rows)
+    ]
+    lines = [f"BT /F1 12 Tf 0 1 -1 0 {214 + 14 * at} 100 Tm ({LONG}.) Tj ET" for at in range(3)]
+    texts = ("The king had a dog and a cat.", f"{LONG}. {LONG}. {LONG}.")
+    return OddBook("x.pdf", pdf(["\n".join([*drawn, *lines]).encode()]), (), texts)
+
+
 PDFS = (
     two_columns_row_by_row, two_columns_in_one_line, running_heads_of_chapters, outline_over_headings,
-    notes_and_their_marks, contents_and_chapters,
+    notes_and_their_marks, contents_and_chapters, chapters_above_prose,
+    turned_pages,
 )  # fmt: skip

@@ -91,6 +91,14 @@ def prose_that_begins_like_a_heading() -> OddBook:
     return OddBook("x.txt", "\n\n".join(texts).encode(), (), texts)
 
 
+def chapters_above_wrapped_prose() -> OddBook:
+    one = "Chapter 1\nThe Hill\nIt was a bright cold day in April and the clocks\nwere silent. He came\nand saw\nall."
+    two = "Chapter 2\nIt was a dark cold night in May and the clocks of the\ntown were silent. He\nslept\nwell."
+    texts = ("It was a bright cold day in April and the clocks were", "It was a dark cold night", "Later", "He woke.")
+    data = f"{one}\f{two}\n\n### Later\n\nHe woke.".encode()
+    return OddBook("x.txt", data, ("Chapter 1 The Hill", "Chapter 2"), texts, ("#",))
+
+
 def marked_headings() -> OddBook:
     text = "# Act One\n\nHe came.\n\n=== Act Two ===\n\nHe *really* saw.\n\n**Epilogue**\n\nHe won.\n\n#\n\nThe end."
     return OddBook(
@@ -240,7 +248,8 @@ def table_of_tabs() -> OddBook:
 
 TEXTS = (
     project_gutenberg, chapters_that_only_the_contents_name, titles_below_blank_lines,
-    prose_that_begins_like_a_heading, marked_headings, contents_with_pages_and_parts, german_in_windows_letters,
-    chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign, markdown_of_plain_headings,
-    markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web, table_for_excel, table_of_tabs,
+    prose_that_begins_like_a_heading, chapters_above_wrapped_prose, marked_headings, contents_with_pages_and_parts,
+    german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign,
+    markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web,
+    table_for_excel, table_of_tabs,
 )  # fmt: skip

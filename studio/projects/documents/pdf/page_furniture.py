@@ -26,15 +26,15 @@ _PAGE_NUMBER = re.compile(
 _NOTE = re.compile(r"[\[(]?(\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*[^\W\d]")
 
 
-def without_furniture(told: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
+def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
     """The pages without numbers, running heads, contents and footnotes; and what was left out, or may be mixed up."""
-    pages = _without_edges(told.pages, titles)
+    pages = _without_edges(pdf.pages, titles)
     pages, had_contents = _without_contents(pages)
     pages, notes = _without_notes(pages)
     skipped = Skipped()
     if had_contents:
         skipped.add("The table of contents is left out.")
-    if mixed := [number for number in told.mixed if pages[number]]:
+    if mixed := [number for number in pdf.mixed if pages[number]]:
         numbers = ", ".join(str(number + 1) for number in mixed[:10]) + (" …" if len(mixed) > 10 else "")
         which = f"Page {numbers} seems" if len(mixed) == 1 else f"Pages {numbers} seem"
         skipped.add(f"{which} to have two columns whose lines the file mixes: check the text, or send it as .txt.")
@@ -80,9 +80,9 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
 
 def _forms(line: str, page: int) -> tuple[tuple[str, int], ...]:
     """The same for lines that differ only in the number of their page, however pages are counted."""
-    found = _NUMBER.search(line)
+    match = _NUMBER.search(line)
     exact = line.casefold(), -1
-    return (exact, (_NUMBER.sub("0", line.casefold(), count=1), int(found[0][:9]) - page)) if found else (exact,)
+    return (exact, (_NUMBER.sub("0", line.casefold(), count=1), int(match[0][:9]) - page)) if match else (exact,)
 
 
 def _repeated(numbers: Sequence[int], pages: int) -> set[int]:
@@ -104,6 +104,15 @@ def usual_length(pages: Iterable[list[Line]]) -> int:
     return lengths[len(lengths) * 3 // 4] if lengths else 0
 
 
+def usual_size(pages: Iterable[list[Line]]) -> float:
+    """Of letters, in points."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page:
+            sizes[round(line.size, 1)] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
 def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bool]:
     """Without the pages at the front on which most lines end with the number of another one."""
     kept, is_list, had_list = list[list[Line]](), False, False
@@ -118,18 +127,14 @@ def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bo
 
 def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
     """Without the notes in small letters below the lines that have their marks; and how many notes there were."""
-    sizes = Counter[float]()
-    for page in pages:
-        for line in page:
-            sizes[round(line.size, 1)] += len(line.text)
-    small = SMALL * (sizes.most_common(1)[0][0] if sizes else 0.0)
+    small = SMALL * usual_size(pages)
     kept, count = list[list[Line]](), 0
     for page in pages:
         marks = {mark for line in page for mark in line.marks}
         end = len(page)
         while end and page[end - 1].size <= small:
             end -= 1
-        begun = [at for at in range(end, len(page)) if (found := _NOTE.match(page[at].text)) and found[1] in marks]
+        begun = [at for at in range(end, len(page)) if (match := _NOTE.match(page[at].text)) and match[1] in marks]
         kept.append(page[: begun[0]] if begun else page)
         count += len(begun)
     return kept, count

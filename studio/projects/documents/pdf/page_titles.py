@@ -12,6 +12,7 @@ TITLE_LINES = 3
 """Lines of a page that may be one title of the outline together."""
 
 _NUMBER = re.compile(r"\d+")
+_LEADING = re.compile(r"(?:\d{1,3}\.)*\d{1,3}\.?\s+(?=\D)")
 
 
 class PageTitles:
@@ -22,7 +23,7 @@ class PageTitles:
         self._by_letters: dict[str, str] = {}
 
     def add(self, title: str) -> None:
-        """Found with its number and without it."""
+        """Found with its number and without it, whether the page or the outline shows it."""
         self.all.append(title)
         words = title.split()
         for count in range(min(3, len(words))):
@@ -36,15 +37,18 @@ class PageTitles:
         """The title with which some lines begin, and how many lines it has; blank where they begin with none."""
         if not self._by_letters:
             return "", 0
-        letters = ""
-        found = "", 0
+        number = _LEADING.match(lines[0]) if lines else None
+        return self._from(lines) or (self._from([lines[0][number.end() :], *lines[1:]]) if number else None) or ("", 0)
+
+    def _from(self, lines: Sequence[str]) -> tuple[str, int] | None:
+        letters, title = "", None
         for count, line in enumerate(lines[:TITLE_LINES], start=1):
             letters += _letters(line)
             if len(letters) > MAX_TITLE:
                 break
             if letters in self._by_letters:
-                found = self._by_letters[letters], count
-        return found
+                title = self._by_letters[letters], count
+        return title
 
 
 def _letters(text: str) -> str:

@@ -24,9 +24,9 @@ def read_pdf(data: bytes) -> Document:
 
     Raises InvalidDocument for a scan without text, one with a password, and what takes too much memory.
     """
-    told = text_of_pdf(data)
-    signs = sum(sign.isalnum() for page in told.pages for line in page for sign in line.text)
-    if signs < FEW * max(1, len(told.pages)):
+    pdf = text_of_pdf(data)
+    signs = sum(sign.isalnum() for page in pdf.pages for line in page for sign in line.text)
+    if signs < FEW * max(1, len(pdf.pages)):
         raise InvalidDocument(
             "this PDF has no text, as if its pages were scanned: have a program for text recognition (OCR) make one",
             "file",
@@ -34,11 +34,11 @@ def read_pdf(data: bytes) -> Document:
     if signs > MAX_TEXT:
         raise InvalidDocument(f"the PDF has more than {MAX_TEXT} characters of text", "file")
     titles: dict[int, PageTitles] = {}
-    for page, title in told.outline:
+    for page, title in pdf.outline:
         titles.setdefault(page, PageTitles()).add(" ".join(title.split())[:MAX_TITLE])
-    pages, skipped = without_furniture(told, titles)
+    pages, skipped = without_furniture(pdf, titles)
     passages = tuple(with_pauses(PdfParagraphs(pages, titles).passages()))
-    title, author = (_name(words) for words in (told.title, told.author))
+    title, author = (_name(words) for words in (pdf.title, pdf.author))
     return Document(passages, True, title, author[:MAX_AUTHOR], skipped=skipped.sentences())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Passage
-from studio.projects.documents.pdf.page_furniture import usual_length
+from studio.projects.documents.pdf.page_furniture import usual_length, usual_size
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line
 
@@ -24,7 +24,8 @@ class PdfParagraphs:
         self._pages = pages
         self._titles = titles
         self._usual = usual_length(pages)
-        self._by_outline = sum(len(each.all) for each in titles.values()) > 1
+        self._size = usual_size(pages)
+        self._by_outline = sum(len(page.all) for page in titles.values()) > 1
         """Whether the outline decides where chapters begin; one bookmark alone is often the cover's."""
         self._words = Counter(word for page in pages for line in page for word in _inner_words(line.text))
         self._held: list[Line] = []
@@ -36,8 +37,8 @@ class PdfParagraphs:
         for number, page in enumerate(self._pages):
             titles = self._titles.get(number, PageTitles())
             texts = [line.text for line in page]
-            found = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
-            shown = {title for title, _ in found}
+            shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
+            shown = {title for title, _ in shown_titles}
             unseen = next((title for title in titles.all if title not in shown), "")
             if unseen:  # it begins with its page
                 yield from self._ended()
@@ -47,10 +48,11 @@ class PdfParagraphs:
                 if skip:
                     skip -= 1
                     continue
-                title, count = found[at]
-                if not title and self._is_chapter(line, was_bare, at == 0):
+                title, count = shown_titles[at]
+                below = page[at + 1].text if at + 1 < len(page) else ""
+                if not title and (self._is_chapter(line, at == 0) or (was_bare and self._is_below(line, below))):
                     title, count = line.text, 1
-                was_bare = bool(title) and is_bare_heading(line.text)
+                was_bare = bool(title) and (is_bare_heading(line.text) or (was_bare and self._is_large(line)))
                 if title:
                     yield from self._ended()
                     self._held, self._chapter, skip = page[at : at + count], title, count - 1
@@ -64,13 +66,18 @@ class PdfParagraphs:
                     self._held.append(line)
         yield from self._ended()
 
-    def _is_chapter(self, line: Line, was_bare: bool, is_first: bool) -> bool:
-        """Whether a line is a heading, or a bare one's title, and not the middle of a sentence."""
-        if self._by_outline:
+    def _is_large(self, line: Line) -> bool:
+        return line.size > 1.1 * self._size
+
+    def _is_below(self, line: Line, following: str) -> bool:
+        """Whether a line below a heading without a title is its title, and not the first line of a paragraph."""
+        if self._by_outline or not is_title(line.text):
             return False
-        if was_bare and is_title(line.text):
-            return True
-        if not is_heading(line.text):
+        return self._is_large(line) or (len(line.text) < 0.7 * self._usual and not following[:1].islower())
+
+    def _is_chapter(self, line: Line, is_first: bool) -> bool:
+        """Whether a line is a heading, and not the middle of a sentence."""
+        if self._by_outline or not is_heading(line.text):
             return False
         before = self._held[-1] if self._held else None
         if not before or is_first or line.size > 1.1 * before.size or _ENDS.search(before.text):

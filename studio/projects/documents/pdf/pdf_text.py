@@ -131,7 +131,8 @@ class _Page:
         """Before an operator is carried out."""
         if operator in _SHOWN:
             self.shown_rise = self.rise
-            self.starts[round(_y(cm, tm))].append(_x(cm, tm))
+            x, y = _place(cm, tm)
+            self.starts[round(y)].append(x)
         elif operator == b"Ts" and operands and isinstance(operands[0], (int, float)):
             self.rise = float(operands[0])
 
@@ -139,7 +140,7 @@ class _Page:
         """A piece of text, with where it begins: at the latest where font, line or text object change."""
         if text:
             scale = math.hypot(tm[2] * cm[0] + tm[3] * cm[2], tm[2] * cm[1] + tm[3] * cm[3])
-            self.pieces.append(_Piece(text, _x(cm, tm), _y(cm, tm), abs(size) * scale, self.shown_rise))
+            self.pieces.append(_Piece(text, *_place(cm, tm), abs(size) * scale, self.shown_rise))
 
     def lines(self) -> list[Line]:
         """In the order in which they are read."""
@@ -194,12 +195,12 @@ def _columns_of(row: Sequence[_Piece], margins: set[int]) -> list[list[_Piece]]:
     return parts
 
 
-def _x(cm: Sequence[float], tm: Sequence[float]) -> float:
-    return tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
-
-
-def _y(cm: Sequence[float], tm: Sequence[float]) -> float:
-    return tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
+    """Where text begins: along its own direction and across it, so that turned pages are like others."""
+    x, y = tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+    along, across = tm[0] * cm[0] + tm[1] * cm[2], tm[0] * cm[1] + tm[1] * cm[3]
+    length = math.hypot(along, across) or 1.0
+    return (x * along + y * across) / length, (y * along - x * across) / length
 
 
 def _line(pieces: Sequence[_Piece]) -> list[Line]:
