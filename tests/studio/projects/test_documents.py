@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.errors import InvalidDocument
@@ -64,6 +64,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
         assert [part.text for part in rows] == ["One. Two."]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
 def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
@@ -199,6 +200,7 @@ MARKUP = (
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from(MARKUP), max_size=30), min_size=1, max_size=2), st.booleans())
 def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool) -> None:
     links = "<nav epub:type='toc'><a href='0.xhtml#a'>One</a><a href='1.xhtml#b'>Two</a><a href='1.xhtml'>X</a></nav>"
@@ -224,6 +226,13 @@ def test_a_chapter_is_read_whatever_the_guide_calls_its_page() -> None:
     document = read_document(epub(pages, guide=guide, nav=nav), "epub")
     assert [passage.chapter for passage in document.passages if passage.chapter] == ["Chapter 1", "The End"]
     assert document.skipped[1:] == ("The copyright page (c.xhtml) is left out.",)
+
+
+def test_a_book_of_front_matter_alone_is_read() -> None:
+    guide = '<reference type="title-page" href="a.xhtml"/>'
+    document = read_document(epub({"a.xhtml": page("<p>It was dark.</p>")}, guide=guide), "epub")
+    assert [passage.text for passage in document.passages] == ["It was dark."]
+    assert document.skipped == ("The table of contents (nav.xhtml) is left out.",)
 
 
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"

@@ -69,7 +69,8 @@ class _Reading:
         front = {path: name for path, name in front.items() if path not in chapters}
         pages = [self._page(page, front) for page in listed]
         if not _has_text(pages):  # a book of one page may call it its title page
-            pages = [self._page(page, {}, keep_all=True) for page in listed if page.path in front]
+            self._skipped = Skipped()
+            pages = [self._page(page, {}, keep_all=True) for page in listed]
         self._sort_notes(pages)
         if not _has_text(pages):
             why = " ".join(self._skipped.sentences()[:2])
@@ -97,7 +98,7 @@ class _Reading:
             return Contents()
 
     def _page(self, page: Page, front: dict[str, str], keep_all: bool = False) -> ReadPage:
-        """Without paragraphs where it is left out; the list says why."""
+        """Without paragraphs if it is left out; the list says why. ``keep_all``: only broken pages are."""
         if page.is_contents:
             self._skipped.add(f"The table of contents ({_name(page.path)}) is left out.")
             return ReadPage(page.path, [], is_left_out=True)
