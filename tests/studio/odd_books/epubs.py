@@ -99,6 +99,16 @@ def contents_into_the_middle_of_a_page() -> OddBook:
     return of({"a.xhtml": page(body)}, texts=texts, nav=nav(*entries))
 
 
+def contents_that_name_half_of_a_heading() -> OddBook:
+    pages = {
+        "a.xhtml": page(f"<h1>Chapter One</h1><h2>The Beginning</h2>{NIGHT}<h2>Later</h2>{NIGHT}"),
+        "b.xhtml": page(f"<h1>2</h1><h2>The End</h2><h3>At last</h3>{DAY}"),
+    }
+    texts = ("Chapter One\nThe Beginning", TEXTS[0], "Later", "2\nThe End\nAt last", TEXTS[1])
+    entries = (("a.xhtml", "Chapter One"), ("b.xhtml", "2: The End"))
+    return of(pages, ("Chapter One The Beginning", "2: The End At last"), texts, nav=nav(*entries))
+
+
 def nested_contents() -> OddBook:
     pages = {
         "p.xhtml": page("<p>Part One</p>"),
@@ -246,7 +256,7 @@ def obfuscated_fonts() -> OddBook:
 EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
-    half_titles_that_the_contents_lack, contents_that_point_to_nothing,
+    contents_that_name_half_of_a_heading, half_titles_that_the_contents_lack, contents_that_point_to_nothing,
     contents_with_cover_and_start_only, titles_as_pictures, front_matter,
     page_of_links, project_gutenberg,
     empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,

@@ -55,9 +55,11 @@ def outline_levels() -> OddBook:
 
 
 def part_and_chapter() -> OddBook:
-    styles = style("h1", "heading 1") + style("h2", "heading 2")
-    body = styled("1", "h1") + styled("The Beginning", "h2") + paragraph("Dark.")
-    return OddBook("x.docx", docx(body, styles=styles), ("1. The Beginning",), ("1\nThe Beginning", "Dark."))
+    styles = "".join(style(f"h{level}", f"heading {level}") for level in (1, 2, 3))
+    body = styled("1", "h1") + styled("The Beginning", "h2") + styled("Early", "h3") + paragraph("Dark.")
+    body += styled("No chapter", "h3") + paragraph("Light.")
+    texts = ("1\nThe Beginning\nEarly", "Dark.", "No chapter", "Light.")
+    return OddBook("x.docx", docx(body, styles=styles), ("1. The Beginning Early",), texts)
 
 
 NOTED = (

@@ -42,8 +42,11 @@ def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str
         missed = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
         starts = missed | pointed
     for number, page in enumerate(pages):
+        is_title = False
         for position, paragraph in enumerate(page.paragraphs):
             chapter = starts.get((number, position), "")
+            if not chapter and is_title and paragraph.level:  # below the heading of a chapter: the rest of its title
+                chapter = _one_line(paragraph.text)
             is_title = bool(chapter) and (
                 paragraph.level > 0 or is_heading(paragraph.text) or is_same_words(paragraph.text, chapter)
             )

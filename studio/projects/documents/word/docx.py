@@ -138,6 +138,7 @@ class _Reading:
         return level if level is not None and level <= LEVELS else 0
 
     def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage | None]:
+        begins = False
         for paragraph in body.paragraphs:
             text = paragraph.text
             if self._styles.find(paragraph.style).name.startswith("toc "):
@@ -145,9 +146,12 @@ class _Reading:
                 continue
             if any(map(str.isalnum, text)):
                 text = f"{self._number(paragraph)} {text}".strip()
-                begins = self._level(paragraph) in levels or is_heading(text)
+                level = self._level(paragraph)
+                # Below the heading of a chapter, a heading of any level is the rest of its title.
+                begins = level in levels or is_heading(text) or (begins and level > 0)
                 yield Passage(text, chapter=text if begins else "")
             elif is_scene_break(text):
+                begins = False
                 yield None
             for note in paragraph.notes:
                 for words in notes.get(note, ()):
