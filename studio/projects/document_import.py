@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from studio.audio.cover import Cover
-from studio.library.voices.repository import KnownVoices
+from studio.library.voices.known_voices import KnownVoices
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.speech.dialogue import fold_speaker
@@ -30,6 +30,10 @@ class DocumentImport:
     cut: Cutting = BY_LENGTH
     cast: Mapping[str, str] = field(default_factory=dict)
     """Voices of the names that begin lines; other names that are voices' own have these."""
+    with_notes: bool = False
+    """Footnotes and endnotes are parts too."""
+    file_name: str = ""
+    """As its sender calls it; blank: it has none."""
 
     @property
     def is_small(self) -> bool:
@@ -50,7 +54,7 @@ class DocumentImport:
 def cut_document(wanted: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, its passages the parts of a project. Blocking. Raises InvalidDocument."""
     source = wanted.source
-    document = source if isinstance(source, Document) else read_document(source, wanted.kind)
+    document = source if isinstance(source, Document) else read_document(source, wanted.kind, wanted.with_notes)
     known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in wanted.cast.items()}
 
     def voice_of(name: str) -> str | None:

@@ -11,8 +11,8 @@ from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
-from studio.library.projects.repository import PartChanges, Which
-from studio.library.voices.repository import KnownVoices
+from studio.library.projects.repository import MAX_TITLE, PartChanges, Which
+from studio.library.voices.known_voices import KnownVoices
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import Document
 from studio.projects.edges import quiet_edges
@@ -47,32 +47,40 @@ class ProjectService:
     ) -> Project:
         """A project of a document's parts, read in its turn; ``start`` has them spoken at once.
 
-        Being cancelled ends the reading, and no project is made. Raises InvalidDocument, InvalidRequest, TooCostly,
-        LineFull, TooManyRequests, and UnknownVoice for a voice of the settings or the cast; a part may name one that is
-        not there, and fails alone when its turn comes.
+        Without ``title`` it is called as the document says, else as its file. Being cancelled ends the reading, and no
+        project is made. Raises InvalidDocument, InvalidRequest, TooCostly, LineFull, TooManyRequests, and UnknownVoice
+        for a voice of the settings or the cast; a part may name one that is not there, and fails alone when its turn
+        comes.
         """
         settings = settings or ProjectSettings()
         is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *wanted.cast.values())
         document = await wanted.read(self._documents, owner, is_voice)
-        return await to_thread.run_sync(self._keep, owner, document, wanted.kind, title.strip(), settings, start)
+        return await to_thread.run_sync(self._keep, owner, wanted, document, title, settings, start)
 
     def _checked_voices(self, *names: str | None) -> KnownVoices:
         self._check_voices(*names)
         return self.library.voices.known_now()
 
     def _keep(
-        self, owner: str, document: Document, kind: str, title: str, settings: ProjectSettings, start: bool
+        self,
+        owner: str,
+        wanted: DocumentImport,
+        document: Document,
+        title: str,
+        settings: ProjectSettings,
+        start: bool,
     ) -> Project:
         parts = [
             NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
         ]
-        title = title or document.title or parts[0].text.splitlines()[0][:80]
+        named = " ".join(wanted.file_name.rpartition(".")[0].split())[:MAX_TITLE]
+        title = title.strip() or document.title or named or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, kind, parts, settings, document.cover)
+        project = self._projects.create(owner, title, wanted.kind, parts, settings, document.cover, document.skipped)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(

@@ -153,7 +153,7 @@ class VoiceResolver:
         """The voice's samples as the engine takes them: codes and words, and who speaks.
 
         Codes come from the library; what it lacks for this codec is encoded, in its turn of ``queue``, and kept.
-        Raises InvalidClip, EngineStopped.
+        Raises InvalidClip, Damaged, EngineStopped.
         """
         keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
         known = {key: self._codes[key] for key in keys if key in self._codes}
@@ -200,7 +200,7 @@ class VoiceResolver:
 
     async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str, queue: WorkQueue) -> np.ndarray:
         async with queue.turn(LIBRARY, patient=True) as turn:
-            data = await turn.run(self.library.files.read, sample.clip)
+            data = await turn.run(self.library.voices.clip, sample)
             clip = await turn.run(lambda: levelled(sound_of(data, sample.cut, "voice")))
             try:
                 reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)

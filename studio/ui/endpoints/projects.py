@@ -32,10 +32,11 @@ class ProjectEndpoints:
         title: str = "",
         pause: float = USUAL.pause,
         speed: float = 1.0,
+        notes: bool = False,
     ) -> dict[str, object]:
         """Have a list of texts, or a document, spoken in the background; gives the project with its id."""
         try:
-            wanted = _wanted(texts, document)
+            wanted = _wanted(texts, document, notes)
             pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
             settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
             project = await self._projects.create(request.state.caller, wanted, title, settings, start=True)
@@ -83,6 +84,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),
             gr.Number(1.0, label="speed"),
+            gr.Checkbox(False, label="notes"),
         ]
         project_id, facts = gr.Textbox("", label="project_id"), gr.JSON(label="project")
         trigger = gr.Button()
@@ -102,12 +104,13 @@ def add_project_endpoints(projects: ProjectService) -> None:
     )
 
 
-def _wanted(texts: object, document: Upload | None) -> DocumentImport:
+def _wanted(texts: object, document: Upload | None, with_notes: bool) -> DocumentImport:
     """Raises InvalidRequest."""
     if document is not None:
         if texts:
             raise InvalidRequest("give either texts or a document, not both", "texts")
-        return DocumentImport(document.data, kind_of(document.name))
+        kind = kind_of(document.name)
+        return DocumentImport(document.data, kind, with_notes=bool(with_notes), file_name=document.name)
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
         raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
     return DocumentImport(Document(tuple(Passage(text) for text in texts), prose=False), "items")

@@ -33,7 +33,7 @@ from studio.projects.service import ProjectService
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "start")
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -45,6 +45,7 @@ class _Source:
     """Of the request."""
     kind: str
     data: bytes = b""
+    file_name: str = ""
 
 
 class ProjectRoutes:
@@ -143,7 +144,8 @@ class ProjectRoutes:
         settings = body.settings(ProjectSettings())
         try:
             document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
-            wanted = DocumentImport(document, source.kind, body.cut, body.cast or {})
+            how = (body.cut, body.cast or {}, body.notes, source.file_name)
+            wanted = DocumentImport(document, source.kind, *how)
             return await self._service.create(caller, wanted, body.title or "", settings, body.start)
         except TooCostly as error:
             raise TooCostly(error.message, source.field) from None
@@ -167,9 +169,7 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
         data, name = form.file("file"), form.names["file"]
         body = as_model(_typed(form.fields), ProjectBody)
         kind = body.kind or kind_of(name)
-        if not body.title:
-            body.title = name.rpartition(".")[0][:200] if kind in ("txt", "srt", "csv") else None
-        return _Source("file", kind, data), body
+        return _Source("file", kind, data, name), body
     body = as_model(await read_json(request), ProjectBody)
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input (a document) or items (its parts)", "input")
