@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 import app
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 TOLD = "import json, sys, app\nbefore = set(sys.modules)\n{}\nprint(json.dumps(sorted(set(sys.modules) - before)))"
 ENGINE = """
