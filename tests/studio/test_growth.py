@@ -18,6 +18,9 @@ from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
 from studio.speech.reading import normalised as read_aloud
+from studio.speech.script.brackets import read_brackets
+from studio.speech.script.markup import without_markup
+from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from studio.takes.export import file_name
@@ -104,6 +107,49 @@ TEXTS: dict[str, Work] = {
     "sentences on their way": written,
     "a dialogue": read_turns,
 }
+
+
+PASTED = PIECES | {
+    "emphasis": "*a _b",
+    "stars": "*",
+    "links": "[a](http://b",
+    "link after link": "[a](http://b) ",
+    "citations": "[1]",
+    "bars": "|",
+    "bars and spaces": "a | ",
+    "rows": "| a | b |\n",
+    "rules": "-|",
+    "lists": "- ",
+    "headings": "# a # ",
+    "ticks": "`",
+    "pictures": "🎉 ",
+    "entities": "&amp;",
+    "opened entities": "&amp",
+    "entities again": "&am&shy;p;",
+    "soft hyphens": "a\u00ad",
+    "joiners": "\u200d",
+    "ligatures": "\ufb01",
+    "backslashes": "\\[a]",
+    "questions": '"Why?" Anna ',
+    "ellipses": ". . .a",
+}
+CLEANERS: dict[str, Work] = {
+    "signs": clean_signs,
+    "markup": without_markup,
+    "brackets": lambda text: read_brackets(text, ("whisper",)),
+}
+
+
+@pytest.mark.parametrize("kind", PASTED)
+@pytest.mark.parametrize("cleaner", CLEANERS)
+def test_what_is_pasted_is_cleaned_in_linear_time(cleaner: str, kind: str) -> None:
+    check(CLEANERS[cleaner], pieces(PASTED[kind]), 4096)
+
+
+@pytest.mark.parametrize("kind", ["questions", "ellipses", "opened entities", "soft hyphens"])
+def test_what_is_pasted_is_cut_in_linear_time(kind: str) -> None:
+    for reader in TEXTS.values():
+        check(reader, pieces(PASTED[kind]), 4096)
 
 
 @pytest.mark.parametrize("kind", PIECES)
