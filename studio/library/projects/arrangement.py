@@ -76,7 +76,7 @@ class Arrangement:
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop that would keep it from what follows.
-            text = f"{part.text}{chr(10) if part.text == part.chapter else ' '}{second.text}"
+            text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 told = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(told, "following")
@@ -125,6 +125,12 @@ class Arrangement:
             _remove(db, part)
             touch(db, row)
         self._store.drop_unreferred({take.audio for take in part.takes})
+
+
+def _is_title(part: Part) -> bool:
+    """Whether it has the words of its chapter's title and no others; the two may have other stops and line ends."""
+    text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
+    return text == title != ""
 
 
 def _count(db: Database, project_id: str) -> int:

@@ -32,3 +32,9 @@ def m023_sums_of_parts(db: Database) -> None:
     db.execute(f"create trigger parts_heard after update of chosen on parts begin {heard}; end")
     db.execute("create index parts_sums on parts (project_id, state, characters, heard, work_s, worked)")
     db.execute("create index parts_timed on parts (project_id) where start is not null")
+
+
+@MIGRATIONS()
+def m024_skipped(db: Database) -> None:
+    """What of a project's document was left out: a JSON list of sentences."""
+    db.table("projects").add_column("skipped", str, not_null_default="[]")

@@ -186,6 +186,8 @@ class Project:
     """Seconds of work for a character, so far; None: nothing was spoken yet."""
     cover: str | None = None
     """Tells its picture from others; None: it has none."""
+    skipped: tuple[str, ...] = ()
+    """What of its document was left out, a sentence each."""
 
     @property
     def state(self) -> ProjectState:

@@ -87,6 +87,7 @@ class Projects:
         parts: Sequence[NewPart],
         settings: ProjectSettings,
         cover: Cover | None = None,
+        skipped: Sequence[str] = (),
     ) -> Project:
         """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
         title = _clean_title(title)
@@ -101,6 +102,7 @@ class Projects:
             "served": 0.0,
             "created": now,
             "changed": now,
+            "skipped": json.dumps(skipped),
         }
         rows = [
             asdict(part)

@@ -170,6 +170,7 @@ def _project(
         seconds=sum(each["heard"] for each in sums.values()) if last is None else last,
         pace=sum(each["work_s"] for each in sums.values()) / worked if worked else None,
         cover=covers.get(row["id"]),
+        skipped=tuple(json.loads(row["skipped"])),
     )
 
 
