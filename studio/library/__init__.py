@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice or take can be brought back …"""
+"""How long a deleted voice, take or project can be restored …"""
 CLEAR_SECONDS = 300.0
 """… and how long it may be there after that."""
 
@@ -70,7 +70,7 @@ class Library:
         self.takes = Takes(store, undo_seconds)
         self.shares = Shares(store)
         self.consents = Consents(store)
-        self.projects = Projects(store)
+        self.projects = Projects(store, undo_seconds)
         self.arrangement = Arrangement(store)
         self.replacements = Replacements(store)
         self.covers = Covers(store)
@@ -86,11 +86,13 @@ class Library:
         """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
         self.voices.purge()
         self.takes.purge()
+        self.projects.purge()
 
     def _make_room(self) -> None:
-        """Give up deletions' undoing, where the disk is full: that of takes first. Blocking."""
-        if not self.takes.purge(everything=True):
-            self.voices.purge(everything=True)
+        """Give up deletions' undoing, where the disk is full: that of takes first, of voices last. Blocking."""
+        for shelf in (self.takes, self.projects, self.voices):
+            if shelf.purge(everything=True):
+                return
 
     async def clear_away(self) -> None:
         """`purge` now and again, for in a library that nobody uses nothing else would."""

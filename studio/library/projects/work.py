@@ -42,7 +42,8 @@ class ProjectWork:
         """The next part in line, now being spoken; projects take turns. None: nothing is asked for."""
         with self._store.writing() as db:
             waiting = "select 1 from parts where project_id = projects.id and state = 'queued'"
-            query = f"select * from projects where paused = 0 and exists ({waiting}) order by served, n limit 1"
+            ready = f"paused = 0 and deleted is null and exists ({waiting})"
+            query = f"select * from projects where {ready} order by served, n limit 1"
             for row in select(db, query):
                 first = "project_id = ? and state = 'queued'"
                 [part] = db.table("parts").rows_where(first, [row["id"]], order_by="position", limit=1)

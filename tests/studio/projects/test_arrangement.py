@@ -196,6 +196,7 @@ def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
     assert library.projects.parts(project.id, "me") == [part]
     assert library.replacements.replace(project.id, "me", Wanted("ONE", "Two")) == Found(1, 1)
     library.projects.delete(project.id, "me")
+    assert library.projects.purge(everything=True) == 1
     with library.store.reading() as db:
         assert db.table("replacements").count == 0
     with pytest.raises(InvalidRequest):

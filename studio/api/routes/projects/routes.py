@@ -60,6 +60,7 @@ class ProjectRoutes:
         routes.get(project)(self.get_project)
         routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
         routes.delete(project)(self.delete_project)
+        routes.post(project + "/restore")(self.restore_project)
         routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
         routes.post(project + "/pause")(self.pause)
         routes.post(project + "/resume")(self.resume)
@@ -94,9 +95,14 @@ class ProjectRoutes:
         return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
-        """Delete a project with all its sound."""
-        self._service.delete(project_id, request.state.sees)
-        return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
+        """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
+        undo = self._service.delete(project_id, request.state.sees)
+        answer = {"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(answer)
+
+    def restore_project(self, project_id: str, request: Request) -> Response:
+        """Undo the deletion of a project; parts that were queued are spoken."""
+        return self._told(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
         """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
