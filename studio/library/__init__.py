@@ -71,7 +71,7 @@ class Library:
         self.shares = Shares(store)
         self.consents = Consents(store)
         self.projects = Projects(store, undo_seconds)
-        self.arrangement = Arrangement(store)
+        self.arrangement = Arrangement(store, undo_seconds)
         self.replacements = Replacements(store)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store)

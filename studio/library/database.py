@@ -15,9 +15,8 @@ from pathlib import Path
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
+from studio.library.projects.project_migrations import MIGRATIONS
 from studio.library.reserve import NO_ROOM, Reserve, is_full
-from studio.library.projects import project_migrations as _  # registers them
-from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
 
 log = logging.getLogger(__name__)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database
 
+__all__ = ["MIGRATIONS"]
+"""All: those too."""
+
 
 @MIGRATIONS()
 def m021_deleted_projects(db: Database) -> None:

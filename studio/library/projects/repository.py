@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, asked to be spoken, paused, cancelled, deleted and restored."""
+"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled, deleted and restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.database import Store
 from studio.library.projects.covers import put_cover
-from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import NewPart, Part, PartState, PartTake, Project, ProjectSettings
 from studio.library.projects.rows import (
     AFRESH,
     as_project,
@@ -39,8 +39,8 @@ MAX_PROJECTS = 500
 """Of one owner."""
 MAX_TITLE = 200
 
-Which = Literal["missing", "all"] | Sequence[str]
-"""missing: what is new, stale or failed; else the ids of parts, which are spoken anew."""
+Which = Literal["missing", "stale", "all"] | Sequence[str]
+"""missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
 
 
 TakeWords = tuple[str, list[WordTime]]
@@ -154,7 +154,7 @@ class Projects:
     def restore(self, project_id: str, sees: str | None) -> Project:
         """Undo a deletion. Raises NotFound when it is too late, InvalidRequest for one project too many."""
         with self._store.writing() as db:
-            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3"
+            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3 and title != ''"  # no deleted part's
             for row in db.table("projects").rows_where(mine, [project_id, sees, self._undo_until()]):
                 if _count(db, row["owner"]) >= MAX_PROJECTS:
                     raise _too_many()
@@ -184,11 +184,20 @@ class Projects:
     def _undo_until(self) -> float:
         return time.time() - self.undo_seconds
 
-    def parts(self, project_id: str, sees: str | None, offset: int = 0, limit: int | None = None) -> list[Part]:
+    def parts(
+        self,
+        project_id: str,
+        sees: str | None,
+        offset: int = 0,
+        limit: int | None = None,
+        state: PartState | None = None,
+    ) -> list[Part]:
         """A project's parts in order, with their takes; None: all. Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, sees)
-            return parts_of(db, "project_id = ?", [project_id], limit, offset)
+            if state is None:
+                return parts_of(db, "project_id = ?", [project_id], limit, offset)
+            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
 
     def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -248,6 +257,8 @@ class Projects:
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
             if which == "missing":
                 db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
+            elif which == "stale":
+                db.execute(f"{fresh} and state = 'stale'", [project_id])
             elif which == "all":
                 db.execute(f"{fresh} and state != 'speaking'", [project_id])
             else:

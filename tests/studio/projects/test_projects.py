@@ -308,6 +308,24 @@ def test_a_deletion_is_undone_by_its_owner_alone_and_not_for_ever(steered: Steer
         assert two.get(at).json()["title"] == "Mine."
 
 
+def test_only_what_was_changed_is_listed_and_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    first, second, _ = parts_of(served, project)
+    ask(served, project, "speak", parts=[first["id"], second["id"]])
+    until(served, project, "incomplete", done=2)
+    change(served, project, second, text="Two again.").raise_for_status()
+    with served.client() as client:
+        stale = client.get(f"{PROJECTS}/{project['id']}/parts", params={"state": "stale", "limit": 1}).json()
+        assert [part["text"] for part in stale["data"]] == ["Two again."]
+        assert (stale["total"], stale["has_more"]) == (1, False)
+        assert_envelope(client.get(f"{PROJECTS}/{project['id']}/parts", params={"state": "old"}), 400, "state")
+    assert parts_of(served, project, state="failed") == []
+    ask(served, project, "speak", parts="stale")
+    until(served, project, "incomplete", done=2, new=1)
+    assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Two again."]
+
+
 def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, statements: list[str]) -> None:
     served, _ = steered(project_rows=0)
     lines = [f"Name{number}: Hi.\n\n" for number in range(2000)]

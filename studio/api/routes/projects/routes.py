@@ -24,7 +24,7 @@ from studio.api.schemas.projects import (
     project_json,
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError
-from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
+from studio.library.projects.records import MAX_PARTS, PartState, Project, ProjectSettings
 from studio.projects.documents import MAX_FILE, kind_of, read_document
 from studio.projects.service import ProjectService
 
@@ -105,7 +105,7 @@ class ProjectRoutes:
         return self._told(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
+        """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
@@ -121,15 +121,17 @@ class ProjectRoutes:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
         return self._told(self._service.cancel(project_id, request.state.sees))
 
-    def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
-        """Parts in order, with their takes."""
+    def list_parts(
+        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+    ) -> JSONResponse:
+        """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         if not 0 <= offset <= MAX_PARTS:
             raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
-        parts = self._projects.parts(project_id, request.state.sees, offset, limit)
-        total = sum(project.parts.values())
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
+        total = sum(project.parts.values()) if state is None else project.parts[state]
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
