@@ -28,6 +28,7 @@ import { Queue } from "./queue/queue.js";
 import { buildRequest } from "./speak/request.js";
 import { Reading } from "./speak/reading.js";
 import { ScriptTools } from "./speak/script-tools.js";
+import { ScriptUndo } from "./speak/script-undo.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";
@@ -56,6 +57,7 @@ class Studio {
   /** @type {History} */ history;
   /** @type {Cast} */ cast;
   /** @type {Reading} */ reading;
+  /** @type {ScriptUndo} */ scriptUndo;
   /** @type {import("./speak/own-clip.js").OwnClip} */ ownClip;
   /** @type {Speaking} */ speaking;
   /** @type {TakeActions} */ takeActions;
@@ -113,6 +115,7 @@ class Studio {
     const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.refresh();
+    this.scriptUndo = new ScriptUndo(await rendered("#script-tools"), { area: script.area, fields: this.fields, cast: this.cast });
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
     this.health.watch(({ status, engine }) => {
@@ -176,16 +179,13 @@ class Studio {
 
   /** Its takes are heard in the player like all others, from their first sound on. */
   #listenToCompare() {
-    const { tabs, compare, fields, nowPlaying, takeActions } = this;
+    const { compare, nowPlaying, takeActions } = this;
     const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
     on("play", ({ take, others }) => takeActions.play(take, others.includes(nowPlaying.current) && !nowPlaying.isOver ? nowPlaying.position : 0));
     on("grown", ({ take }) => nowPlaying.grow(take));
     on("made", ({ take }) => nowPlaying.settle(take));
     on("told", ({ take }) => nowPlaying.settle(take));
-    on("use", ({ changes }) => {
-      fields.fill(changes);
-      tabs.show("studio");
-    });
+    on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 
   /** What becomes of takes there becomes of them on the Studio's list. */

@@ -17,7 +17,7 @@ const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask
 
 /**
  * Fires "play" {take, others} (if one of the others is heard: at the same place), "grown" and "made" {take} while takes
- * are made, "told" {take} when a name is shown, and "use" {changes} for the Studio's fields.
+ * are made, "told" {take} when a name is shown, and "use" {take}: its script and settings for the Studio.
  */
 export class Compare extends EventTarget {
   /** @type {CandidateCard[]} */
@@ -152,7 +152,7 @@ export class Compare extends EventTarget {
       for (const each of this.#cards) each.setBest(each === card && !card.isBest);
       this.#voted();
     });
-    card.addEventListener("use", () => this.#tell("use", { changes: card.take.settings }));
+    card.addEventListener("use", () => this.#tell("use", { take: card.take }));
     return card;
   }
 

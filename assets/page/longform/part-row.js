@@ -8,7 +8,7 @@ import { numeral, phrase } from "../lib/phrases.js";
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
-/** Fires "play", "again", "change" with what is to be changed, and "arrange" as its tools do. */
+/** Fires "play", "again", "select" with {isRange} once its box was ticked or not, "change" with what is to be changed, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -19,7 +19,7 @@ export class PartRow extends EventTarget {
     super();
     this.voices = voices;
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
-    this.box = element("input", { type: "checkbox" });
+    this.box = element("input", { type: "checkbox", onclick: ({ shiftKey }) => tell("select", { isRange: shiftKey }) });
     this.state = element("span", { className: "long-word" });
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });

@@ -74,6 +74,16 @@ export class Cast extends EventTarget {
     this.#turn(cast !== undefined);
   }
 
+  /** Whether it is a dialogue, and who has which voice. */
+  get state() {
+    return { isOn: this.#isOn, chosen: { ...this.#chosen } };
+  }
+
+  set state({ isOn, chosen }) {
+    this.#chosen = { ...chosen };
+    this.#turn(isOn);
+  }
+
   show() {
     const names = this.#isOn ? speakers(this.#text) : [];
     this.#deal(names);

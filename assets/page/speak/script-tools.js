@@ -1,6 +1,7 @@
 // The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
 
 import { duration } from "../lib/time.js";
+import { typeInto } from "../lib/typing.js";
 import { expectedSeconds } from "./request.js";
 import { KNOWN, offered } from "./speech-tags.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
@@ -56,12 +57,10 @@ export function insertTag(area, tag) {
   const before = start === 0 || /\s$/.test(value.slice(0, start)) ? "" : " ";
   const after = /^\s/.test(value.slice(start)) ? "" : " ";
   const written = `${before}[${tag}]${after}`;
-  area.setRangeText(written, start, start, "end");
+  typeInto(area, start, start, written);
   const caret = start + written.length;
   if (start === end) area.setSelectionRange(caret, caret);
   else area.setSelectionRange(caret, end + written.length);
-  area.dispatchEvent(new Event("input", { bubbles: true }));
-  area.focus();
 }
 
 export class ScriptTools {

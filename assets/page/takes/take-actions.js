@@ -18,10 +18,10 @@ function saveFile(href, name) {
 export class TakeActions {
   #uses = new Latest();
 
-  constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying, history }) {
+  constructor({ tabs, errorCard, scriptUndo, code, fields, list, preferences, speaking, nowPlaying, history }) {
     this.tabs = tabs;
     this.errorCard = errorCard;
-    this.cast = cast;
+    this.scriptUndo = scriptUndo;
     this.code = code;
     this.fields = fields;
     this.list = list;
@@ -99,10 +99,13 @@ export class TakeActions {
 
   /** Put its script and settings back into the fields. */
   async #reuse(take) {
-    if (!(await this.#whole(take))) return;
+    if (await this.#whole(take)) await this.use(take);
+  }
+
+  /** As Reuse, of a take whose settings are here. Raises Refusal. */
+  async use({ request, settings }) {
     this.tabs.show("studio");
-    this.cast.take(take.request);
-    await this.fields.offerVoices(take.settings);
+    await this.scriptUndo.replace(request, settings);
   }
 
   async #again(take) {

@@ -73,6 +73,46 @@ def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(se
     assert posted(request.value)["input"] == "One. [whispering] Two."
 
 
+def test_what_reuse_and_tags_do_to_the_script_can_be_undone(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    page = screen.page
+    screen.script.fill("Hello from the first.")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    reuse = screen.takes.get_by_role("button", name="Reuse")
+    replaced = page.get_by_text("Script replaced.")
+
+    screen.script.fill("")
+    screen.script.press_sequentially("A second")
+    put_caret(screen, 1)
+    page.get_by_role("button", name="Insert the tag emphasis").click()
+    expect(screen.script).to_have_value("A [emphasis] second")
+    reuse.click()
+    expect(screen.script).to_have_value("Hello from the first.")
+    expect(replaced).to_be_visible()
+    page.wait_for_function("window.studio.fields.values.text === 'Hello from the first.'")
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("A [emphasis] second")
+    expect(replaced).to_be_hidden()
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("A second")
+
+    page.get_by_role("switch", name="Dialogue").click()
+    screen.cut_after(7)
+    reuse.click()
+    expect(screen.script).to_have_value("Hello from the first.")
+    page.locator("#script-tools").get_by_role("button", name="Undo").click()
+    expect(screen.script).to_have_value("A second")
+    expect(page.get_by_role("switch", name="Dialogue")).to_be_checked()
+    page.wait_for_function(
+        "window.studio.fields.values.cutAfter === 7 && window.studio.fields.values.text === 'A second'"
+    )
+    with page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert posted(request.value)["input"] == "A second"
+
+
 def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("My draft")
@@ -123,6 +163,10 @@ def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_spea
     screen.until_over()
     screen.page.get_by_role("button", name="Read them as words").click()
     screen.page.get_by_role("button", name="Edit these words").click()
+    expect(screen.script).to_have_value("Meet me at six PM.")
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("Meet me at 6 pm.")
+    screen.script.press("Control+Shift+z")
     expect(screen.script).to_have_value("Meet me at six PM.")
     expect(line).to_be_hidden()
     screen.speak.click()

@@ -117,7 +117,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
     press(2, "Arrange part 3")
     press(2, "Delete")
-    press(1, "Move down")  # what was deleted is so for good once something else is arranged
+    press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 
     replace_one(area)
