@@ -17,6 +17,7 @@ import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
 import { stayForDrops } from "./shell/drops.js";
+import { showOpened } from "./shell/opened.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
@@ -95,6 +96,7 @@ class Studio {
     await this.#dressFields();
     await this.#openAreas();
     listenForKeys(this);
+    showOpened(dock);
     keepFocus();
     await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
     await rendered("#refill");

@@ -146,10 +146,10 @@ def build_page(studio: Studio) -> StudioBlocks:
                         _html(words.KEPT_SEED)
                         _html(words.HINTS)
                     _html(_part("speak/error-card"))
+                    _html(_part("takes/take-list"))
                 with gr.Column(scale=4, min_width=300, elem_id="side"):
                     source, voice, clip_text, compare = _voice_fields(studio.voices)
                     sampling = _sampling_fields()
-            _html(_part("takes/take-list"))
         for area in AREAS:
             _html(_part(f"{area}/{area}"))
         _html(_part("player/player-bar"))

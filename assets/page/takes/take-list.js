@@ -5,6 +5,7 @@ import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "../
 import { AbComparison } from "./ab-comparison.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -58,6 +59,7 @@ export class TakeList extends EventTarget {
 
   add(take) {
     this.#insert(take);
+    if (isInView(document.querySelector("body[data-speaking] #stop, body:not([data-speaking]) #speak"))) show(take.row);
     for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
     remember(this.#takes);
   }
