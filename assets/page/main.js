@@ -1,5 +1,6 @@
 // The page's start: its parts are made as Gradio draws them, and told of each other. Nothing goes through Gradio.
 
+import { Account } from "./shell/account.js";
 import { Api } from "./api/api.js";
 import { Tabs } from "./shell/tabs.js";
 import { ErrorCard } from "./speak/error-card.js";
@@ -18,6 +19,7 @@ import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
 import { stayForDrops } from "./shell/drops.js";
 import { showOpened } from "./shell/opened.js";
+import { askForKey } from "./shell/sign-in-dialog.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
@@ -77,6 +79,11 @@ class Studio {
   async #start() {
     this.health.showIn(await rendered("#pill"), await rendered("#offline"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
+    const account = new Account(await rendered("#signed-in"), this.health);
+    askForKey(await rendered("#sign-in"), () => {
+      account.look();
+      this.health.dispatchEvent(new CustomEvent("back"));
+    });
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
     if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU

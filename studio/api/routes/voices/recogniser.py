@@ -18,9 +18,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     def may_fetch(request: Request) -> bool:
         """Whether it is the owner: whoever has the first of API_KEYS; without keys anybody, but on a Space nobody."""
-        if settings.api_keys:
-            return request.state.caller == settings.owner(settings.api_keys[0])
-        return not on_space()
+        return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
 
     def told(request: Request) -> dict[str, object]:
         now = fetch.status
