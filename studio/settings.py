@@ -1,4 +1,4 @@
-"""The studio's settings: one frozen record from the environment; a bad or mistyped one stops the start."""
+"""The studio's settings: one frozen record from the environment; a bad value stops the start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from studio.spelling import mistyped
+from studio.spelling import near_misses
 from studio.voices.hearing.recogniser import check_name
 
 log = logging.getLogger(__name__)
@@ -156,14 +156,11 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read the settings; raises SettingsError for a bad value or a mistyped name."""
+        """Read the settings; a name that is nearly a setting's is logged. Raises SettingsError for a bad value."""
         environment = os.environ if environment is None else environment
         known = {each.name.upper(): each.name for each in fields(cls)}
-        if found := mistyped(environment, known):
-            raise SettingsError(
-                f"the environment has {found[0]}, which is not a setting; did you mean {found[1]}? "
-                f"All settings: {', '.join(sorted(known))}"
-            )
+        for name, setting in near_misses(environment, known):
+            log.warning("ignoring %s, which is not a setting (did you mean %s?); see docs/settings.md", name, setting)
         values: dict[str, object] = {}
         if on_space(environment):
             values["host"] = "0.0.0.0"
@@ -174,7 +171,7 @@ class Settings:
             values["profile"] = "zero"
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
-            if not text:
+            if not text or (variable == "HOST" and _PLATFORM.fullmatch(text)):
                 continue
             try:
                 values[name] = _READERS[name](text)
@@ -225,6 +222,9 @@ class Settings:
 
 
 Reader = Callable[[str], object]
+
+_PLATFORM = re.compile(r"(x86_64|aarch64|arm64|powerpc64le)-[a-z0-9_.-]+")
+"""What conda's compilers set HOST to, such as x86_64-conda-linux-gnu: the platform, not an address."""
 
 
 def _host(text: str) -> str:
@@ -323,8 +323,9 @@ def _networks(text: str) -> tuple[Network, ...]:
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
-        if origin != "*" and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", origin):
-            raise ValueError("it must be * or a comma-separated list of origins such as https://example.org")
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._\[\]:-]+", origin):
+            examples = "https://example.org, chrome-extension://ID or app://obsidian.md"
+            raise ValueError(f"it must be * or a comma-separated list of origins such as {examples}")
     return origins
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from studio.audio.loudness import amplitude
 from studio.audio.read import Clip
 from studio.library.records import Cut
+from studio.voices.levelling import QUIET_DB, SPEECH_DB, gain_to_usual
 from studio.voices.measure import Figures, decibel, measure
 
 Severity = Literal["bad", "poor", "hint"]
@@ -17,8 +17,6 @@ Severity = Literal["bad", "poor", "hint"]
 PENALTIES: dict[Severity, int] = {"bad": 35, "poor": 15, "hint": 5}
 TAIL = 0.4
 """Seconds of silence to keep around speech: less and words bleed into what is spoken, more teaches pauses."""
-SPEECH_DB = -22.0
-"""The level that a gain fix aims at."""
 
 _WIDE_FROM = "\u2e80"
 """From here on letters without case are ideographs, kana and hangul, each about as long as 2.5 others."""
@@ -109,14 +107,9 @@ def _length(figures: Figures) -> Iterator[Finding]:
 
 
 def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
-    levels = clip.channel_levels
-    if cut.channel is not None or len(levels) < 2:
-        return
-    best = max(range(len(levels)), key=levels.__getitem__)
-    mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / amplitude(cut.gain_db)
-    if mixed < 0.6 * levels[best]:
-        message = "The channels cancel each other out when mixed down to one."
-        yield Finding("channels", "poor", message, f"use channel {best + 1} only", replace(cut, channel=best))
+    if cut.channel is None and clip.channel is not None:
+        message = f"The channels cancel each other out; channel {clip.channel + 1} alone is used."
+        yield Finding("channels", "hint", message)
 
 
 def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
@@ -125,8 +118,8 @@ def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
         yield Finding(
             "clipping", severity, f"{figures.clipped:.2%} of it is clipped: record again with a lower input level."
         )
-    gain = min(SPEECH_DB - figures.speech_db, -1.0 - figures.peak_db)
-    if figures.speech_db < -34 and gain > 1:
+    gain = gain_to_usual(figures.speech_db, figures.peak_db)
+    if figures.speech_db < QUIET_DB and gain > 1:
         raised = replace(cut, gain_db=round(cut.gain_db + gain, 1))
         yield Finding(
             "quiet", "poor", f"Speech is quiet: {figures.speech_db:.0f} dB.", f"raise by {gain:.0f} dB", raised

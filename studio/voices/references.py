@@ -11,6 +11,7 @@ from anyio import to_thread
 from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
+from studio.voices.levelling import levelled
 
 
 class References:
@@ -45,7 +46,7 @@ class References:
 
 
 async def _encode(engine: SpeechEngine, clip: bytes, text: str, param: str | None) -> Reference:
-    sound = await to_thread.run_sync(read_clip, clip, param)
+    sound = await to_thread.run_sync(lambda: levelled(read_clip(clip, param)))
     try:
         return await engine.encode_reference(sound.pcm, sound.sample_rate, text)
     except InvalidReference as error:

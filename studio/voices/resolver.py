@@ -18,6 +18,7 @@ from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM, Scalar
 from studio.library.voices.names import MAX_REFERENCE, split_revision
 from studio.voices.intake import sound_of
+from studio.voices.levelling import is_levelled, levelled
 
 OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
@@ -155,7 +156,7 @@ class VoiceResolver:
         Codes come from the library; what it lacks for this codec is encoded and kept.
         Raises InvalidClip, EngineStopped.
         """
-        keys = [(sample.cut_key, engine.info.codec_fingerprint) for sample in voice.samples]
+        keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
         known = {key: self._codes[key] for key in keys if key in self._codes}
         if len(known) < len(keys):
             known |= await to_thread.run_sync(self._kept, keys)
@@ -202,13 +203,18 @@ class VoiceResolver:
 
     async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
         data = await to_thread.run_sync(self.library.files.read, sample.clip)
-        clip = await to_thread.run_sync(sound_of, data, sample.cut, "voice")
+        clip = await to_thread.run_sync(lambda: levelled(sound_of(data, sample.cut, "voice")))
         try:
             reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
         except InvalidReference as error:
             raise InvalidClip(str(error), "voice") from error
         await to_thread.run_sync(self.library.codes.put, sample.cut_key, codec, reference.codes)
         return reference.codes
+
+
+def _codes_key(sample: Sample, codec: str) -> _CodesKey:
+    """What a sample's codes are filed under, by the codec's fingerprint."""
+    return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec
 
 
 def _listed(voice: Voice) -> ListedVoice:

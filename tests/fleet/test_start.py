@@ -137,7 +137,6 @@ def test_where_ray_is(text: str) -> None:
         ({"ENGINES": "0"}, "ENGINES='0' cannot be used: it must be a whole number from 1 to 1024, or all"),
         ({"ENGINES": "two"}, "it must be a whole number from 1 to 1024, or all"),
         ({"RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
-        ({"RAY_ADRESS": "auto"}, "did you mean RAY_ADDRESS"),
     ],
 )
 def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) -> None:

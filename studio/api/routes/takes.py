@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from studio.api.http.body import as_model, read_json
 from studio.api.http.openapi import reads, sends
 from studio.api.http.ranges import of_path, ranged
+from studio.api.schemas.lower_case import LOWER_CASE
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.errors import InvalidRequest, NotFound
@@ -120,7 +121,9 @@ class TakeRoutes:
         self,
         take_id: str,
         request: Request,
-        format: Annotated[str | None, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")] = None,
+        format: Annotated[
+            str | None, LOWER_CASE, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")
+        ] = None,
         sample_rate: int | None = None,
         loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
     ) -> Response:
@@ -169,7 +172,7 @@ class TakeRoutes:
         body = as_model(await read_json(request), Ids)
         return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
 
-    async def export(self, wanted: Wanted, format: str = STORED) -> StreamingResponse:
+    async def export(self, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED) -> StreamingResponse:
         """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
         check_format(format, None, "format")
         chosen = await self._filter(wanted)

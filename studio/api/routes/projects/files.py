@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
+from studio.api.schemas.lower_case import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
@@ -83,7 +84,7 @@ class ProjectFiles:
         self,
         project_id: str,
         request: Request,
-        format: str = "wav",
+        format: Annotated[str, LOWER_CASE] = "wav",
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
@@ -125,7 +126,7 @@ class ProjectFiles:
         self,
         project_id: str,
         request: Request,
-        format: str = "mp3",
+        format: Annotated[str, LOWER_CASE] = "mp3",
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
