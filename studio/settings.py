@@ -198,15 +198,6 @@ class Settings:
         names = dict(zip(self.api_keys, self.key_names, strict=False))
         return f"owner {names[key]}" if key in names else f"key {key.hex()[:12]}"
 
-    def has_first_key(self, caller: str) -> bool:
-        """Whether a caller, as requests name it, runs the studio: has the first key, or there are none."""
-        return not self.api_keys or caller == self.owner(self.api_keys[0])
-
-    def name_of(self, caller: str) -> str | None:
-        """What KEY_NAMES calls a caller; None: nothing."""
-        kind, _, name = caller.partition(" ")
-        return name if kind == "owner" and name in self.key_names else None
-
     @property
     def has_fleet(self) -> bool:
         """Whether engines run in processes of their own, under Ray."""

@@ -31,7 +31,7 @@ import { Queue } from "./queue/queue.js";
 import { buildRequest } from "./speak/request.js";
 import { Reading } from "./speak/reading.js";
 import { ScriptTools } from "./speak/script-tools.js";
-import { ScriptUndo } from "./speak/script-undo.js";
+import { ScriptUndo } from "./takes/script-undo.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";

@@ -79,7 +79,7 @@ export class CaptureCard extends EventTarget {
 
   /** Let go of what was recorded or opened here. */
   clear() {
-    this.recording.finish();
+    this.recording.drop();
     this.#forget();
   }
 
@@ -127,9 +127,10 @@ export class CaptureCard extends EventTarget {
     this.part("reading").lang = language;
   }
 
-  #recorded({ blob, seconds }) {
+  #recorded({ blob, seconds, words }) {
     this.#forget();
-    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
+    const source = [phrase("newVoice.recorded", { time: clock(seconds) }), words].filter(Boolean).join(". ");
+    this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
   async #bring(file) {

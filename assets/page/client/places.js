@@ -16,11 +16,11 @@ class Places {
   /**
    * Wait for a place. What it gives leaves it again. Raises AbortError.
    *
-   * @param {AbortSignal} signal
+   * @param {AbortSignal | null} signal
    * @returns {Promise<() => void>}
    */
   async enter(signal) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     if (this.#taken >= this.#most || this.#waiting.length) await this.#turn(signal);
     else this.#taken += 1;
     return () => {
@@ -29,19 +29,19 @@ class Places {
     };
   }
 
-  /** @param {AbortSignal} signal @returns {Promise<void>} */
+  /** @param {AbortSignal | null} signal @returns {Promise<void>} */
   #turn(signal) {
     return new Promise((resolve, reject) => {
       const go = () => {
-        signal.removeEventListener("abort", leave);
+        signal?.removeEventListener("abort", leave);
         resolve();
       };
       const leave = () => {
         this.#waiting = this.#waiting.filter((each) => each !== go);
-        reject(signal.reason);
+        reject(signal?.reason);
       };
       this.#waiting.push(go);
-      signal.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", leave, { once: true });
     });
   }
 

@@ -15,8 +15,12 @@ export class Playback {
     this.nowPlaying = nowPlaying;
   }
 
-  /** Play a part of the project, the others beside it; null: all that are spoken, one after the other. Raises Refusal. */
+  /**
+   * Play a part of the project, the others beside it; null: all that are spoken, one after the other. One that is heard pauses,
+   * and goes on after that. Raises Refusal.
+   */
   async play(project, part) {
+    if (part && this.heard?.part === part.id && this.heard.take === part.chosen) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
     const { parts } = await readTimeline(this.id);
@@ -35,7 +39,7 @@ export class Playback {
     if (this.#isOurs) this.nowPlaying.pause();
   }
 
-  /** {part, position} of what the player is about, if it is of this project and not over. */
+  /** {part, position, take} of what the player is about, if it is of this project and not over. */
   get heard() {
     return this.#isOurs && !this.nowPlaying.isOver ? this.nowPlaying.current.of : null;
   }
@@ -51,7 +55,7 @@ export class Playback {
 
   #track({ title, parts }, { part, position, take, pause = 0 }) {
     const name = phrase("project.track", { title, number: position + 1, total: parts.total });
-    const of = { project: this.id, part, position };
+    const of = { project: this.id, part, position, take };
     return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
   }
 }

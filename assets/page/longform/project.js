@@ -102,7 +102,7 @@ export class Project extends EventTarget {
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
     this.part("every").addEventListener("change", ({ target }) => this.selection.set([...this.#rows.keys()], target.checked), { signal });
     this.nowPlaying.addEventListener("show", () => this.#follow(), { signal });
-    this.nowPlaying.addEventListener("state", ({ detail }) => detail.state === "over" && this.#follow(), { signal });
+    this.nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
   }
 
   /** Do something and show what became of it, or why not. */
@@ -284,6 +284,9 @@ export class Project extends EventTarget {
 
   #mark() {
     const { heard } = this.playback;
-    for (const [id, row] of this.#rows) row.element.toggleAttribute("aria-current", id === heard?.part);
+    for (const [id, row] of this.#rows) {
+      row.element.toggleAttribute("aria-current", id === heard?.part);
+      row.isPlaying = id === heard?.part && this.playback.isPlaying;
+    }
   }
 }

@@ -163,7 +163,7 @@ export class ScriptTools {
     this.groups.replaceChildren(
       ...groups.map(({ name, tags, isIdle }) => {
         const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });
-        const title = Object.assign(document.createElement("h3"), { textContent: name });
+        const title = Object.assign(document.createElement("h2"), { textContent: name });
         const row = Object.assign(document.createElement("div"), { className: "tag-row" });
         row.append(...tags.map((tag) => this.#chip(tag)));
         group.append(title, row);

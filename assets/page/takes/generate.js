@@ -63,7 +63,7 @@ async function responseTo(take, signal, triesLeft = TRIES) {
 function pause(wait, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, wait);
-    signal.addEventListener("abort", () => {
+    signal?.addEventListener("abort", () => {
       clearTimeout(timer);
       reject(signal.reason);
     }, { once: true });

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.about import WARNINGS, settings_in_force, storage, versions, without_secrets
+from studio.callers import has_first_key
 from studio.library import Library
 from studio.settings import Settings
 from studio.speech.service import SpeechService
@@ -23,7 +24,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
 
     def facts(caller: str) -> dict[str, object]:
         """As this caller may see them. Blocking."""
-        is_owner, stored = settings.has_first_key(caller), storage(library)
+        is_owner, stored = has_first_key(settings, caller), storage(library)
         return {
             "object": "studio",
             "model": service.host.model_id,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.errors import ApiError
+from studio.callers import has_first_key
 from studio.settings import Settings, on_space
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber, is_installed
@@ -18,7 +19,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     def may_fetch(request: Request) -> bool:
         """Whether it is the owner: whoever has the first of API_KEYS; without keys anybody, but on a Space nobody."""
-        return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
+        return has_first_key(settings, request.state.caller) and bool(settings.api_keys or not on_space())
 
     def told(request: Request) -> dict[str, object]:
         now = fetch.status
