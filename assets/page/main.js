@@ -17,7 +17,7 @@ import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
-import { stayForDrops } from "./shell/drops.js";
+import { takeDrops } from "./shell/drops.js";
 import { showOpened } from "./shell/opened.js";
 import { askForKey } from "./shell/sign-in-dialog.js";
 import { listenForKeys } from "./shell/shortcuts.js";
@@ -65,11 +65,13 @@ class Studio {
   /** @type {Speaking} */ speaking;
   /** @type {TakeActions} */ takeActions;
   /** @type {Compare} */ compare;
+  bringVoice = (/** @type {File} */ _file) => {};
+  bringBook = async (/** @type {File | string} */ _source) => {};
 
   constructor() {
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace));
-    stayForDrops();
+    takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
@@ -121,7 +123,8 @@ class Studio {
     const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
     if (!isZeroGpu) offerPreview(preview, this);
-    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
+    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"), !isZeroGpu);
+    script.addEventListener("project", () => this.bringBook(script.area.value));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.refresh();
     this.scriptUndo = new ScriptUndo(await rendered("#script-tools"), { area: script.area, fields: this.fields, cast: this.cast });
@@ -135,10 +138,19 @@ class Studio {
     this.fields.addEventListener("change", ({ detail }) => {
       this.reading.voice = detail.values.source === "clip" ? "" : detail.values.voice;
       script.cutAfter = detail.values.cutAfter;
+      this.cast.narrator = this.reading.voice;
       this.cast.read(detail.values.text);
       this.reading.look();
       document.body.dataset.source = detail.values.source;
     });
+  }
+
+  /** A file was dropped in the Studio. Raises Refusal. */
+  async #takeFile(file, use) {
+    if (use === "voice") return this.bringVoice(file);
+    if (use === "book") return this.bringBook(file);
+    if (use === "script") return this.scriptUndo.write(await file.text());
+    throw new Refusal({ what: phrase("speak.drop.unknown", { name: file.name }), why: phrase("speak.drop.known"), advice: "" });
   }
 
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
@@ -159,6 +171,14 @@ class Studio {
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
     const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
+    this.bringVoice = (file) => {
+      tabs.show("new-voice");
+      newVoice.bring(file);
+    };
+    this.bringBook = (source) => {
+      tabs.show("longform");
+      return longform.bring(source);
+    };
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToHistory();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
+import { dealVoices, folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
 import { lint } from "../../assets/page/speak/script-tools.js";
 import { KNOWN, offered, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
 
@@ -72,7 +72,7 @@ test("a model that names its tags offers those first, and every other one apart"
 
 test("tags are looked up among those of the model that is loaded", () => {
   assert.deepEqual(wordsOf("[whisper] a [Fast] b [pause:1s]", 0, CARD), []);
-  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["[excited], [sad]: not tags of this model, which leaves them out."]);
+  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["This model does not know [excited], [sad] and ignores them."]);
 });
 
 test("a text in another language than the model's is told, where both are known", () => {
@@ -84,4 +84,14 @@ test("a text in another language than the model's is told, where both are known"
 
 test("a text without letters is told", () => {
   assert.deepEqual(graveOf("😀🎉 ***"), ["There are no letters or numbers to say."]);
+});
+
+test("a cast has voices of its names' usual gender, in turn where a name tells nothing, and not the narrator's", () => {
+  const voices = ["alan male", "angus male", "clara female", "otto male", "nora female"].map((each) => each.split(" ")).map(([id, gender]) => ({ id, gender }));
+  const deal = (...names) => dealVoices(names, voices, [], "clara").map(([, id]) => id);
+  assert.deepEqual(deal("Anna", "Ben", "Captain Reyes", "Mrs. Hill"), ["nora", "alan", "angus", "otto"]);
+  assert.deepEqual(deal("The Fish", "The Crab"), ["alan", "nora"]);
+  assert.deepEqual(dealVoices(["Eve"], voices, ["nora"], "clara"), [["Eve", "alan"]]);
+  assert.deepEqual(dealVoices(["Eve"], [voices[2]], [], "clara"), [["Eve", "clara"]]);
+  assert.deepEqual(dealVoices(["Eve"], [], [], ""), [["Eve", ""]]);
 });

@@ -56,7 +56,7 @@ export class CaptureCard extends EventTarget {
     this.stretches.addEventListener("chosen", ({ detail }) => draft.set({ ...NOTHING, clip: detail.blob, source: detail.words }));
     this.#offerTexts();
     part("file").addEventListener("change", ({ target }) => {
-      if (target.files[0]) this.#bring(target.files[0]);
+      if (target.files[0]) this.bring(target.files[0]);
       target.value = "";
     });
     this.#takeDrops();
@@ -133,7 +133,8 @@ export class CaptureCard extends EventTarget {
     this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
-  async #bring(file) {
+  /** A file that was chosen or dropped. */
+  async bring(file) {
     this.#forget();
     const isLatest = this.#brought.begin();
     this.#isOpening = true;
@@ -178,7 +179,7 @@ export class CaptureCard extends EventTarget {
       delete root.dataset.over;
       if (!isFile(event)) return;
       event.preventDefault();
-      if (event.dataTransfer.files[0]) this.#bring(event.dataTransfer.files[0]);
+      if (event.dataTransfer.files[0]) this.bring(event.dataTransfer.files[0]);
     });
   }
 

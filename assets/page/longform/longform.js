@@ -87,6 +87,12 @@ export class LongForm extends EventTarget {
     this.#do(() => this.#show(id));
   }
 
+  /** Make a project of a file, or of a text, that came from elsewhere on the page. */
+  async bring(source) {
+    await this.#show(null);
+    await this.#take(source);
+  }
+
   close() {
     this.#isOpen = false;
     this.#leave();

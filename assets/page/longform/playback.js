@@ -1,6 +1,7 @@
 // Hearing a project: one part with the others beside it, or the whole, and which part is heard now.
 
 import { readTimeline, takeAddress, timesAddress } from "../client/projects.js";
+import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 import { Recorded } from "../player/track.js";
@@ -32,6 +33,11 @@ export class Playback {
     const one = track({ part: part.id, position: part.position, take: part.chosen });
     const row = at < 0 ? [one] : placed.map((each) => track({ ...each, pause: 0 })); // what is not of its present words is not in the whole
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
+  }
+
+  /** Hear a voice's own recording. Raises Refusal. */
+  sample({ id, name }) {
+    return this.nowPlaying.play(new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(id) }));
   }
 
   /** What is heard of the project falls silent. */

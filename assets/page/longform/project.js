@@ -20,7 +20,8 @@ import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
-const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", "M4B with chapters"]];
+const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);
+const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
 
 /** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when there is no such project any more. */
 export class Project extends EventTarget {
@@ -92,10 +93,8 @@ export class Project extends EventTarget {
     on("cancel", "click", () => orderProject(this.id, "cancel"));
     on("delete", "click", once(() => this.#delete()));
     on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
-    on("project-voice", "change", ({ target }) => changeProject(this.id, { voice: target.value }));
-    on("normalize", "change", ({ target }) => changeProject(this.id, { normalize: JSON.parse(target.value) }));
-    on("gap", "change", ({ target }) => changeProject(this.id, { pause: Number(target.value) }));
-    on("chapter-gap", "change", ({ target }) => changeProject(this.id, { chapter_pause: Number(target.value) }));
+    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => changeProject(this.id, { [field]: read(target.value) }));
+    on("hear", "click", () => this.#hearVoice());
     on("earlier", "click", () => this.#turnOver(this.#page - 1));
     on("later", "click", () => this.#turnOver(this.#page + 1));
     on("filter", "change", ({ target }) => this.#show(target.value));
@@ -122,6 +121,12 @@ export class Project extends EventTarget {
     this.part("project-voice").replaceChildren(element("option", { value: "", textContent: phrase("project.voice.default") }), ...options);
   }
 
+  #hearVoice() {
+    const chosen = this.part("project-voice").value;
+    const voice = this.voices.find(({ id, isFirstChoice }) => (chosen ? id === chosen : isFirstChoice));
+    return voice && this.playback.sample(voice);
+  }
+
   #showProject(project) {
     const { title, kind, state, parts, settings } = project;
     this.finish.show(project);
@@ -132,6 +137,7 @@ export class Project extends EventTarget {
     fill("title", title);
     this.dispatchEvent(new CustomEvent("titled", { detail: { title } }));
     fill("project-voice", settings.voice ?? "");
+    fill("speed", settings.speed);
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);

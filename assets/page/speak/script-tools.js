@@ -63,7 +63,8 @@ export function insertTag(area, tag) {
   else area.setSelectionRange(caret, end + written.length);
 }
 
-export class ScriptTools {
+/** Fires "project" when the script is to become a project of long form: it is too long for a take. */
+export class ScriptTools extends EventTarget {
   #cutAfter = 0;
   #card = NO_CARD;
   #told = "[]"; // the notes that are shown
@@ -71,12 +72,18 @@ export class ScriptTools {
   /** @type {string | null} */
   #language = null;
 
-  constructor(area, element) {
+  /** hasProjects: whether the studio makes projects of long scripts. */
+  constructor(area, element, hasProjects) {
+    super();
     this.area = area;
+    this.hasProjects = hasProjects;
     area.dir = "auto"; // Gradio's fields know left to right alone
     this.panel = element.querySelector("#tag-panel");
     this.facts = element.querySelector("[data-part=facts]");
     this.notes = element.querySelector("[data-part=notes]");
+    this.project = element.querySelector("[data-part=project]");
+    this.project.hidden = true;
+    this.project.addEventListener("click", () => this.dispatchEvent(new CustomEvent("project")));
     this.search = element.querySelector("[data-part=search]");
     this.groups = element.querySelector("[data-part=groups]");
     const row = element.querySelector("[data-part=often]");
@@ -127,6 +134,7 @@ export class ScriptTools {
 
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
+    this.project.hidden = !this.hasProjects || [...this.area.value].length <= MOST_CHARACTERS;
     this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
     const told = JSON.stringify(notes);
     if (told === this.#told) return;

@@ -28,6 +28,13 @@ export class ScriptUndo {
     this.#offer(isOther ? before : null);
   }
 
+  /** Have these words in the field instead. */
+  write(text) {
+    const before = { values: this.fields.values, cast: this.cast.state };
+    this.#type(text);
+    this.#offer(before.values.text?.trim() && before.values.text !== text ? before : null);
+  }
+
   #undo() {
     const { values, cast } = this.#before;
     this.#type(values.text);

@@ -92,7 +92,7 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
 
 
 def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path) -> None:
-    screen.page.get_by_role("button", name="Compare voices on this script").click()
+    screen.page.get_by_role("button", name="Hear this in other voices").click()
     area = screen.page.get_by_role("tabpanel", name="Compare")
     expect(area).to_contain_text("Ready: listen and vote")
     expect(area.locator("[data-cell=B]")).to_contain_text("Bert")

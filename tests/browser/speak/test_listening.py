@@ -18,7 +18,7 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
 ) -> None:
     screen = open_page(served).ready()
     page = screen.page
-    listen = page.get_by_role("button", name="Listen to its recording")
+    listen = page.get_by_role("button", name="Play sample")
     dock = page.locator("#dock")
     expect(dock).to_be_hidden()  # there is nothing to play yet
     with page.expect_response("**/v1/voices/anna/preview?**") as answer:

@@ -177,7 +177,7 @@ def test_of_a_long_recording_a_part_as_long_as_a_clip_may_be_is_spoken_in(
     screen = open_page(steered()).ready()
     card = own_clip(screen)
     card.locator("input[type=file]").set_input_files(tmp_path / "long.wav")
-    expect(card).to_contain_text("long.wav lasts 41 s. Choose 30 seconds")
+    expect(card).to_contain_text("long.wav is 41 s long. Choose 30 seconds")
     screen.speak.click()
     expect(screen.card).to_contain_text("Choose a part of the recording.")
     card.get_by_label("Starts at").fill("0:00.7")

@@ -67,7 +67,7 @@ SELECT = """([first, last]) => {
 def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page, dock, facts = screen.page, screen.page.locator("#dock"), screen.page.locator("#takes .take-facts")
-    again, before = (dock.get_by_role("button", name=name) for name in ("Speak sentence again", "Take before"))
+    again, before = (dock.get_by_role("button", name=name) for name in ("Speak sentence again", "Previous version"))
     meant, said = dock.locator(".sentence.is-meant"), dock.locator(".read-along-said")
     screen.script.fill("One two. 🎉 Three four. Five six.")
     screen.speak.click()

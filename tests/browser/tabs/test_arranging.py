@@ -26,7 +26,7 @@ def show(area: Locator, *texts: str) -> None:
 def paste_sentences(area: Locator, text: str) -> None:
     """Make a project of this text, a sentence a part."""
     area.get_by_text("Or paste a text").click()
-    area.get_by_label("Cut into").select_option("sentence")
+    area.get_by_label("Split into").select_option("sentence")
     area.get_by_label("Text of the project").fill(text)
     area.get_by_role("button", name="Make a project").click()
 
