@@ -21,6 +21,7 @@ export class Arranging {
     this.part = part;
     this.id = id;
     part("part-back").addEventListener("click", once(() => run(() => this.#undo())), { signal });
+    part("part-dismiss").addEventListener("click", () => this.#forget(this.#last), { signal });
     this.#showDeleted();
   }
 
@@ -77,7 +78,7 @@ export class Arranging {
   }
 
   #forget(item) {
-    this.#deleted.drop(item.id);
+    if (item) this.#deleted.drop(item.id);
     this.#showDeleted();
   }
 

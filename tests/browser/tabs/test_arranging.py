@@ -112,7 +112,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     press(2, "Arrange part 3")
     press(2, "Delete")
     shows("Between.", "One 🙂 and two.", "Four.")
-    expect(rows.nth(2).get_by_role("button", name="Arrange part 4")).to_be_focused()
+    expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
     press(2, "Arrange part 3")
@@ -120,6 +120,8 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 
+    area.get_by_role("button", name="Close", exact=True).click()  # and is not offered any more
+    expect(area.get_by_role("button", name="Undo")).to_have_count(0)
     replace_one(area)
     assert serious_violations(screen) == []
     area.get_by_role("button", name="Undo").click()

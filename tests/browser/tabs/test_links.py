@@ -68,7 +68,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         for gone, told in (
             ("longform/proj_gone", "There is no such project"),
             ("voices/gone", "gone"),
-            (f"history/{take}", "This take is not here"),
+            (f"history/{take}", "This take was deleted"),
         ):
             page.goto(f"{studio.url}/#{gone}")
             expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
