@@ -3,6 +3,7 @@
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
+│   ├── NothingToSay     a text without any word
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── CannotContinue   a take that cannot be gone on with
@@ -45,6 +46,10 @@ class InvalidRequest(StudioError):
 
 class UnknownVoice(InvalidRequest):
     code = "voice_not_found"
+
+
+class NothingToSay(InvalidRequest):
+    code = "nothing_to_say"
 
 
 class InvalidClip(InvalidRequest):
