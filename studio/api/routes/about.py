@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.about import WARNINGS, settings_in_force, storage, versions, without_secrets
-from studio.callers import has_first_key
+from studio.api.callers import has_first_key
 from studio.library import Library
 from studio.settings import Settings
 from studio.speech.service import SpeechService

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.callers import name_of
+from studio.api.callers import name_of
 from studio.settings import Settings
 from studio.speech.service import SpeechService
 
