@@ -125,7 +125,7 @@ def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
     gain = gain_to_usual(figures.speech_db, figures.peak_db)
     if figures.speech_db < QUIET_DB and gain > 1:
         raised = replace(cut, gain_db=round(cut.gain_db + gain, 1))
-        values = {"level": round(figures.speech_db), "gain": round(gain)}
+        values: dict[str, float] = {"level": round(figures.speech_db), "gain": round(gain)}
         message = f"Speech is quiet: {figures.speech_db:.0f} dB."
         yield Finding("quiet", "poor", message, f"raise by {gain:.0f} dB", raised, values)
     elif figures.speech_db > -10:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import FilePayload, Locator, Route, expect
+from playwright.sync_api import Dialog, FilePayload, Locator, Route, expect
 
 from engine import ModelCard
 from tests.browser.screen import Held, Screen
@@ -226,7 +226,11 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     questions: list[str] = []
 
     def press(answer: str) -> None:
-        page.once("dialog", lambda dialog: (questions.append(dialog.message), getattr(dialog, answer)()))
+        def tell(dialog: Dialog) -> None:
+            questions.append(dialog.message)
+            getattr(dialog, answer)()
+
+        page.once("dialog", tell)
         area.get_by_role("button", name="Delete project").click()
 
     press("dismiss")
