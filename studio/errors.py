@@ -12,6 +12,7 @@ StudioError
 │   ├── InvalidDocument  a document that cannot be read
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
+├── Damaged              an audio file of the library is gone, or is not what it was
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
@@ -90,6 +91,10 @@ class NoTimestamps(StudioError):
     code = "no_timestamps"
 
 
+class Damaged(StudioError):
+    code = "damaged_audio"
+
+
 class Changed(StudioError):
     code = "changed"
 
@@ -141,7 +146,8 @@ class LibraryUnavailable(StudioError, sqlite3.Error):
 
 
 class LibraryFull(LibraryUnavailable):
-    pass
+    has_made_room = False
+    """Whether something that was deleted has made room since: to try again may do."""
 
 
 class Unavailable(StudioError):

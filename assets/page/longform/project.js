@@ -9,6 +9,7 @@ import { UnderWay } from "../lib/under-way.js";
 import { Arranging } from "./arranging.js";
 import { FindReplace } from "./find-replace.js";
 import { FinishedFiles } from "./finished-files.js";
+import { showLeftOut } from "./left-out.js";
 import { PartRow } from "./part-row.js";
 import { Playback } from "./playback.js";
 import { filterChoices, stateWords } from "./project-words.js";
@@ -130,6 +131,7 @@ export class Project extends EventTarget {
   #showProject(project) {
     const { title, kind, state, parts, settings } = project;
     this.finish.show(project);
+    showLeftOut(this.part, project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };

@@ -38,8 +38,12 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
     @routes.get("/v1/settings")
     async def get_settings(request: Request) -> JSONResponse:
         """Versions and storage; for the holder of the first key also the settings in force and where each comes from,
-        the library's folder and its backup. Keys are only counted."""
-        return JSONResponse(await to_thread.run_sync(facts, request.state.caller))
+        the library's folder and its backup, and what this start has given to it: what was made without a key. Keys are
+        only counted."""
+        caller = request.state.caller
+        is_first = bool(settings.api_keys) and has_first_key(settings, caller)
+        adopted = asdict(library.adopted) if is_first else None
+        return JSONResponse(await to_thread.run_sync(facts, caller) | {"adopted": adopted})
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:

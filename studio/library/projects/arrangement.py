@@ -14,12 +14,13 @@ from studio.library.database import Store
 from studio.library.projects.records import MAX_PART_TEXT, MAX_PARTS, NewPart, Part
 from studio.library.projects.rows import (
     AFRESH,
+    AT_REST,
     clean_part,
     number_of,
     part_of,
     parts_of,
+    recipes_of,
     row_of,
-    settings_of,
     settle,
     touch,
 )
@@ -66,7 +67,7 @@ class Arrangement:
             state = "queued" if part.state in UNDER_WAY else "new"
             second = _add(db, project_id, rest, part.position + 1, state)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None})
-            settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
@@ -82,7 +83,7 @@ class Arrangement:
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop that would keep it from what follows.
-            text = f"{part.text}{chr(10) if part.text == part.chapter else ' '}{second.text}"
+            text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 told = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(told, "following")
@@ -92,7 +93,7 @@ class Arrangement:
             _reword(db, part, new)
             db.execute("update part_takes set part_id = ? where part_id = ?", [part_id, following])
             _remove(db, second)
-            settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -162,9 +163,8 @@ class Arrangement:
                 back.append(part.id)
             if not back:
                 raise NotFound("these parts have no deletion that can be undone", "ids")
-            settings = settings_of(db, row)
-            for part_id in back:
-                settle(db, part_of(db, project_id, part_id), settings)
+            among = f"id in (select value from json_each(?)) and {AT_REST}"
+            settle(db, recipes_of(db, row), among, [json.dumps(back)])
             touch(db, row)
             return [part_of(db, project_id, part_id) for part_id in back]
 
@@ -175,6 +175,12 @@ class Arrangement:
         db.table("projects").insert(new)
         state = "queued" if part.state == "speaking" else part.state
         db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
+
+
+def _is_title(part: Part) -> bool:
+    """Whether it has the words of its chapter's title and no others; the two may have other stops and line ends."""
+    text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
+    return text == title != ""
 
 
 def _count(db: Database, project_id: str) -> int:

@@ -128,7 +128,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
         page.get_by_role("tab", name="Settings").click()
         page.get_by_role("button", name="Sign out").click()
-        expect(page.get_by_label("Key")).to_be_visible()
+        expect(page.get_by_label("Key", exact=True)).to_be_visible()
 
 
 def keyed_program(screen: Screen) -> str:

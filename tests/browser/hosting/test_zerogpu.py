@@ -86,7 +86,7 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
     seed = screen.figure("Seed")
     assert int(seed) >= 0
     expect(screen.takes.get_by_role("button", name="MP3")).to_have_count(0)
-    expect(screen.page.locator("#demo-line")).to_contain_text("You hear a small demo model")
+    expect(screen.page.locator("#demo-line")).to_contain_text("This is a small demo model")
     for hidden in ("Queue", "API"):
         expect(screen.page.locator("#areas").get_by_role("tab", name=hidden)).to_have_count(0)
 
