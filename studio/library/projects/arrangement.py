@@ -163,8 +163,8 @@ class Arrangement:
                 back.append(part.id)
             if not back:
                 raise NotFound("these parts have no deletion that can be undone", "ids")
-            among = f"id in (select value from json_each(?)) and {AT_REST}"
-            settle(db, recipes_of(db, row), among, [json.dumps(back)])
+            resting = f"id in (select value from json_each(?)) and {AT_REST}"
+            settle(db, recipes_of(db, row), resting, [json.dumps(back)])
             touch(db, row)
             return [part_of(db, project_id, part_id) for part_id in back]
 
