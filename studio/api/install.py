@@ -45,26 +45,26 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
     install_docs_page(app, settings.root_path)
-    times = TakeTimes(studio.history, studio.library, speech.host)
+    times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
     routers = [
-        speech_routes(speech, settings),
+        speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech, settings),
-        TakeRoutes(studio.history, times, settings.share_days).router(),
+        TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history, settings),
+        continuing_routes(speech, studio.history),
         mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
-        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber, studio.denoiser).router(),
-        VoiceRoutes(speech, studio.library, studio.transcriber, studio.denoiser).router(),
+        OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
+        VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, PartMender(studio.library, speech)).router(),
-        ProjectFiles(studio.projects).router(),
+        ProjectFiles(studio.projects, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
-        recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
-        system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
+        recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
     ]
     if settings.page:
