@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from studio.api.http.docs_page import install_docs_page
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
 from studio.api.layers import install_layers
@@ -43,12 +44,13 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
+    install_docs_page(app, settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
     routers = [
         speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
-        queue_routes(speech),
+        queue_routes(speech, settings),
         TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history),
