@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.epub.spine import read_epub
+from studio.projects.documents.lone_numbers import read_lone_numbers
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
 from studio.projects.documents.passages import MAX_FILE, MAX_SKIPPED, Document, Passage
@@ -29,7 +30,7 @@ READERS: Mapping[str, Callable[[bytes], Document]] = {
 READERS_OF_NOTES: Mapping[str, Callable[[bytes, bool], Document]] = {"epub": read_epub, "docx": read_docx}
 """Of formats with footnotes, which they read or leave out."""
 KINDS = (*READERS, *READERS_OF_NOTES)
-_SUFFIXES = {"text": "txt", "markdown": "md", "tsv": "csv"} | {kind: kind for kind in KINDS}
+_SUFFIXES = {"text": "txt", "markdown": "md", "vtt": "srt", "tsv": "csv"} | {kind: kind for kind in KINDS}
 
 
 def kind_of(file_name: str) -> str:
@@ -38,7 +39,7 @@ def kind_of(file_name: str) -> str:
     if suffix == "doc":
         raise InvalidDocument("old Word documents (.doc) cannot be read: save it as .docx", "file")
     if suffix not in _SUFFIXES:
-        readable = ".txt, .md, .epub, .docx, .pdf, .srt or .csv"
+        readable = ".txt, .md, .epub, .docx, .pdf, .srt, .vtt or .csv"
         raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send {readable}", "file")
     return _SUFFIXES[suffix]
 
@@ -56,6 +57,7 @@ def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     read = READERS_OF_NOTES.get(kind)
     document = read(data, with_notes) if read else READERS[kind](data)
     if document.prose:
+        document = read_lone_numbers(document)
         document = replace(document, passages=join_headings(document.passages, document.title))
     document = replace(document, skipped=document.skipped[:MAX_SKIPPED])
     if not any(passage.text.strip() for passage in document.passages):

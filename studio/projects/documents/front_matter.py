@@ -37,15 +37,23 @@ _CREDITS = re.compile(
     r"|\[?Transcriber.s note)",
     re.IGNORECASE,
 )
-_ILLUSTRATION = re.compile(r"\[Illustration(?::[^\]]{0,600})?\]")
+_ASIDE = re.compile(
+    r"\[(?:Illustration|(?P<note>Footnote [\w*]{1,5}:))[^\[\]]{0,4000}(?:\[[^\[\]]{0,600}\][^\[\]]{0,4000}){0,8}\]"
+)
+"""May have several paragraphs, and brackets inside."""
+_MARK = re.compile(r"(?<=[^\s\[])(\[(?:[A-Z]|\d{1,3})\])(?!\w)")
+_NOTE = re.compile(r"^[ \t]*(\[(?:[A-Z]|\d{1,3})\])[ \t]+\S.*(?:\n[ \t]*\S.*)*", re.MULTILINE)
+"""A paragraph that begins with its mark."""
+_NOTES = re.compile(r"^[ \t]*FOOTNOTES?:?[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _CONTENTS = re.compile(
-    "(?:the |table of )?contents|list of chapters|inhalt(?:sverzeichnis)?|table des matières|sommaire|[íi]ndice|sumário"
+    "(?:the |table of )?contents|(?:list of )?(?:chapters|illustrations|plates|figures|tables)"
+    "|inhalt(?:sverzeichnis)?|table des matières|sommaire|[íi]ndice|sumário"
     "|contenido|sommario|inhoud(?:sopgave)?|spis treści|оглавление|содержание|目录|目錄|目次|もくじ|차례|목차",
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"(?:[ \t]*(?:\.[ \t]?){2,}|[ \t]{2,}|…+|\t)[ \t.]*(?:\d{1,4}|[ivxlc]{1,7})$")
 _ENDS_WITH_PAGE = re.compile(r"(?:^|[\s.…])(?:\d{1,4}|[ivxlc]{1,7})$")
-_NUMBERED = re.compile(r"(?:\d{1,3}|[IVXLC]{1,7})[.)][ \t]+\S")
+_NUMBERED = re.compile(r"(?:\d{1,3}|[IVXLC]{1,7})(?:[.)][ \t]+|[ \t]{2,})\S")
 _COLUMNS = re.compile(r"(?:chapter|chap\.?|kapitel|chapitre)?\s*(?:page|seite|pág\.?)", re.IGNORECASE)
 _WORDS = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]_*]*$")
@@ -60,36 +68,37 @@ class Book:
     author: str = ""
     language: str = ""
     is_gutenberg: bool = False
+    notes: int = 0
+    """Footnotes that were left out."""
 
 
 def without_licence(text: str) -> Book:
-    """The book between Project Gutenberg's two marks; any other text as it is."""
+    """The book between Project Gutenberg's two marks, without what volunteers put in brackets into it: where its
+    pictures were, its footnotes and their marks. Any other text as it is."""
     start = _START.search(text)
     if not start:
         return Book(text)
     end = _END.search(text, start.end())
     fields = {name: words.strip() for name, words in reversed(_FIELD.findall(text, 0, start.start()))}
+    text = text[start.end() : end.start() if end else len(text)]
+    notes = sum(bool(aside["note"]) for aside in _ASIDE.finditer(text))
+    text = _ASIDE.sub("", text)
+    marks = set(_MARK.findall(text))
+    notes += sum(note[1] in marks for note in _NOTE.finditer(text))
+    text = _NOTE.sub(lambda note: "" if note[1] in marks else note[0], text)
     return Book(
-        text[start.end() : end.start() if end else len(text)],
+        _NOTES.sub("", _MARK.sub("", text)) if notes else text,
         fields.get("Title", ""),
         fields.get("Author", ""),
         _LANGUAGES.get(fields.get("Language", ""), ""),
         True,
+        notes,
     )
 
 
 def without_credits(blocks: Sequence[Block]) -> list[Block]:
-    """Without what volunteers wrote into a book of Project Gutenberg: their names, and where its pictures were."""
-    kept = []
-    for number, block in enumerate(blocks):
-        if number < 5 and _CREDITS.match(block[0]):
-            continue
-        lines = block
-        if any("[Illustration" in line for line in block):
-            lines = [line for line in _ILLUSTRATION.sub("", "\n".join(block)).split("\n") if line.strip()]
-        if lines:
-            kept.append(lines)
-    return kept
+    """Without the names of the volunteers at the front of a book of Project Gutenberg."""
+    return [block for number, block in enumerate(blocks) if number >= 5 or not _CREDITS.match(block[0])]
 
 
 def begins_contents(line: str) -> bool:
@@ -162,7 +171,7 @@ def _listed(blocks: Sequence[Block]) -> int:
     entries = 0
     for block in blocks[count:]:
         lines = block[1:] if begins_contents(block[0]) else block
-        if not all(is_heading(line) or _PAGE.search(line) for line in lines):
+        if not all(_is_entry(line) or _COLUMNS.fullmatch(line) for line in lines):
             break
         count += 1
         entries += len(lines)

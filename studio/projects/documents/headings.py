@@ -127,7 +127,17 @@ def is_heading(line: str) -> bool:
     if alone := _STARTS_ALONE.match(folded):
         return _is_title(folded[alone.end() :], True) if alone["end"].strip() and alone.end() < len(folded) else True
     numbered = _NUMBERED.match(folded)
-    return numbered is not None and _may_follow(folded[numbered.end() :], bool(_IS_CHAPTER.search(numbered[0])))
+    if not numbered:
+        return False
+    rest = folded[numbered.end() :]
+    # "SCENE II. Verona. A public place."
+    is_scene = len(rest) <= MAX_TITLE and rest[:1] in (".", ":") and folded.split()[0].isupper()
+    return is_scene or _may_follow(rest, bool(_IS_CHAPTER.search(numbered[0])))
+
+
+def names_chapter(line: str) -> bool:
+    """Whether a heading has the word chapter, in any of the languages known here."""
+    return _IS_CHAPTER.search(_folded(line)) is not None
 
 
 def is_bare_heading(line: str) -> bool:

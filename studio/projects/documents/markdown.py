@@ -31,7 +31,8 @@ def read_markdown(data: bytes) -> Document:
     Raises InvalidDocument.
     """
     text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    # Joined, a sign with a backslash before it could not be told from one without.
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").parse(text)
     levels = _chapter_levels(tokens)
     passages = tuple(with_pauses(_passages(tokens, levels)))
     title = next((passage.chapter for passage in passages if passage.chapter), "") if levels else ""
@@ -76,12 +77,16 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passag
             elif text:
                 text = _ATTRIBUTES.sub("", text) if is_title else number + _TASK.sub("", text, count=1)
                 begins = opened.tag in levels if is_title else not levels and is_heading(text)
-                yield Passage(text, chapter=text if begins else "")
+                chapter = text.replace("\\[", "[") if begins else ""
+                yield Passage(text, chapter=chapter, is_title=begins and chapter != text)
             number = ""
 
 
 def _words(inline: Token) -> str:
-    """The text of a line's tokens; a tag such as [whispering] is text too, as it links nowhere."""
+    """The text of a line's tokens; a tag such as [whispering] is text too, as it links nowhere.
+
+    A bracket with a backslash before it keeps it, so that it is no tag later either.
+    """
     pieces = []
     for token in inline.children or ():
         is_break = token.type in ("softbreak", "hardbreak") or (
@@ -91,6 +96,8 @@ def _words(inline: Token) -> str:
             pieces.append("\n")
         elif token.type in ("text", "code_inline"):
             pieces.append(token.content)
+        elif token.type == "text_special":  # an entity, or a sign after a backslash
+            pieces.append(token.markup if token.markup == "\\[" else token.content)
     text = _NOTE_MARK.sub("", "".join(pieces))
     return _MARKED.sub(r"\1", _WIKI_LINK.sub(r"\1", text))
 

@@ -15,44 +15,66 @@ from studio.projects.documents.front_matter import (
     without_credits,
     without_licence,
 )
+from studio.projects.documents.half_words import HalfWords
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title, undecorated
 from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.speech.dialogue import begins_turn
 
 WRAPPED = 45
 """A line of at least so many characters goes on in the next one."""
+_MOST_LISTS = 3
+"""At the front of a book: of chapters, of illustrations."""
 TITLE_LINES = 3
 """Of a heading, at most."""
 
 _OTHER_BREAKS = (("\f", "\n\n"), ("\u2029", "\n\n"), ("\u2028", "\n"))
-_EMPHASIS = re.compile(r"(?<![\w*_])(_{1,3}|\*{1,3})(?=[^\s*_])([^*_]{1,1000})(?<=\S)\1(?![\w*_])")
+_EMPHASIS = re.compile(r"(?<![\w*_\\])(_{1,3}|\*{1,3})(?=[^\s*_])([^*_]{1,1000})(?<=[^\s\\])\1(?![\w*_])")
+_RUBY = re.compile(r"｜(?=[^｜《》\n]{1,40}《)|(?<=[^\s《》])《[\u3040-\u30ff]{1,40}》|［＃[^［］\n]{0,200}］")
+"""As Aozora Bunko writes it: ｜名前《なまえ》, and ［＃ here begins a chapter ］."""
 _SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
 
 
 def read_plain(data: bytes) -> Document:
     """Without Project Gutenberg's own words, the contents, and signs of emphasis. Raises InvalidDocument."""
-    book = without_licence(text_of(data))
+    book = without_licence(_without_ruby(text_of(data)))
     blocks = list(_blocks(book.text))
     skipped = Skipped()
     if book.is_gutenberg:
         blocks = without_credits(blocks)
         skipped.add("Project Gutenberg's header and licence are left out.")
-    blocks, entries = without_contents(blocks)
-    if entries:
-        skipped.add("The table of contents is left out.")
-    passages = tuple(with_pauses(_passages(blocks, entries)))
+    skipped.notes = book.notes
+    entries = frozenset[Key]()
+    for _ in range(_MOST_LISTS):
+        blocks, listed = without_contents(blocks)
+        if listed and not entries:
+            skipped.add("The table of contents is left out.")
+        entries |= listed
+        if not listed:
+            break
+    half_words = HalfWords((line for block in blocks for line in block), keeps_hyphen=book.is_gutenberg)
+    passages = tuple(with_pauses(_passages(blocks, entries, half_words)))
     return Document(passages, True, book.title, book.author, book.language, skipped=skipped.sentences())
 
 
-def unwrap(lines: Iterable[str]) -> str:
-    """The lines with a newline only where the writer meant one: before a speaker's name, and after short lines."""
+def _without_ruby(text: str) -> str:
+    """Without the readings of Japanese words, which would be heard twice, and without notes to the typesetter."""
+    return _RUBY.sub("", text) if "《" in text or "［＃" in text else text
+
+
+def unwrap(lines: Iterable[str], half_words: HalfWords | None = None) -> str:
+    """The lines with a newline only where the writer meant one: before a speaker's name, and after short lines.
+
+    ``half_words``: puts together words that are divided at the end of a line.
+    """
     pieces: list[str] = []
     length = 0  # of the line that is being put together
     for line in (line.strip() for line in lines):
         if not line:
             continue
         fits = (length >= WRAPPED or line[:1].islower()) and not begins_turn(line)
-        if pieces:
+        if pieces and fits and half_words and half_words.are_one(pieces[-1], line):
+            pieces[-1] = half_words.begun(pieces[-1], line)
+        elif pieces:
             pieces.append(" " if fits else "\n")
         length = length + 1 + len(line) if pieces and fits else len(line)
         pieces.append(line)
@@ -77,7 +99,7 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _passages(blocks: Iterable[Block], entries: frozenset[Key]) -> Iterator[Passage | None]:
+def _passages(blocks: Iterable[Block], entries: frozenset[Key], half_words: HalfWords) -> Iterator[Passage | None]:
     """``entries`` of the contents begin chapters too. None stands for a break between two scenes."""
     was_bare = False  # whether the heading before is a number alone, which may be followed by its title
     for block in blocks:
@@ -87,7 +109,7 @@ def _passages(blocks: Iterable[Block], entries: frozenset[Key]) -> Iterator[Pass
             continue
         is_entry = len(block) <= TITLE_LINES and bool(entries) and key_of(" ".join(block)) in entries
         for lines, is_chapter in [(block, True)] if is_entry else _divided(block, was_bare):
-            text = _EMPHASIS.sub(r"\2", unwrap(lines))
+            text = _EMPHASIS.sub(r"\2", unwrap(lines, half_words))
             if is_chapter or text.startswith("#"):
                 text = undecorated(" ".join(text.split()) if is_chapter else text)
             was_bare = is_chapter and is_bare_heading(text)

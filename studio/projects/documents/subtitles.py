@@ -92,7 +92,8 @@ def _own_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Without markup, the dashes before what different people say, and signs of music."""
+    """Without markup, the dashes before what different people say, and signs of music; ``\\N`` begins a line."""
+    lines = "\n".join(lines).replace("\\N", "\n").replace("\\h", " ").split("\n")
     words = (html.unescape(_MARKUP.sub("", _MARKUP.sub("", line))).strip() for line in lines)
     return "\n".join(word for word in words if word)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_PAUSE
@@ -16,8 +17,16 @@ _SEPARATOR_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)[^\w\n]*\n", re.IGNORECASE)
 
 
 def read_csv(data: bytes) -> Document:
-    """Columns in any order and case; other columns are left alone. Raises InvalidDocument, with the line."""
+    """Columns in any order and case; other columns are left alone. Raises InvalidDocument, with the line.
+
+    A chapter begins where its title first stands: many tables repeat it in each of its rows.
+    """
     passages = [passage for row, line in rows_of(data, ("text",)) if (passage := _passage(row, line))]
+    title = ""
+    for at, passage in enumerate(passages):
+        if passage.chapter == title:
+            passages[at] = replace(passage, chapter="")
+        title = passage.chapter or title
     return Document(tuple(passages), prose=False)
 
 

@@ -43,7 +43,7 @@ def joined_title(first: str, second: str) -> str:
     """Of two headings in a row: "1. The Beginning", "Chapter One The Beginning"; words of both are there once."""
     if len(_words(second)) > 1 and _words(first).endswith(_words(second)):
         return first
-    if not _NUMBER.fullmatch(first) and _words(second).startswith(_words(first)):
+    if not _NUMBER.fullmatch(first.rstrip(".):")) and _words(second).startswith(_words(first)):
         return second
     return f"{first}{'.' if _NUMBER.fullmatch(first) else ''} {second}"
 

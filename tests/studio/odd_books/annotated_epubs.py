@@ -91,7 +91,14 @@ def ends_of_scenes() -> OddBook:
     return of({"a.xhtml": page(f"{body}<h1>Two</h1><p>Later.</p>")}, ("One", "Two"), texts, absent=("*", "⁂"))
 
 
+def footnotes_below_a_title() -> OddBook:
+    note = "<p><a id='n'></a><a href='a.xhtml#m'>[1]</a> A note.</p>"
+    text = f"<h1>One</h1><p>Dark.<a id='m'></a><a href='a.xhtml#n'>[1]</a></p><h3>FOOTNOTES:</h3>{note}"
+    pages = {"a.xhtml": page(f"{text}<h1>Two</h1><p>Light.</p>")}
+    return of(pages, ("One", "Two"), ("Dark.", "Light."), ("1 footnote",), ("FOOTNOTES", "note", "[1]"))
+
+
 ANNOTATED_EPUBS = (
     page_numbers_and_footnotes, footnotes_that_are_wanted, endnotes_of_epub_3, endnotes_of_epub_2, raised_and_lowered,
-    ordered_lists, ends_of_scenes,
+    ordered_lists, ends_of_scenes, footnotes_below_a_title,
 )  # fmt: skip

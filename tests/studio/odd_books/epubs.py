@@ -253,6 +253,13 @@ def obfuscated_fonts() -> OddBook:
     return of(pages, files=files)
 
 
+def copyright_page_without_a_type() -> OddBook:
+    rights = "<p>Copyright © 2010 by Ann</p><p>All rights reserved.</p><p>ISBN 978-0-00-000000-2</p>"
+    hidden = "<p style='display: none'>hidden words</p>"
+    pages = {"c.xhtml": page(rights), "a.xhtml": page(f"<h1>The Beginning</h1>{NIGHT}<h1>The End</h1>{hidden}{DAY}")}
+    return of(pages, reasons=("The copyright page (c.xhtml) is left out.",), absent=("rights", "ISBN", "hidden"))
+
+
 EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
@@ -260,5 +267,5 @@ EPUBS = (
     contents_with_cover_and_start_only, titles_as_pictures, front_matter,
     page_of_links, project_gutenberg,
     empty_and_missing_pages, damaged_page_and_cover, broken_markup, pages_in_old_encodings,
-    pages_in_utf_16, obfuscated_fonts,
+    pages_in_utf_16, obfuscated_fonts, copyright_page_without_a_type,
 )  # fmt: skip

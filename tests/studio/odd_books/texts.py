@@ -127,6 +127,56 @@ def chinese_in_wide_letters() -> OddBook:
     return OddBook("x.txt", text.encode("utf-16"), ("第一章 开始", "第二章"), ("今天很好", "第二天下雨了"))
 
 
+def gutenberg_with_pictures_and_notes() -> OddBook:
+    picture = "[Illustration:\n\nMary.\n\n[_Copyright 1894._]]"
+    listed = (
+        "CONTENTS\n\nI       The Town\nII      The Hills\n\nList of Illustrations.\n\nPAGE\n\nMary   iv\n\nA dog   7"
+    )
+    text = (
+        f"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\n{picture}\n\n{listed}\n\nCHAPTER I\n\nTHE TOWN\n\n"
+        "It was a bright day in the town[A] by the sea, with its sea-\ngreen houses.[1] She saw it.\n\n"
+        "[A] A note.\n\n[Footnote 1: Another.]\n\nCHAPTER II\n\nTHE HILLS\n\nIt was a dark night in the hills.\n"
+    )
+    chapters = ("CHAPTER I THE TOWN", "CHAPTER II THE HILLS")
+    texts = ("in the town by the sea, with its sea-green houses. She saw it.", "dark night")
+    absent = ("[", "Copyright", "Illustration", "note", "Another", "Mary", "CONTENTS")
+    return OddBook("x.txt", text.encode(), chapters, texts, absent, 3, ("header", "contents", "2 footnotes"))
+
+
+def chapters_that_are_numbers() -> OddBook:
+    text = "A Book\n\nI.\nThe Town\n\nIt rained there.\n\nII.\nThe Hills\n\nIt snowed there.\n\nIII.\n\nIt thawed.\n"
+    return OddBook(
+        "x.txt", text.encode(), ("I. The Town", "II. The Hills", "III."), ("It rained", "It snowed", "It thawed")
+    )
+
+
+def numbers_of_pages() -> OddBook:
+    text = (
+        "Chapter 1\n\nThe govern-\nment met.\n\n12\n\nHis chin went\n\n\f13\n\nthrough the glass.\n\nPage 14 of 20\n\n"
+        "He sat where the government was.\n"
+    )
+    texts = ("The government met.", "His chin went through the glass.", "He sat")
+    return OddBook("x.txt", text.encode(), ("Chapter 1",), texts, ("12", "13", "14"), 1, ("numbers of pages",))
+
+
+def sections_that_are_numbers() -> OddBook:
+    text = "Chapter 1\n\n1\n\nIt rained.\n\n2\n\nIt snowed.\n\nChapter 2\n\n1\n\nIt thawed.\n"
+    return OddBook("x.txt", text.encode(), ("Chapter 1", "Chapter 2"), ("1", "It rained.", "2", "It thawed."))
+
+
+def scenes_of_a_play() -> OddBook:
+    text = "ACT I\n\nSCENE I. Verona. A public place.\n\nGREGORY.\nNo.\n\nSCENE II. A street.\n\nCAPULET.\nBut.\n"
+    chapters = ("ACT I SCENE I. Verona. A public place.", "SCENE II. A street.")
+    return OddBook("x.txt", text.encode(), chapters, ("GREGORY.", "CAPULET."))
+
+
+def japanese_with_readings() -> OddBook:
+    first = "吾輩《わがはい》は｜名前《なまえ》を［＃ここから２字下げ］言った。"
+    text = f"第一章　始まり\n\n{first}\n\n第二章\n\n終わった。\n"
+    chapters = ("第一章 始まり", "第二章")
+    return OddBook("x.txt", text.encode(), chapters, ("吾輩は名前を言った。", "終わった。"), ("わが", "｜", "下げ"))
+
+
 def every_line_a_paragraph() -> OddBook:
     text = (
         "Prologue\nIt was late.\nNobody came.\nChapter 1: Snow\nIt snowed.\n***\nIt was early.\nChapter 2\nIt thawed."
@@ -215,6 +265,11 @@ def markdown_with_every_sign() -> OddBook:
     )
 
 
+def markdown_with_backslashes() -> OddBook:
+    text = "# \\[One\\]\n\nHe said \\[softly\\] and \\*no\\*.\n"
+    return OddBook("x.md", text.encode(), ("[One]",), ("said \\[softly] and *no*.",))
+
+
 def markdown_of_plain_headings() -> OddBook:
     text = "Chapter 1\n\nIt rained.\n\nChapter 2: Sun\n\nBook in hand, she left."
     return OddBook("x.md", text.encode(), ("Chapter 1", "Chapter 2: Sun"), ("It rained.", "Book in hand"))
@@ -236,6 +291,16 @@ def subtitles_of_the_web() -> OddBook:
     return OddBook("x.srt", text.encode(), (), ("Hi & hello.", "Bye."), ("WEBVTT", "cue", "intro", "NOTE", "<", "amp"))
 
 
+def subtitles_of_many_programs() -> OddBook:
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\nAbove\\NBelow\\hit"
+    return OddBook("x.vtt", text.encode(), (), ("Above\nBelow it",), ("\\",))
+
+
+def table_with_chapters_in_each_row() -> OddBook:
+    text = "chapter,text\nOne,Dark.\nOne,Darker.\nTwo,Light.\n"
+    return OddBook("x.csv", text.encode(), ("One", "Two"), ("Dark.", "Darker.", "Light."))
+
+
 def table_for_excel() -> OddBook:
     text = 'sep=;\r\nTEXT;Pause;Chapter\r\n"Grüß Gott; hallo";1,5;Eins\r\nEnde.;;Zwei\r\n'
     return OddBook("x.csv", text.encode("cp1252"), ("Eins", "Zwei"), ("Grüß Gott; hallo", "Ende."), ("sep", '"'))
@@ -251,5 +316,7 @@ TEXTS = (
     prose_that_begins_like_a_heading, chapters_above_wrapped_prose, marked_headings, contents_with_pages_and_parts,
     german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign,
     markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web,
-    table_for_excel, table_of_tabs,
+    table_for_excel, table_of_tabs, subtitles_of_many_programs, table_with_chapters_in_each_row,
+    gutenberg_with_pictures_and_notes, chapters_that_are_numbers, numbers_of_pages, sections_that_are_numbers,
+    scenes_of_a_play, japanese_with_readings, markdown_with_backslashes,
 )  # fmt: skip

@@ -141,7 +141,19 @@ def broken_styles() -> OddBook:
     return OddBook("x.docx", data, ("Chapter 1",), ("Dark.",), (), 1, ("word/styles.xml",))
 
 
+def titles_below_chapters_and_hidden_words() -> OddBook:
+    body = paragraph("CHAPTER ONE") + paragraph("THE TOWN") + paragraph("It was dark.")
+    body += paragraph("Chapter Two") + f"<w:p>{run('It was hid', '<w:vanish/>')}{run('It was light.')}</w:p>"
+    return OddBook("x.docx", docx(body), ("CHAPTER ONE THE TOWN", "Chapter Two"), ("dark", "It was light."), ("hid",))
+
+
+def numbers_alone() -> OddBook:
+    body = "".join(paragraph(str(number)) + paragraph(f"Night {number} was dark.") for number in (1, 2, 3))
+    return OddBook("x.docx", docx(body), ("1", "2", "3"), ("Night 1", "Night 3"))
+
+
 WORD_DOCUMENTS = (
     no_title, styles_based_on_headings, chapters_in_bold, outline_levels, part_and_chapter, footnotes,
     footnotes_that_are_wanted, raised, numbered_lists, ends_of_scenes, contents, broken_styles,
+    titles_below_chapters_and_hidden_words, numbers_alone,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 FRONT_MATTER: Mapping[str, str] = {
@@ -46,6 +47,28 @@ NO_CHAPTERS = frozenset((
     "créditos", "copertina", "frontespizio", "indice", "封面", "目录", "版权页", "表紙", "目次",
 ))  # fmt: skip
 """Entries of tables of contents that are not chapters, in lower case."""
+MAX_RIGHTS = 3000
+"""Characters of a copyright page that nothing but its words shows to be one."""
+_TITLES_OF_NOTES = frozenset((
+    "footnote", "footnotes", "endnotes", "note", "notes", "fußnoten", "anmerkungen", "notas", "voetnoten", "przypisy",
+    "注", "注釈",
+))  # fmt: skip
+_COPYRIGHT = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
+_RIGHTS = re.compile(
+    r"\bISBN\b|all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados"
+    r"|todos os direitos reservados|tutti i diritti|alle rechten voorbehouden",
+    re.IGNORECASE,
+)
+
+
+def is_title_of_notes(text: str) -> bool:
+    """Whether a paragraph says no more than that notes follow."""
+    return text.casefold().strip(" .:*[]") in _TITLES_OF_NOTES
+
+
+def is_copyright_page(text: str) -> bool:
+    """Whether a page without a type is a copyright page: short, with whose the book is, and what is forbidden."""
+    return len(text) <= MAX_RIGHTS and bool(_COPYRIGHT.search(text) and _RIGHTS.search(text))
 
 
 def front_matter(types: Iterable[str]) -> str:

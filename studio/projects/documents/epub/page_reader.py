@@ -42,6 +42,8 @@ _MOST_ATTRIBUTES = 5000
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
+_NOT_SHOWN = re.compile(r"\b(?:display\s?:\s?none|visibility\s?:\s?hidden)\b", re.IGNORECASE)
+"""In the style of an element."""
 _LINE = "\0"
 """Between the lines of a heading until it is finished."""
 _MARK = re.compile(r"[\s\d()\[\]*†‡§]{0,12}")
@@ -216,7 +218,8 @@ class PageReader(HTMLParser):
             self.page.left_out.append(name)
         self._is_mute_note = not (name or self._with_notes or NOTES.isdisjoint(types))
         self._is_mute_break, self._page_number = not PAGE_BREAKS.isdisjoint(types | classes), ""
-        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or self._is_mute_break:
+        is_hidden = "hidden" in values or _NOT_SHOWN.search(values.get("style") or "") is not None
+        if tag in _SILENT or name or is_hidden or self._is_mute_note or self._is_mute_break:
             if tag in _BLOCKS or tag == "nav":
                 self._flush()
             self._mute, self._depth = tag, 1

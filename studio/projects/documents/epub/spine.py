@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NoReturn
 
 from studio.errors import InvalidDocument, InvalidRequest
@@ -15,7 +16,7 @@ from studio.projects.documents.epub.contents import Contents, read_contents
 from studio.projects.documents.epub.link_lists import is_mostly_links, without_link_lists
 from studio.projects.documents.epub.package import Package, Page, resolved
 from studio.projects.documents.epub.page_encoding import page_text
-from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER
+from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER, is_copyright_page, is_title_of_notes
 from studio.projects.documents.epub.page_reader import PageReader, PageText
 from studio.projects.documents.headings import is_heading
 from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
@@ -133,6 +134,8 @@ class _Reading:
             return (
                 f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
             )
+        if is_copyright_page("\n".join(paragraph.text for paragraph in islice(text.paragraphs, MAX_FRONT_MATTER))):
+            return f"The copyright page ({_name(page.path)}) is left out."
         if text.links >= LEAST_LINKS and is_mostly_links(text.paragraphs):
             return f"The table of contents ({_name(page.path)}) is left out."
         return ""
@@ -179,7 +182,9 @@ class _Reading:
             if not notes:
                 continue
             self._skipped.notes += len(notes)
-            page.paragraphs = [each for number, each in enumerate(page.paragraphs) if number not in notes]
+            # "Footnotes:", above them.
+            titles = {at - 1 for at in notes if at and is_title_of_notes(page.paragraphs[at - 1].text)}
+            page.paragraphs = [each for at, each in enumerate(page.paragraphs) if at not in notes | titles]
             if all(each.level or not each.text for each in page.paragraphs):  # "Notes"
                 page.paragraphs = []
 

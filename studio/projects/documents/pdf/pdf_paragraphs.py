@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from studio.projects.documents.half_words import HalfWords, ends_in_half_word
 from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Passage
 from studio.projects.documents.pdf.page_furniture import usual_length, usual_size
 from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
 from studio.projects.documents.pdf.pdf_text import Line
 
-_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
 _ENDS = re.compile(r"[.!?:…。！？][\"'”’»)\]]*\Z")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
 class PdfParagraphs:
@@ -27,7 +25,7 @@ class PdfParagraphs:
         self._size = usual_size(pages)
         self._by_outline = sum(len(page.all) for page in titles.values()) > 1
         """Whether the outline decides where chapters begin; one bookmark alone is often the cover's."""
-        self._words = Counter(word for page in pages for line in page for word in _inner_words(line.text))
+        self._half_words = HalfWords(line.text for page in pages for line in page)
         self._held: list[Line] = []
         self._chapter = ""
 
@@ -87,7 +85,7 @@ class PdfParagraphs:
     def _ends_before(self, line: Line) -> bool:
         """Whether the paragraph ends with its last line: a short one, or one that a gap or an indented line follows."""
         last = self._held[-1]
-        if line.text[:1].islower() or _HYPHEN.search(last.text):
+        if line.text[:1].islower() or ends_in_half_word(last.text):
             return False
         if not _ENDS.search(last.text):
             return len(last.text) < 0.6 * self._usual
@@ -101,8 +99,8 @@ class PdfParagraphs:
         """The paragraph that is held."""
         pieces: list[str] = []
         for line in self._held:
-            if pieces and _HYPHEN.search(pieces[-1]) and line.text[:1].islower():
-                pieces[-1] = self._without_hyphen(pieces[-1], line.text)
+            if pieces and self._half_words.are_one(pieces[-1], line.text):
+                pieces[-1] = self._half_words.begun(pieces[-1], line.text)
             elif pieces:
                 pieces.append(" ")
             pieces.append(line.text)
@@ -111,16 +109,3 @@ class PdfParagraphs:
             yield Passage(text, chapter=self._chapter)
             self._chapter = ""
         self._held = []
-
-    def _without_hyphen(self, line: str, following: str) -> str:
-        """A line whose last word goes on in the next one; a compound that is written so elsewhere keeps its hyphen."""
-        begun, rest = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
-        if not begun or not rest or line[-1] == "\u00ad":
-            return line[:-1]
-        whole, compound = f"{begun[-1]}{rest[0]}".casefold(), f"{begun[-1]}-{rest[0]}".casefold()
-        return line if self._words[compound] > self._words[whole] else line[:-1]
-
-
-def _inner_words(line: str) -> list[str]:
-    """The words of a line without its first and last, which may be halves."""
-    return [word.casefold() for word in _WORD.findall(line)[1:-1]]

@@ -9,7 +9,7 @@ from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.checks import clean_language
 from studio.library.projects.records import MAX_AUTHOR
 from studio.projects.documents.books.skipped import Skipped
-from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
 from studio.projects.documents.passages import Document, Passage, with_pauses
 from studio.projects.documents.titles import chapter_levels, is_same_words
 from studio.projects.documents.word.numbering import LEVELS, Numbering
@@ -138,7 +138,7 @@ class _Reading:
         return level if level is not None and level <= LEVELS else 0
 
     def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage | None]:
-        begins = False
+        begins = was_bare = False
         for paragraph in body.paragraphs:
             text = paragraph.text
             if self._styles.find(paragraph.style).name.startswith("toc "):
@@ -148,10 +148,11 @@ class _Reading:
                 text = f"{self._number(paragraph)} {text}".strip()
                 level = self._level(paragraph)
                 # Below the heading of a chapter, a heading of any level is the rest of its title.
-                begins = level in levels or is_heading(text) or (begins and level > 0)
+                begins = level in levels or is_heading(text) or (begins and level > 0) or (was_bare and is_title(text))
+                was_bare = begins and is_bare_heading(text)
                 yield Passage(text, chapter=text if begins else "")
             elif is_scene_break(text):
-                begins = False
+                begins = was_bare = False
                 yield None
             for note in paragraph.notes:
                 for words in notes.get(note, ()):

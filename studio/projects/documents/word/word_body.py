@@ -43,13 +43,14 @@ class WordBody:
     def __init__(self) -> None:
         self.paragraphs: list[WordParagraph] = []
         self._open: list[WordParagraph] = []
-        self._is_text = self._is_raised = self._is_custom_mark = False
+        self._is_text = self._is_raised = self._is_custom_mark = self._is_hidden = False
         self._unheard = self._characters = self._markup = self._begun = 0
         self._note = ""
         self._acts = of_word({
             "p": self._begin, "r": self._begin_run, "t": self._begin_text, "tab": self._blank, "br": self._blank,
             "cr": self._blank, "noBreakHyphen": self._hyphen, "pStyle": self._style, "outlineLvl": self._level,
-            "numId": self._list, "ilvl": self._list_level, "vertAlign": self._raise, "moveFrom": self._begin_unheard,
+            "numId": self._list, "ilvl": self._list_level, "vertAlign": self._raise, "vanish": self._hide,
+            "moveFrom": self._begin_unheard,
             "rt": self._begin_unheard, "footnoteReference": self._footnote, "endnoteReference": self._endnote,
             "footnote": self._begin_footnote, "endnote": self._begin_endnote,
         }) | {_TWICE: self._begin_unheard}  # fmt: skip
@@ -92,13 +93,17 @@ class WordBody:
             self.paragraphs.append(paragraph)
 
     def _begin_run(self, _: Mapping[str, str]) -> None:
-        self._is_raised = self._is_custom_mark = False
+        self._is_raised = self._is_custom_mark = self._is_hidden = False
+
+    def _hide(self, attributes: Mapping[str, str]) -> None:
+        self._is_hidden = value(attributes) not in ("0", "false", "off")
 
     def _raise(self, attributes: Mapping[str, str]) -> None:
         self._is_raised = value(attributes) == "superscript"
 
     def _begin_text(self, _: Mapping[str, str]) -> None:
-        self._is_text = bool(self._open) and not self._unheard and not self._is_custom_mark
+        is_shown = not (self._unheard or self._is_custom_mark or self._is_hidden)
+        self._is_text = bool(self._open) and is_shown
 
     def _end_text(self, _: Mapping[str, str]) -> None:
         if self._is_text and self._is_raised:

@@ -1,0 +1,46 @@
+"""Words that are divided at the end of a line: put together, with their hyphen where they are written with one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_AND = re.compile(r"(?:and|or|to|nor|und|oder|bis|et|ou|y|e|o)\b")
+"""After "pre-" of "pre- and post-war"."""
+
+
+def ends_in_half_word(line: str) -> bool:
+    """Whether the last word of a line may go on in the next one."""
+    return _HYPHEN.search(line) is not None
+
+
+class HalfWords:
+    """Puts lines together by the words that are whole elsewhere in the same document.
+
+    ``keeps_hyphen``: a word that is nowhere else keeps its hyphen, as in books that divide nothing but compounds.
+    """
+
+    def __init__(self, lines: Iterable[str], keeps_hyphen: bool = False) -> None:
+        self._words = Counter(word for line in lines for word in _inner_words(line))
+        self._keeps_hyphen = keeps_hyphen
+
+    def are_one(self, line: str, following: str) -> bool:
+        """Whether the last word of a line goes on in the next one."""
+        return ends_in_half_word(line) and following[:1].islower() and not _AND.match(following)
+
+    def begun(self, line: str, following: str) -> str:
+        """A line whose last word goes on in the next one, without its hyphen if the word has none."""
+        begun, rest = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
+        if not begun or not rest or line[-1] == "\u00ad":
+            return line[:-1]
+        whole, compound = f"{begun[-1]}{rest[0]}".casefold(), f"{begun[-1]}-{rest[0]}".casefold()
+        balance = self._words[compound] - self._words[whole]
+        return line if balance > 0 or (self._keeps_hyphen and not balance) else line[:-1]
+
+
+def _inner_words(line: str) -> list[str]:
+    """The words of a line without its first and last, which may be halves."""
+    return [word.casefold() for word in _WORD.findall(line)[1:-1]]

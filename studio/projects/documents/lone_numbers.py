@@ -1,0 +1,126 @@
+"""Numbers that stand alone: headings of chapters that have no other title, or numbers of pages amid the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from studio.projects.documents.headings import is_heading, is_title, names_chapter
+from studio.projects.documents.passages import Document, Passage
+from studio.speech.reading.rules import roman
+
+LEAST_CHAPTERS = 2
+LEAST_PAGES = 3
+"""Numbers one after the other, of which some stand in the middle of a sentence."""
+
+_ALONE = re.compile(
+    r"(?P<page>(?:page|p\.|seite)\s{1,3})?[\[(—–-]?\s?(\d{1,4}|[IVXLC]{1,7})\s?[.)\]—–-]?", re.IGNORECASE
+)
+_PAGE_OF_ALL = re.compile(r"(?:page\s{1,3})(\d{1,4})(?:\s?(?:of|/)\s?\d{1,4})", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?:…。！？][\"'”’»)\]_*]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """One that stands alone, in a passage or in the first line of it."""
+
+    at: int
+    value: int
+    is_page: bool
+    """Whether a word says that it is a page's."""
+    is_roman: bool
+    rest: str
+    """The lines below it in its passage."""
+
+
+def read_lone_numbers(document: Document) -> Document:
+    """The document with chapters where numbers count from one, and without the numbers of pages."""
+    passages = document.passages
+    numbers = [number for at in range(len(passages)) if (number := _number(passages, at))]
+    if _are_pages(passages, numbers):
+        left_out = "The numbers of pages are left out."
+        return replace(document, passages=_without(passages, numbers), skipped=(*document.skipped, left_out))
+    chapters = _chapters(passages, numbers)
+    return replace(document, passages=_with(passages, chapters)) if chapters else document
+
+
+def _number(passages: Sequence[Passage], at: int) -> _Number | None:
+    passage = passages[at]
+    first, _, rest = passage.text.partition("\n")
+    if passage.chapter or len(first) > 40:
+        return None
+    first = first.strip()
+    if page := _PAGE_OF_ALL.fullmatch(first):
+        return _Number(at, int(page[1]), True, False, rest)
+    match = _ALONE.fullmatch(first)
+    if not match:
+        return None
+    figures = match[2]
+    value = int(figures) if figures.isdigit() else roman(figures) if figures.isupper() else None
+    return None if value is None else _Number(at, value, bool(match["page"]), not figures.isdigit(), rest)
+
+
+def _are_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> bool:
+    """Whether they follow each other, and some stand in the middle of a sentence."""
+    if len(numbers) < LEAST_PAGES or any(number.is_roman or number.rest for number in numbers):
+        return False
+    steps = [high.value - low.value for low, high in pairwise(numbers)]
+    return all(1 <= step <= 2 for step in steps) and any(_is_in_a_sentence(passages, number.at) for number in numbers)
+
+
+def _is_in_a_sentence(passages: Sequence[Passage], at: int) -> bool:
+    if not 0 < at < len(passages) - 1 or passages[at - 1].chapter:
+        return False
+    return not _SENTENCE_END.search(passages[at - 1].text) and passages[at + 1].text[:1].islower()
+
+
+def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:
+    """A sentence that goes on below a number is one again."""
+    pages = {number.at: _is_in_a_sentence(passages, number.at) for number in numbers}
+    kept: list[Passage] = []
+    for at, passage in enumerate(passages):
+        if at in pages:
+            continue
+        if kept and pages.get(at - 1):
+            kept[-1] = replace(kept[-1], text=f"{kept[-1].text} {passage.text}", pause=passage.pause)
+        else:
+            kept.append(passage)
+    return tuple(kept)
+
+
+def _chapters(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequence[_Number]:
+    """The numbers that begin chapters: all count from one, or again from one in the next part of the book.
+
+    None where other headings begin them: numbers below these are those of sections.
+    """
+    if any(each.chapter and (names_chapter(each.chapter) or not is_heading(each.chapter)) for each in passages):
+        return ()
+    counted = [number for number in numbers if number.is_roman == numbers[0].is_roman and not number.is_page]
+    if len(counted) < LEAST_CHAPTERS:
+        return ()
+    before = 0
+    for number, following in zip(counted, [*counted[1:], None], strict=True):
+        is_next = number.value == before + 1 or (before > 1 and number.value == 1)
+        has_text = number.rest or (number.at + 1 < len(passages) and (not following or following.at > number.at + 1))
+        if not is_next or not has_text or _is_in_a_sentence(passages, number.at):
+            return ()
+        before = number.value
+    return counted
+
+
+def _with(passages: Sequence[Passage], chapters: Sequence[_Number]) -> tuple[Passage, ...]:
+    numbers = {number.at: number for number in chapters}
+    read: list[Passage] = []
+    for at, passage in enumerate(passages):
+        number = numbers.get(at)
+        if not number:
+            read.append(passage)
+            continue
+        first = passage.text.partition("\n")[0].strip()
+        if not number.rest or is_title(number.rest):
+            read.append(replace(passage, chapter=" ".join(passage.text.split()), is_title=True))
+        else:
+            read += [replace(passage, text=first, chapter=first, pause=None), replace(passage, text=number.rest)]
+    return tuple(read)
