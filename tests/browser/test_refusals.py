@@ -103,7 +103,7 @@ def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
     said, file = longform.locator("[data-part=said]"), longform.locator("[data-part=file]")
     for name, data, words in (
         ("broken.epub", b"PK", "not a readable EPUB"),
-        ("program.exe", b"MZ", "send .txt, .md, .epub, .docx, .pdf, .srt or .csv"),
+        ("program.exe", b"MZ", "send .txt, .md, .epub, .docx, .pdf, .srt, .vtt or .csv"),
         ("blank.txt", b" ", "has no text to speak"),
     ):
         bring(file, name, data)

@@ -14,7 +14,7 @@ import { listProjects, makeProject, restoreProject } from "../client/projects.js
 import { phrase } from "../lib/phrases.js";
 
 const REFRESH = 2000; // ms, while the list is shown
-const TEXTS = /\.(txt|text|md|markdown|srt)$/i; // read here too, for the names in them
+const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
 const MOST_NAMES = 24;
 const OPENED = "voice-studio-project-1";
 

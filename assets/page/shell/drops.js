@@ -1,7 +1,7 @@
 // Files that are dropped beside what takes them: in the Studio each goes where it is of use; elsewhere the page just stays.
 
 const FILE_FIELD = "input[type=file]"; // takes them by itself
-const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
+const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
 
 /**
  * What a file is of use for, by its name and its type: a script, a book, a voice; else nothing.

@@ -93,7 +93,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
         inputs,
         facts,
         api_name="batch_submit",
-        api_description="Speak texts, or a document (.txt, .md, .epub, .docx, .pdf, .srt, .csv), in the background.",
+        api_description="Speak texts or a file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv) in the background.",
     )
     trigger.click(
         endpoints.status,

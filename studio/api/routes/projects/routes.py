@@ -73,7 +73,7 @@ class ProjectRoutes:
         return routes
 
     async def create_project(self, request: Request) -> Response:
-        """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .csv), or JSON with
+        """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv), or JSON
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         source, body = await _read(request)
         return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
