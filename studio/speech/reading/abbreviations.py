@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import BEGINNINGS, ENGLISH, Rule, ends_a_sentence, roman, rule
+from studio.speech.reading.rules import BEGINNINGS, ENGLISH, YEAR, Rule, ends_a_sentence, roman, rule
 
 _STREET = {"St": "Street", "Ave": "Avenue", "Rd": "Road", "Blvd": "Boulevard", "Ln": "Lane", "Sq": "Square",
            "Hwy": "Highway", "Pl": "Place", "Ct": "Court", "Pkwy": "Parkway"}  # fmt: skip
 _PLACE = {"St": "Saint", "Mt": "Mount", "Ft": "Fort"}
-_NUMBERED = {"p": "page", "pp": "pages", "vol": "volume", "ch": "chapter", "fig": "figure", "sec": "section",
+_NUMBERED = {"p": "page", "pp": "pages", "vol": "volume", "ch": "chapter", "chap": "chapter", "fig": "figure",
+             "sec": "section",
              "eq": "equation", "art": "article", "para": "paragraph", "ca": "about", "ext": "extension",
              "apt": "apartment", "ste": "suite", "est": "estimated", "max": "maximum", "min": "minimum",
-             "temp": "temperature"}  # fmt: skip
+             "temp": "temperature", "bldg": "building"}  # fmt: skip
 """Only before a number, also with a capital."""
+_OF_BOOKS = {"vol": "volume", "ch": "chapter", "chap": "chapter", "fig": "figure", "sec": "section", "pt": "part",
+             "bk": "book", "art": "article"}  # fmt: skip
+"""Before Roman figures."""
 _PLAIN = {"approx": "approximately", "incl": "including", "excl": "excluding", "max": "maximum", "avg": "average",
           "dept": "department", "govt": "government", "misc": "miscellaneous", "tel": "telephone",
           "min": "minimum"}  # fmt: skip
 """Anywhere, with their stop; with a capital only those that no name is."""
-_UNITS = "ft|in|lbs?|oz|yds?|hrs?|mins?|secs?|yrs?|tbsp|tsp|gal|km|cm|mm|kg|mi|mph|sq ft"
+_UNITS = "ft|in|lbs?|oz|yds?|hrs?|mins?|secs?|yrs?|[Tt]bsp|[Tt]sp|gal|km|cm|mm|kg|mi|mph|sq ft"
 _BOOKS = {"Gen": "Genesis", "Ex": "Exodus", "Exod": "Exodus", "Lev": "Leviticus", "Num": "Numbers",
           "Deut": "Deuteronomy", "Josh": "Joshua", "Judg": "Judges", "Sam": "Samuel", "Chron": "Chronicles",
           "Neh": "Nehemiah", "Ps": "Psalm", "Prov": "Proverbs", "Eccl": "Ecclesiastes", "Isa": "Isaiah",
@@ -32,8 +36,15 @@ _WHOLE_BOOKS = "|".join(sorted({*_BOOKS.values(), "Ruth", "Kings", "Ezra", "Esth
                                 "John", "Acts", "Titus", "Philemon", "Jude", "Surah", "Sura"}))  # fmt: skip
 _TITLES = {"Dr": "Doctor", "Prof": "Professor", "Gen": "General", "Col": "Colonel", "Capt": "Captain",
            "Lt": "Lieutenant", "Sgt": "Sergeant", "Rev": "Reverend", "Hon": "Honorable", "Sen": "Senator",
-           "Gov": "Governor", "Rep": "Representative", "Pres": "President", "Adm": "Admiral"}  # fmt: skip
+           "Gov": "Governor", "Rep": "Representative", "Pres": "President", "Adm": "Admiral", "Maj": "Major",
+           "Cpl": "Corporal", "Pvt": "Private", "Cmdr": "Commander"}  # fmt: skip
 _FIRMS = {"Bros": "Brothers", "Co": "Company", "Corp": "Corporation", "Inc": "Incorporated", "Ltd": "Limited"}
+_WARS = {"I": "one", "1": "one", "II": "two", "2": "two", "III": "three", "3": "three"}
+_CROWNED = r"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan)"
+_SAID_BY_ME = (
+    r"(?! (?:am|was sure|think|thought|know|knew|believe|have|had|said|saw|met|mean|meant|love|loved)\b|['’][mdvl])"
+)
+"""After the pronoun, and not after the first of kings."""
 KINGS = (
     "Alexander|Alfonso|Benedict|Carl|Catherine|Charles|Christian|Clement|Constantine|Edward|Elizabeth|Ferdinand|"
     "Francis|Frederick|George|Gregory|Gustav|Harald|Henry|Innocent|Ivan|James|John|Joseph|Leo|Leopold|Louis|Margaret|"
@@ -53,8 +64,18 @@ def _king(found: re.Match[str]) -> str:
 
 
 def _counted(found: re.Match[str]) -> str:
+    return _counted_by(found, found[1])
+
+
+def _counted_by(found: re.Match[str], word: str) -> str:
     number = roman(found[2])
-    return f"{found[1]} {ENGLISH.cardinal(number)}" if number else found[0]
+    return f"{word} {ENGLISH.cardinal(number)}" if number else found[0]
+
+
+def _heading(found: re.Match[str]) -> str:
+    """A heading that is a number, or begins with one."""
+    number = roman(found[1] or found[3])
+    return ENGLISH.cardinal(number).capitalize() + (found[2] or found[4] or "") if number else found[0]
 
 
 def _pages(found: re.Match[str]) -> str:
@@ -80,15 +101,15 @@ def _cased(written: str, words: dict[str, str]) -> str:
 
 def _unit(found: re.Match[str]) -> str:
     """Without its stop, unless a sentence ends with it."""
-    unit = "inches" if found[1] == "in" else found[1]
-    return unit + ("." if ends_a_sentence(found) else "")
+    unit = "inches" if found[1] == "in" else found[1] or found[2]
+    return unit.lower() + ("." if ends_a_sentence(found) else "")
 
 
 def _verse(found: re.Match[str]) -> str:
     """'First Corinthians thirteen, four to seven'."""
     of_books = {"1": "First ", "2": "Second ", "3": "Third ", "I": "First ", "II": "Second ", "III": "Third "}
     book = _BOOKS.get(found[2], found[2])
-    verses = found[4] + (f" to {found[5]}" if found[5] else "")
+    verses = found[4] + (f" to {found[5]}" if found[5] else "") + (f", {found[6]}" if found[6] else "")
     return f"{of_books.get(found[1] or '', '')}{book} {found[3]}, {verses}"
 
 
@@ -102,17 +123,21 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     ),
     rule(r"\bvs\b\.?", "versus", needs="vs"),
     rule(r"\bw/o\b", "without", needs="w/"),
+    rule(r"\bb/c\b", "because", needs="b/c"),
+    rule(r"\bWW ?(I{1,3}|[123])\b", lambda found: f"World War {_WARS[found[1]]}", needs="WW"),
     rule(r"\bw/ ?(?=[a-z\d])", "with ", needs="w/"),
     rule(r"(?<=\d)( ?)(sq|cu)\. ?(ft|in|mi|yd|m|km)\b", r" \2 \3", needs="sq.|cu."),
     rule(rf"(?<=\d )({_UNITS})\.(?!\w)|(?<=\d)({_UNITS})\.(?!\w)", _unit, needs="."),
     rule(
-        rf"\b(?:([123]|I{{1,3}}) )?({'|'.join(_BOOKS)}|{_WHOLE_BOOKS})\b\.? (\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?"
+        rf"\b(?:([123]|I{{1,3}}) )?({'|'.join(_BOOKS)}|{_WHOLE_BOOKS})\b\.? (\d{{1,3}}):(\d{{1,3}})"
+        r"(?:[-–](\d{1,3})(?::(\d{1,3}))?)?"
         r"(?![\d:]| ?[ap]\.?m\b)",
         _verse,
         needs="0:0",
     ),
     rule(
-        rf"\b({'|'.join(_PLAIN)}|{'|'.join(short.capitalize() for short in _PLAIN if short[0] != 'm')})\.(?!\w)",
+        rf"\b(?!(?<=\d )min\b)({'|'.join(_PLAIN)}|"
+        rf"{'|'.join(short.capitalize() for short in _PLAIN if short[0] != 'm')})\.(?!\w)",
         lambda found: _cased(found[1], _PLAIN) + ("." if ends_a_sentence(found) else ""),
         needs=".",
     ),
@@ -121,12 +146,19 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     ),
     rule(r"\bnos\. ?(?=\d)", "numbers ", needs="nos."),
     rule(r"\b([Tt])el(?=: ?[\d(+])", r"\1elephone", needs="el:"),
+    rule(r"\bPs\. ?(?=\d)", "Psalm ", needs="Ps"),
+    rule(
+        r"(?:(?<=^)|(?<=\b(?:[Tt]he|won|was|our|his|her|its) )|(?<=\b(?:is|at|as|my) )|(?<=[,;] )|(?<=\())no\. ?(?=\d)",
+        "number ",
+        needs="no.",
+    ),
     rule(r"\bNo(s?)\. ?(?=\d)", r"number\1 ", needs="No"),
     # A street where a name stands before it and none after it; else a saint.
     rule(rf"{_NAMED}(?! ?[A-Z]|\w)", _street, needs="."),
     rule(rf"{_NAMED}(?= (?:{BEGINNINGS}) )", _street, needs="."),
     rule(rf"(?<=\d ){_NAMED}(?= [A-Z])", _street, needs="."),
     rule(rf"\b({'|'.join(_PLACE)})\. ?(?=[A-Z])", lambda found: f"{_PLACE[found[1]]} ", needs="."),
+    rule(rf"\b[Cc]a\. ?(?={YEAR}(?:[,;.)–-]|$| (?:in|at|by|and|to)\b))", "circa ", needs="a. 0|a.0"),
     rule(
         rf"\b({'|'.join(_NUMBERED)})\. ?(?=\d)",
         lambda found: f"{_cased(found[1], _NUMBERED)} ",
@@ -134,8 +166,16 @@ ABBREVIATIONS: tuple[Rule, ...] = (
         needs=".0|. 0",
     ),
     rule(r"[#№] ?(?=\d)", "number ", needs="#|№"),
-    rule(r"§§? ?(?=\d)", "section ", needs="§"),
+    rule(r"§(§?) ?(?=\d)", lambda found: "sections " if found[1] else "section ", needs="§"),
     rule(rf"\b({KINGS}) ([IVX]{{2,5}}|V|X)(?![\w-])", _king),
+    rule(rf"(?<![Tt]he )\b({_CROWNED} [A-Z][a-z]+) (I)(?![\w-]){_SAID_BY_ME}", _king, needs=" I"),
+    rule(rf"\b({KINGS}) (I)(?= of [A-Z]|['’]s\b| \(|\))", _king, needs=" I"),
+    rule(
+        rf"\b((?i:{'|'.join(_OF_BOOKS)}))\. ?([IVXL]{{2,7}}|[VX]|[ivxl]{{2,7}})(?![\w'’-])",
+        lambda found: _counted_by(found, _cased(found[1], _OF_BOOKS)),
+        needs=".",
+    ),
+    rule(r"^([IVXL]{1,7})(\.?)$|^([IVX]{2,6})(\.)(?= [A-Z])", _heading),
     rule(
         r"\b((?i:chapter|part|volume|act|scene|book|section|article|phase|level|type|appendix|world war)|Super Bowl) "
         r"([IVXL]{1,7})(?![\w'’-])",

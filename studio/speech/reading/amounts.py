@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS
+from studio.speech.reading.figures import door
 from studio.speech.reading.rules import BEGINNINGS, ENGLISH, MONEY, SENTENCE, STARTS, YEAR, Rule, digits, rule, year
 
 _PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
@@ -50,6 +52,13 @@ _DOING = r"(?:is|was|has|makes|says|sells|does|buys|announces|plans|wants|report
 _SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion"}
 
 
+VULGAR = "½¼¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+_MORE_OR_LESS = {">": "more than ", "<": "less than "}
+_ELECTRIC = {"V": " volts", "W": " watts"}
+_QUARTERS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+_PIECES = r"(?:bills?|notes?|banknotes?|coins?|tickets?|chips?|vouchers?|gift cards?)"
+"""Which a price tells from others of their kind."""
 _IN_MARKS = re.compile(rf"[ -]{_MARKED}\b")
 
 
@@ -163,7 +172,43 @@ def _cents(found: re.Match[str]) -> str:
     return f"{found[1]} {one if found[1] == '1' else many}"
 
 
+def _term(found: re.Match[str]) -> str:
+    """'3 x', of an equation."""
+    return f"{found[1] or found[3]} {found[2] or found[4]}"
+
+
+def _vulgar(found: re.Match[str]) -> str:
+    """'2 1/2' of '2½'."""
+    parts = unicodedata.normalize("NFKC", found[2]).replace("\u2044", "/")
+    return f"{found[1]} {parts}" if found[1] else parts
+
+
+def _raised(found: re.Match[str]) -> str:
+    """'10 to the power of minus six'."""
+    exponent = unicodedata.normalize("NFKC", found[2]).replace("\u2212", "-")
+    if exponent in ("2", "3") or not exponent.lstrip("-").isdigit():
+        return found[0]
+    return f"{found[1]} to the power of {ENGLISH.cardinal(int(exponent))}"
+
+
+def _position(found: re.Match[str]) -> str:
+    """'forty degrees forty-two minutes forty-six seconds north'."""
+    seconds = f" {found[3]} seconds" if found[3] else ""
+    return f"{found[1]} degrees {found[2]} minutes{seconds}{f' {_QUARTERS[found[4]]}' if found[4] else ''}"
+
+
 SIGNS: tuple[Rule, ...] = (
+    rule(rf"(?:(?<![\w.,/])(\d{{1,4}}) ?)?([{VULGAR}])", _vulgar, needs="|".join(VULGAR)),
+    rule(rf"(\d)([{RAISED}]{{1,5}})(?!\w)", _raised, needs="|".join(f"0{sign}" for sign in RAISED)),
+    rule(r"(?<![\w.,/])1/(\d{1,2})(?:th|rd|nd)\b", lambda found: f"one {ENGLISH.ordinal(int(found[1]))}", needs="0/0"),
+    rule(r"(?:^|(?<=[;,(] ))([<>]) ?(?=\d)", lambda found: _MORE_OR_LESS[found[1]], needs="<|>"),
+    rule(r"\+/[-−–]", "±", needs="+/"),
+    rule(r"(?<![\w.,])(\d{1,3})° ?([0-5]?\d)['′] ?(?:([0-5]?\d)[\"″] ?)?([NSEW])?(?!\w)", _position, needs="°"),
+    rule(r"(\d) ?(%|°[CF]?) ?[-–] ?(?=\d[\d.,]{0,12} ?\2)", r"\1 to ", needs="%|°"),
+    rule(r"(?<![\w.,])(\d{1,3}) ?bps\b", r"\1 basis points", needs="bps"),
+    rule(r"(?<=\d) ?([VW])(?=[\s,.;:)]|$)(?! [A-Z\d])", lambda found: _ELECTRIC[found[1]], needs="0V|0W|0 V|0 W"),
+    rule(r"(?<=[=+−-] )(\d{1,4})([xyz])\b|(?<![\w.])(\d{1,4})([xyz])(?= ?[+=−-] ?\w)", _term, needs="0x|0y|0z"),
+    rule(r"\b([xyz]) [-−] (?=[\dxyz]\b)", r"\1 minus ", needs="x -|y -|z -|x −|y −|z −"),
     rule(
         r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b",
         lambda found: found[1].lower(),
@@ -217,8 +262,13 @@ SIGNS: tuple[Rule, ...] = (
     rule(rf"~ ?(?=[\d{MONEY}])", "about ", needs="~"),
     rule(r"± ?(?=\d)", "plus or minus ", needs="±"),
     rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by ", needs="÷"),
-    rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times ", needs="×"),
+    rule(r"(\d) ?[x×] ?(?=\d[\d.,]{0,12} ?=|10(?:\^| to the power))", r"\1 times ", needs="0x|0 x|0×|0 ×"),
     rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal, needs="0x|0X"),
+    rule(
+        r"(?<![\w.,])(\d{3,4}) ?[x×] ?(\d{3,4})(?!\w|[.,]\d| ?(?:mm|cm|m|ft|in)\b)",
+        lambda found: f"{door(found[1])} by {door(found[2])}",
+        needs="000x|000 x|000×|000 ×",
+    ),
     rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by ", needs="0x|0 x|0×|0 ×"),
     rule(r"(\d(?: ?(?:ft|in|m|cm|mm|km)|['′\"″])) ?[x×] ?(?=\d)", r"\1 by ", needs="x 0|× 0|x0|×0"),
     rule(r"(\d)x\b", r"\1 times", needs="0x"),
@@ -235,6 +285,8 @@ SIGNS: tuple[Rule, ...] = (
     ),
 )
 AMOUNTS: tuple[Rule, ...] = (
+    rule(rf"([$€£])(\d{{1,4}})(?=[ -]{_PIECES}\b)", lambda found: f"{found[2]} {_SINGULAR[found[1]]}", needs="$|€|£"),
+    rule(r"(?<![\w.,:/-])(\d{1,2}):(?=\d{1,3}(?:,\d{3})+(?![\d,]))", r"\1 to ", needs="0:0"),
     rule(
         rf"\b([Aa]n? )([$€£])(\d[\d,]{{0,12}}(?:\.\d{{1,2}})?)([kKMB]|bn| (?:thousand|million|billion|trillion))?"
         rf"(?= (?!{_AFTER_A_PRICE}\b)[a-z]{{3,}})",
@@ -251,7 +303,7 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
     rule(rf"([{MONEY}])(\d[\d.,]{{0,12}})[-–]\1?(?=\d)", r"\2 to \1", needs="-|–"),
     rule(rf"(?<![\w.,])(\d{{1,3}})k(?={_RACE})", r"\1 K", needs="0k "),
-    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(k|bn|mn)\b", _scaled, needs="0k|0bn|0mn|0 bn|0 mn"),
+    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(?: (?=[bm]n\b))?(k|bn|mn)\b", _scaled, needs="0k|0bn|0mn|0 bn|0 mn"),
     rule(r"(?<![\w.,])(\d{1,3}\.\d{1,3})([MBK])\b", _scaled, needs="0M|0B|0K"),
     rule(
         rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_DOING}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",

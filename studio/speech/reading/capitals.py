@@ -37,11 +37,11 @@ SHORT = words_of(
 AMBIGUOUS = words_of("IT US WHO SAT")
 KEPT = words_of(
     "AARP ABBA ACLU ADHD AIDS AIFF ANSI API ASAP ASCII ASEAN AWOL BIOS BLE BYOB CAD CEO CERN CIA COBOL COVID CUDA "
-    "DARPA DEA DIY DUI ECMA EEOC EFTA EPA EPUB ESA ETA EULA FAQ FEMA FIFA FLAC GED GIF GIS GUI HIPAA HIV IATA ICANN "
-    "ICAO ICU IED IEEE IIRC IKEA IMAX IMHO IPO IQ IRA ISIS ISO IUD JPEG LAN LED LIDAR LUFS MIDI MIT NAACP NAFTA NASA "
-    "NASDAQ NATO NCAA NIST NOAA NORAD NYSE NYU OECD OLED OPEC OSHA PIN POTUS POV RAM RIP ROI ROM SAAS SARS SATA "
-    "SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID VAT VIP "
-    "VOIP YAML YMCA YOLO YWCA"
+    "DARPA DEA DIY DUI ECMA EEOC EFTA EPA EPUB ESA ETA EULA FAQ FEMA FIFA FLAC GED GIF GIS GOP GUI HIPAA HIV IATA "
+    "ICANN ICAO ICU IED IEEE IIRC IKEA IMAX IMHO IPO IQ IRA ISIS ISO IUD JPEG LAN LAPD LED LIDAR LUFS MIDI MIT NAACP "
+    "NAFTA NASA NASDAQ NATO NCAA NIST NOAA NORAD NYSE NYU OECD OLED OPEC OSHA PIN POTUS POV RAM RIP ROI ROM SAAS SARS "
+    "SATA SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID "
+    "VAT VIP VOIP YAML YMCA YOLO YWCA"
 )
 """Acronyms that could be words by their letters. Spelled or pronounced, models know their written form."""
 _BEFORE = (
@@ -66,6 +66,8 @@ _ONE_SYLLABLE = re.compile(r"[BCDFGHJKLMNPRSTVWYZ][AEIOUY][BDFGKLMNPRSTXYZ]|[BCD
 """The plainest words of three letters, as most short names are."""
 _DRAWN_OUT = re.compile(r"(?=[A-Z]{4})[A-Z]*([AEGHIMORSUZ])\1\1[A-Z]*")
 """'NOOO', 'AAAH', 'GRRR'."""
+_SCOTTISH = re.compile(r"MC[A-Z]{3,20}")
+"""'MCDONALD'."""
 _STREETS = words_of("ST AVE RD BLVD LN DR SQ HWY PL CT PKWY")
 _TITLES = words_of("MR MRS MS DR PROF ST MT FT GEN COL CAPT LT SGT REV HON SEN GOV REP PRES ADM")
 _NUMBERED = words_of("NO NOS VOL CH FIG SEC EQ ART PARA APPROX APT EXT TEL")
@@ -124,7 +126,11 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: b
         is_article = (
             stem == "A" and loud and (index + 1 < len(run) or before in SHORT) and not _BEGINS.search(_before(token))
         )
-        return (stem.lower() if is_article or ending == "CLOCK" else stem) + apostrophe + ending.lower()
+        is_name = stem in "ODL" and len(ending) > 2 and ending != "CLOCK"
+        small = ending.capitalize() if is_name else ending.lower()
+        return (stem.lower() if is_article or ending == "CLOCK" else stem) + apostrophe + small
+    if _SCOTTISH.fullmatch(stem) and _PRONOUNCED.fullmatch(stem[2:]):
+        return f"Mc{stem[2:].capitalize()}{apostrophe}{ending.lower()}"
     if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
         return written.capitalize()
     if not _is_word(stem, before, loud=loud) and (apostrophe == "" or ending == "S"):

@@ -153,7 +153,21 @@ def _half_of_the_day(found: re.Match[str]) -> str:
     return f" {found[1].upper()}M{'.' if found[2] and ends_a_sentence(found) else ''}"
 
 
+def _days_before_their_month(found: re.Match[str]) -> str:
+    """'the third to the fifth of March twenty twenty'."""
+    first, last = int(found[2]), int(found[3])
+    if first >= last:
+        return found[0]
+    days = f"{found[1] or 'the '}{ENGLISH.ordinal(first)} to the {ENGLISH.ordinal(last)} of {found[4]}"
+    return days + (f" {year(found[5])}" if found[5] else "")
+
+
 SHORT_MONTHS: tuple[Rule, ...] = (
+    rule(
+        rf"\b({'|'.join(_DAYS)})(?:\.(?=,| [a-z])"
+        rf"|\.?(?=,? (?:(?:{_MONTH}|{_SHORT})\b|\d{{1,2}}(?:/\d|(?:st|nd|rd|th)\b| (?:{_MONTH}|{_SHORT})\b))))",
+        lambda found: _DAYS[found[1]],
+    ),
     rule(
         rf"\b({_MONTH}|{_SHORT})\.?[-–]({_MONTH}|{_SHORT})\b\.?",
         lambda found: f"{_month(found[1])} to {_month(found[2])}",
@@ -170,6 +184,17 @@ SHORT_MONTHS: tuple[Rule, ...] = (
     ),
 )
 DATES: tuple[Rule, ...] = (
+    rule(
+        rf"{STARTS}([Tt]he )?({_DAY})[-–]({_DAY}) ({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])",
+        _days_before_their_month,
+        needs="0-0|0–0",
+    ),
+    rule(r"(?<![\w.:])(\d{1,2}:[0-5]\d) ?h(?:rs?)?\b", r"\1", needs="00h|00 h"),
+    rule(
+        r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )(1[0-2]|0?[1-9])/(3[01]|[12]\d|0?[1-9])(?![\w/]|\.\d)",
+        lambda found: f"{found[1]}{_MONTHS[int(found[2]) - 1]} {ENGLISH.ordinal(int(found[3]))}",
+        needs="0/0",
+    ),
     rule(rf"\bFY ?['’]?({YEAR}|\d\d)\b(?![-/.,]\d)", _fiscal, needs="FY"),
     rule(
         r"(?<![\w.,/-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
@@ -184,7 +209,7 @@ DATES: tuple[Rule, ...] = (
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
     rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed, needs="0/0"),
     rule(
-        r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01])(?![\w/]|\.\d)",
+        r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01]|11?|0[1-9])(?![\w/]|\.\d)",
         lambda found: f"{_MONTHS[int(found[1]) - 1]} {ENGLISH.ordinal(int(found[2]))}",
         needs="0/0",
     ),
@@ -227,6 +252,17 @@ DATES: tuple[Rule, ...] = (
     ),
 )
 YEARS: tuple[Rule, ...] = (
+    rule(
+        rf"((?:\bet al\.?|\b[A-Z][\w’'-]{{1,30}})(?:, | \())({YEAR})(?=[a-z]?[;)])",
+        lambda found: found[1] + year(found[2]),
+        needs="0000",
+    ),
+    rule(r"(?<![\w'’])['’]0(\d)(?!\w)", lambda found: f"oh {ENGLISH.cardinal(int(found[1]))}", needs="'0|’0"),
+    rule(
+        r"\b(\d{1,2}(?:st|nd|rd|th)|[a-z]{3,12}th|first|second|third) [cC]\.(?= ?(?:A\.?D|B\.?C|[;,)]))",
+        r"\1 century",
+        needs=" c.| C.",
+    ),
     rule(
         rf"\b((?:[QH] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
         _quarter,

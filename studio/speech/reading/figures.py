@@ -78,7 +78,7 @@ def _episode(found: re.Match[str]) -> str:
 
 def _picture(found: re.Match[str]) -> str:
     """'ten eighty p', 'ten eighty p sixty'."""
-    return f"{_door(found[1])} {found[2]}{f' {found[3]}' if found[3] else ''}"
+    return f"{door(found[1])} {found[2]}{f' {found[3]}' if found[3] else ''}"
 
 
 def _book(found: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def _code(found: re.Match[str]) -> str:
     return f"{found[1]}{letters} {_groups(found[3])}" if letters else found[1] + _groups(found[3])
 
 
-def _door(figures: str) -> str:
+def door(figures: str) -> str:
     """'six fourteen', 'twelve oh five', 'three hundred', as rooms and houses are named; at most four figures."""
     high, low = divmod(int(figures), 100)
     if figures.startswith("0"):
@@ -108,7 +108,7 @@ def _lettered(found: re.Match[str]) -> str:
     if found[0] in _FORMULAS | _ISOTOPES:
         return found[0]
     if len(letters) == 1:
-        return f"{letters} {_door(figures)}"
+        return f"{letters} {door(figures)}"
     is_long = len(figures) > 2 or figures.startswith("0")
     return f"{letters} {digits(figures) if is_long else ENGLISH.cardinal(int(figures))}"
 
@@ -131,7 +131,7 @@ CALLED: tuple[Rule, ...] = (
     rule(rf"\b({'|'.join(_STATES)}),? (\d{{5}}(?:-\d{{4}})?){ENDS}", _zip, needs="00000"),
     rule(
         r"\b(P\.? ?O\.? Box )(\d{1,6})\b",
-        lambda found: f"P.O. Box {_door(found[2]) if len(found[2]) < 3 else digits(found[2])}",
+        lambda found: f"P.O. Box {door(found[2]) if len(found[2]) < 3 else digits(found[2])}",
         re.IGNORECASE,
         needs="ox ",
     ),
@@ -183,18 +183,24 @@ CALLED: tuple[Rule, ...] = (
 )
 NAMED: tuple[Rule, ...] = (
     rule(
+        rf"\b({_PRODUCTS} )(\d{{3}})-(\d{{1,3}})(?![\w-])",
+        lambda found: f"{found[1]}{door(found[2])} {door(found[3])}",
+        needs="000-0",
+    ),
+    rule(r"(?<![\w.,])(\d\d)ers\b", lambda found: f"{ENGLISH.cardinal(int(found[1])).rstrip('e')}ers", needs="0ers"),
+    rule(
         rf"\b({_PLACES}(?: (?:number|no\.))? )(\d{{3,4}}){ENDS}",
-        lambda found: found[1] + _door(found[2]),
+        lambda found: found[1] + door(found[2]),
         re.IGNORECASE,
         needs="000",
     ),
-    rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", lambda found: found[1] + _door(found[2]), needs="000"),
+    rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", lambda found: found[1] + door(found[2]), needs="000"),
     rule(rf"(?<![\w.,])({_LINES})([pi])(\d\d)?\b", _picture, needs="0p|0i"),
     rule(r"\b[Ss](\d{1,2}) ?[Ee](\d{1,3})\b", _episode, needs="0E|0e|0 E|0 e"),
     rule(r"\b([A-Z]{1,4})-?(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
     rule(
         rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)",
-        lambda found: _door(found[1]),
+        lambda found: door(found[1]),
         needs="000",
     ),
 )

@@ -17,8 +17,8 @@ from studio.speech.reading.rules import SENTENCE
 from studio.speech.text import TAG
 
 _TO_READ = re.compile(
-    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾²³×÷≤≥≠<>]|[A-Za-z]\.|\b(?:[VX]|[IVXLCDM]{2,}|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|"
-    r"[:;]-?[()]|[a-z][-–][A-Z]"
+    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾⅐-⅞²³⁰-⁹⁻×÷≤≥≠<>]|[A-Za-z]\.|\b(?:[VX]|[IVXLCDM]{2,}|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|"
+    r"^I\.?$|[a-z] I\b|\bb/c\b|[:;]-?[()]|[a-z][-–][A-Z]"
 )
 _IN_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ]['’]?[A-ZÀ-ÖØ-Þ]")
 """What a paragraph must have some of for there to be anything to read otherwise than it is written."""

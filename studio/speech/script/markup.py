@@ -31,13 +31,24 @@ _HEADING_END = re.compile(r"^([ \t]*#{1,6}[ \t].*?)(?<=\S)[ \t]+#+[ \t]*$", re.M
 _LINE_START = re.compile(r"^[ \t]*(?:>[ \t]?|#{1,6}[ \t]+|[*+•‣◦-][ \t]+(?:\[[ xX]\][ \t]+)?)+", re.MULTILINE)
 _EMPHASIS = re.compile(
     r"(?<![\w*\\])\*+(?=[^\s*])|(?<=[^\s*\\])\*+(?![\w*])"
-    r"|(?<!\w)_+(?=[^\W_])|(?<=[^\s_\\])_+(?!\w)"
+    r"|(?<![\w\\])_+(?=[^\W_])|(?<=[^\s_\\])_+(?!\w)"
     r"|~~(?=\S)|(?<=\S)~~"
 )
+_ESCAPE = re.compile(r"\\(?=[*_#>~|`])")
+"""Before a sign that is not markup."""
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED_MARK = re.compile(
+    rf"([^\W\d_{_RAISED}]{{3,40}})[{_RAISED}]{{1,4}}(?!\w)|(?<=[.,;:!?\"”’)])[{_RAISED}]{{1,4}}(?=\s|$)"
+    rf"|^[{_RAISED}]{{1,4}} ?(?=[A-Z])",
+    re.MULTILINE,
+)
+"""The mark of a note after a word or a sentence, or before the note."""
+_MEASURES = re.compile(r"(?:inch|feet|foot|yard|mile|met(?:er|re)|acre|unit)s?|inches|sin|cos|tan|log", re.IGNORECASE)
+"""Words that have exponents."""
 _TICKS = re.compile(r"(?<=[^\W\d_])`(?=[^\W\d_])|(`+)")
 _PICTURES = "\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f0ff\U0001f170-\U0001faff"
 _EMOJI = re.compile(rf"(?<![ \t])[ \t]*[{_PICTURES}][{_PICTURES} \t]*")
-_ANY = re.compile(rf"[\[\]*_~`#|<>•‣◦={_PICTURES}]|^[ \t]*[+-]", re.MULTILINE)
+_ANY = re.compile(rf"[\[\]*_~`#|<>•‣◦={_PICTURES}{_RAISED}]|^[ \t]*[+-]", re.MULTILINE)
 
 
 def without_markup(text: str) -> str:
@@ -69,12 +80,17 @@ def _words(text: str) -> str:
     for pattern in (_FENCE, _RULE, _DEFINITION):
         text = pattern.sub("", text)
     text = _LINK.sub(r"\1", _BARE_LINK.sub(r"\1", text))
-    text = _CITATIONS.sub("", text)
+    text = _RAISED_MARK.sub(_without_mark, _CITATIONS.sub("", text))
     text = _BARS.sub(", ", _ROW.sub(_cells, text))
     text = _LINE_START.sub("", _HEADING_END.sub(r"\1", text))
     text = _EMPHASIS.sub("", text)
     text = _TICKS.sub(lambda tick: "" if tick[1] else "'", text)
-    return _EMOJI.sub(_gap, text)
+    return _EMOJI.sub(_gap, _ESCAPE.sub("", text))
+
+
+def _without_mark(found: re.Match[str]) -> str:
+    word = found[1] or ""
+    return found[0] if _MEASURES.search(word) else word
 
 
 def _cells(row: re.Match[str]) -> str:

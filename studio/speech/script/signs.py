@@ -25,6 +25,7 @@ _JOINER = re.compile(rf"(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]{{2,}}")
 _PRESENTED = re.compile(
     "[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufb4f\ufb50-\ufd3d\ufd50-\ufdfc\ufe70-\ufefc"  # ligatures and shapes of letters
     "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff03-\uff06\uff0b\uff20\uffe0\uffe1\uffe5"  # wide letters, figures, signs
+    "\u2103\u2109\u2160-\u217f\u3371-\u33df"  # degrees, Roman figures and units of East Asian keyboards
     "\U0001d400-\U0001d7ff]+"  # letters of formulas, as people paste them for bold and italics
 )
 _WIDE_POINT = re.compile(r"(?<=\d)[\uff0c\uff0e\uff1a](?=\d)")

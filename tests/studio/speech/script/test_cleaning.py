@@ -26,6 +26,7 @@ SIGNS = [
     ("co\u2010op co\u2011op", "co-op co-op"),
     ("\u2764\ufe0f 1\ufe0f\u20e3", "\u2764 1"),
     ("e\u0301", "\u00e9"),
+    ("5\u2103 \u2163 10\u338f", "5\u00b0C IV 10kg"),
 ]
 KEPT_SIGNS = [
     "x\u00b2 \u00bd \u4f60\u597d\uff0c\u4e16\u754c\u3002\uff01\uff1f\u3000\u300c",
@@ -55,13 +56,17 @@ MARKUP = [
     ("[1] A book.\n[^2]: A note.\n[x]: https://a.b", "A book.\nA note.\n"),
     ("Great \U0001f389 news\U0001f44d. \U0001f468\U0001f469\nAnd\u2728so", "Great news.\nAnd so"),
     ("don`t", "don't"),
+    ("\\*this\\* \\_is\\_ \\# 5 \\> 3", "this is # 5 > 3"),
+    (
+        "A word\u00b3 and a stop.\u00b9\u00b2\n\u00b9 A note of 5 inch\u00b2, x\u00b2",
+        "A word and a stop.\nA note of 5 inch\u00b2, x\u00b2",
+    ),
     ("<|speaker:0|>**Hi** | there <|speaker:1|>[1] x", "<|speaker:0|>Hi, there <|speaker:1|>x"),
 ]
 KEPT_WORDS = [
     "2*3*4, 5 * 3 and 2**3", "snake_case, C# and F#, #tag, @me, 5 # 3", "f**k", "[2024] and [a]",
     "1. first\n2. second", "He said - well - no.", "~5 km", "[whisper](softly)", "<|speaker:0|>a", "a -- b",
     "x < y > z", "[Anna]: ...well", "[whisper](...softly) (he said)", r"a \[1] b", "a ***** b", "-5 degrees\n+5",
-    "\\*not this\\*",
 ]  # fmt: skip
 
 
