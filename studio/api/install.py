@@ -6,6 +6,8 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from studio.api.fish.live import live_routes
+from studio.api.fish.tts import tts_routes
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
 from studio.api.layers import install_layers
@@ -48,6 +50,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         speech_routes(speech, settings),
         batch_routes(speech),
         socket_routes(speech, settings),
+        tts_routes(speech, settings),
+        live_routes(speech, settings),
         queue_routes(speech),
         TakeRoutes(studio.history, times, settings.share_days).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
@@ -94,7 +98,7 @@ class NothingHere:
         error = ApiError(404, f"Invalid URL ({url}){self._hint(scope)}")
         if allowed := self._methods(scope):
             error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
-        await error_response(error)(scope, receive, send)
+        await error_response(error, scope["path"])(scope, receive, send)
 
     def _methods(self, scope: Scope) -> set[str]:
         """Those of the address; of /v1/takes/export those of its own routes, not of /v1/takes/{take} as well."""

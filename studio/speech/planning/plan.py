@@ -77,14 +77,14 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for odd sampling.
     """
     find = cache(voices.find)
-    own = None if request.has_clip else find(request.voice)
+    own = None if request.clips else find(request.voice)
     turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card)), request.cast
     named = _named(turns, cast or {}, find)
     sampling = _sampling(request, own)
 
     def part_of(turn: Turn) -> PlannedPart:
         if turn.speaker is None:
-            label = OWN_CLIP if request.has_clip else _label(own)
+            label = OWN_CLIP if request.clips else _label(own)
             return PlannedPart(turn.text, turn.script, label, own, sampling, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
         wanted = replace(_sampling(request, voice), seed=sampling.seed)
