@@ -6,7 +6,12 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from studio.api.fish.account import account_routes
+from studio.api.fish.asr import asr_routes
+from studio.api.fish.fish_voices import FishVoices
 from studio.api.fish.live import live_routes
+from studio.api.fish.model_routes import ModelRoutes
+from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
@@ -36,8 +41,9 @@ from studio.services import Studio
 from studio.takes.mending import TakeMender
 from studio.takes.timestamps import TakeTimes
 
-PREFIXES = ("/v1", "/V1", "/audio", "/models")
-"""Below these every address is the API's: the last two are where OpenAI's clients call with a base URL without /v1."""
+PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet")
+"""Below these every address is the API's: /audio and /models are where OpenAI's clients call with a base URL without
+/v1, /model and /wallet Fish Audio's own."""
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:
@@ -68,6 +74,13 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
         system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
         about_routes(speech, studio.library, settings),
+    ]
+    fish_voices = FishVoices(studio.library, studio.transcriber, studio.denoiser)
+    routers += [
+        ModelRoutes(speech, fish_voices).router(),
+        ReferenceRoutes(speech, fish_voices).router(),
+        asr_routes(studio.transcriber),
+        account_routes(),
     ]
     if settings.page:
         routers.append(gradio_file_routes(studio.client_files))

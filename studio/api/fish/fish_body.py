@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
@@ -25,30 +26,77 @@ MAX_FORM_FIELDS = 1000
 
 
 async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]:
-    """The fields of a body without files. Raises ApiError (400, 408, 413, 415), InvalidRequest."""
+    """The fields of a body; of a form's, which are texts, nested ones are JSON.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
+    if (fields := await _read_object(request, limit)) is not None:
+        return fields
+    form = await _read_form(request, limit, "references", 1)
+    return _nested({name: several[-1] for name, several in form.lists.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What came by each name, in its order: values, which of a form are texts, and files."""
+
+    values: dict[str, list[Any]]
+    files: dict[str, list[bytes]]
+
+    def text(self, name: str) -> str:
+        """The last text of a name; blank if there is none. Raises InvalidRequest for what is not a text."""
+        value = (self.values.get(name) or [""])[-1]
+        if value is not None and not isinstance(value, str):
+            raise InvalidRequest(f"{name} must be a text", name)
+        return value or ""
+
+    def texts(self, name: str) -> list[str]:
+        """All texts of a name. Raises InvalidRequest."""
+        values = [value for value in self.values.get(name, []) if value is not None]
+        if not all(isinstance(value, str) for value in values):
+            raise InvalidRequest(f"{name} must be texts", name)
+        return values
+
+    def flag(self, name: str) -> bool:
+        """Whether a name has true, as a boolean or as a form's text."""
+        return str((self.values.get(name) or [False])[-1]).lower() == "true"
+
+
+async def read_files(request: Request, limit: int, file: str, max_files: int) -> Fields:
+    """A body with files: a form, or a map with bytes in it. ``file`` is the largest part.
+
+    Raises ApiError (400, 408, 413, 415), InvalidRequest.
+    """
+    if (fields := await _read_object(request, limit)) is None:
+        form = await _read_form(request, limit, file, max_files)
+        return Fields(form.lists, {name: [each.data for each in uploads] for name, uploads in form.uploads.items()})
+    lists = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
+    files = {
+        name: several for name, values in lists.items() if (several := [v for v in values if isinstance(v, bytes)])
+    }
+    if sum(map(len, files.values())) > max_files:
+        raise InvalidRequest(f"there are more than {max_files} files", file)
+    return Fields({name: values for name, values in lists.items() if name not in files}, files)
+
+
+async def _read_object(request: Request, limit: int) -> dict[str, Any] | None:
+    """The object of a body that is one; None for a form, which is not read yet."""
     kind = _kind(request)
     if kind in _MESSAGE_PACK:
         return unpacked(await read_body(request, limit))
     if kind == "application/json" or kind.endswith("+json"):
         return parse_object(await read_body(request, limit))
-    if kind == "application/x-www-form-urlencoded":
-        return _nested(_of_query(await read_body(request, limit)))
+    return None
+
+
+async def _read_form(request: Request, limit: int, file: str, max_files: int) -> Form:
+    kind = _kind(request)
     if kind == "multipart/form-data":
-        return _nested(dict((await read_form(request, limit, "references")).fields))
-    raise _unsupported()
-
-
-async def read_files(request: Request, limit: int, file: str) -> tuple[dict[str, Any], dict[str, list[bytes]]]:
-    """The fields of a body and its files, all of each name; a field that comes several times is a list.
-
-    Raises ApiError (400, 408, 413, 415), InvalidRequest.
-    """
-    if _kind(request) != "multipart/form-data":
-        fields = await read_fields(request, limit)
-        files = {name: several for name, value in fields.items() if (several := _binary(value))}
-        return {name: value for name, value in fields.items() if name not in files}, files
-    form: Form = await read_form(request, limit, file)
-    return dict(form.lists), {name: [upload.data for upload in uploads] for name, uploads in form.uploads.items()}
+        return await read_form(request, limit, file, max_files)
+    if kind == "application/x-www-form-urlencoded":
+        return Form(_of_query(await read_body(request, limit)), {})
+    kinds = f"application/json, {MESSAGE_PACK} or multipart/form-data"
+    raise ApiError(415, f"Send the request as {kinds}.", code="unsupported_media_type")
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
@@ -77,19 +125,15 @@ def _kind(request: Request) -> str:
     return kind.decode("latin-1").lower()
 
 
-def _binary(value: object) -> list[bytes]:
-    values = value if isinstance(value, list) else [value]
-    return [data for data in values if isinstance(data, bytes)]
-
-
-def _of_query(body: bytes) -> dict[str, Any]:
+def _of_query(body: bytes) -> dict[str, list[str]]:
+    """Raises ApiError, InvalidRequest."""
     try:
-        pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
+        lists = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
-        message = f"We could not parse the form of your request; it may have {MAX_FORM_FIELDS} fields in UTF-8."
+        message = f"We could not parse the form of your request; it may have {MAX_FORM_FIELDS} fields, in UTF-8."
         raise ApiError(400, message) from None
-    check_strings(dict(pairs))
-    return dict(pairs)
+    check_strings(lists)
+    return lists
 
 
 def _nested(fields: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +147,3 @@ def _nested(fields: dict[str, Any]) -> dict[str, Any]:
             except (ValueError, RecursionError):
                 raise InvalidRequest(f"{name} must be JSON in a form", name) from None
     return fields
-
-
-def _unsupported() -> ApiError:
-    kinds = f"application/json, {MESSAGE_PACK} or multipart/form-data"
-    return ApiError(415, f"Send the request as {kinds}.", code="unsupported_media_type")

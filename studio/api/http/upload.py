@@ -19,7 +19,7 @@ from studio.strings import check_strings
 
 MAX_FIELD = 64 * 1024
 """Bytes of one text field."""
-MAX_FIELDS = 32
+MAX_FIELDS = 64
 MAX_FILES = 4
 PIECE = 16 * 1024
 """Bytes that are parsed in one go; between them others have their turn."""

@@ -1,0 +1,106 @@
+"""/model: the voices of the library, listed, made, changed and deleted as Fish Audio's clients do it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from studio.api.fish.account import author_of
+from studio.api.fish.fish_body import read_files
+from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
+from studio.api.fish.voice_ids import voice_of
+from studio.api.http.errors import ApiError
+from studio.audio.read import MAX_BYTES
+from studio.library import Voice, VoiceChanges
+from studio.speech.service import SpeechService
+
+LIMIT = 4 * MAX_BYTES
+"""Bytes of a new voice's recordings together."""
+MAX_FILES = 20
+"""Fish Audio's own; fewer may be used."""
+MAX_PAGE = 100
+SORTS = ("score", "task_count", "created_at")
+
+
+class ModelRoutes:
+    """The routes of /model, on the library."""
+
+    def __init__(self, speech: SpeechService, voices: FishVoices) -> None:
+        self._speech, self._voices, self._library = speech, voices, voices.library
+
+    def router(self) -> APIRouter:
+        """What answers them."""
+        routes = APIRouter(tags=["fish audio"])
+        routes.get("/model")(self.list_models)
+        routes.post("/model", status_code=201)(self.create_model)
+        routes.get("/model/{model_id}")(self.get_model)
+        routes.patch("/model/{model_id}")(self.edit_model)
+        routes.delete("/model/{model_id}")(self.delete_model)
+        return routes
+
+    async def list_models(
+        self,
+        request: Request,
+        page_size: int = 10,
+        page_number: int = 1,
+        title: str | None = None,
+        tag: Annotated[list[str] | None, Query()] = None,
+        language: Annotated[list[str] | None, Query()] = None,
+        self_only: Annotated[bool, Query(alias="self")] = False,
+        author_id: str | None = None,
+        sort_by: str = "score",
+    ) -> JSONResponse:
+        """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name."""
+        if not 1 <= page_size <= MAX_PAGE or page_number < 1:
+            raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number at least 1")
+        if sort_by not in SORTS:
+            raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
+        author = author_of(request)
+        wanted: dict[str, Any] = {"tags": tuple(tag or ()), "bundled": False if self_only else None}
+
+        def find() -> list[Voice]:
+            voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
+            if language:
+                voices = [voice for voice in voices if voice.language.partition("-")[0] in language]
+            if sort_by == "created_at":
+                voices.sort(key=lambda voice: -voice.created)
+            return voices if author_id in (None, "", author) else []
+
+        voices = await to_thread.run_sync(find)
+        start = page_size * (page_number - 1)
+        items = [fish_voice(voice, author) for voice in voices[start : start + page_size]]
+        return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
+
+    async def get_model(self, model_id: str, request: Request) -> JSONResponse:
+        """A voice, by its id here or there, its slug or its name."""
+        voice = await to_thread.run_sync(self._library.voices.get, voice_of(model_id))
+        return JSONResponse(fish_voice(voice, author_of(request)))
+
+    async def create_model(self, request: Request) -> JSONResponse:
+        """A voice of recordings (``voices``) and their words (``texts``). Recordings of more than 30 s are cut, for which
+        a recogniser is needed."""
+        fields = await read_files(request, LIMIT, "voices", MAX_FILES)
+        samples = await self._voices.samples(fields)
+        title, description = fields.text("title"), fields.text("description")
+        tags = tags_of(fields.texts("tags"))
+        voice = await self._speech.save_voice(lambda: self._voices.create(title, description, tags, samples))
+        return JSONResponse(fish_voice(voice, author_of(request)), 201)
+
+    async def edit_model(self, model_id: str, request: Request) -> JSONResponse:
+        """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
+        fields = await read_files(request, LIMIT, "cover_image", 1)
+        changes = VoiceChanges(
+            name=fields.text("title") or None,
+            description=fields.text("description") if "description" in fields.values else None,
+            tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
+        )
+        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(model_id), changes)
+        return JSONResponse({"status": "ok"} | fish_voice(voice, author_of(request)))
+
+    async def delete_model(self, model_id: str) -> JSONResponse:
+        """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
+        await to_thread.run_sync(self._library.voices.delete, voice_of(model_id))
+        return JSONResponse({"status": "ok"})
