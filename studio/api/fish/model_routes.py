@@ -80,7 +80,7 @@ class ModelRoutes:
         return JSONResponse(fish_voice(voice, author_of(request)))
 
     async def create_model(self, request: Request) -> JSONResponse:
-        """A voice of recordings (``voices``) and their words (``texts``). Recordings of more than 30 s are cut, for which
+        """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
         a recogniser is needed."""
         fields = await read_files(request, LIMIT, "voices", MAX_FILES)
         samples = await self._voices.samples(fields)

@@ -1,0 +1,196 @@
+"""WS /v1/tts/live: one continuous file for each start, small messages, always a finish, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from studio.api.fish.message_pack import pack, unpack
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+from tests.studio.sounds import frames_of
+
+Steer = Callable[..., Steered]
+
+
+def open_live(served: Served, path: str = "/v1/tts/live", **options: Any) -> ClientConnection:
+    url = served.url.replace("http://", "ws://") + path
+    return connect(url, proxy=None, **{"compression": None, "max_size": 64 * 1024} | options)
+
+
+def send(socket: ClientConnection, event: str, **fields: Any) -> None:
+    socket.send(pack({"event": event} | fields))
+
+
+def start(socket: ClientConnection, **request: Any) -> None:
+    send(socket, "start", request={"text": "", "format": "wav", "references": []} | request)
+
+
+def receive(socket: ClientConnection) -> dict[str, Any]:
+    data = socket.recv(20)
+    assert isinstance(data, bytes)
+    message: dict[str, Any] = unpack(data)
+    return message
+
+
+def until_finish(socket: ClientConnection) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    events = []
+    while (event := receive(socket))["event"] == "audio":
+        events.append(event)
+    return events, event
+
+
+def test_a_start_is_one_continuous_file_and_another_may_follow(steered: Steer) -> None:
+    served, engine = steered()
+    with open_live(served) as socket:
+        for voice in ("anna", "bert"):
+            start(socket, reference_id=voice)
+            for text in ("It costs ", "3.", "50 in all.", " And th", "at is it"):
+                send(socket, "text", text=text)
+            send(socket, "stop")
+            events, finish = until_finish(socket)
+            audio = b"".join(event["audio"] for event in events)
+            assert finish == {"event": "finish", "reason": "stop"}
+            assert audio.count(b"RIFF") == 1
+            assert frames_of(audio) == (44_100, 9 * 6 * 2048)
+    assert [utterance.text for utterance in engine.utterances] == ["It costs 3.50 in all.", "And that is it"] * 2
+    assert [turn.text for turn in engine.utterances[1].history] == ["It costs 3.50 in all."]
+    assert not engine.utterances[2].history  # another start is another conversation
+
+
+def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: Steer) -> None:
+    served, engine = steered()
+    with open_live(served) as socket:
+        start(socket, text="Well ", format="pcm")
+        send(socket, "text", text="then")
+        send(socket, "flush")
+        assert len(receive(socket)["audio"]) > 0
+        assert engine.utterances[0].text == "Well then"
+        send(socket, "flush")  # with nothing held
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
+
+
+def test_nothing_to_say_is_no_sound_and_no_error(steered: Steer) -> None:
+    served, _ = steered()
+    with open_live(served) as socket:
+        start(socket)
+        send(socket, "flush")
+        send(socket, "stop")
+        assert until_finish(socket) == ([], {"event": "finish", "reason": "stop"})
+
+
+def test_text_without_an_end_is_spoken_after_its_chunk_length(steered: Steer) -> None:
+    served, engine = steered()
+    words = [f"word{number} " for number in range(60)]
+    with open_live(served) as socket:
+        start(socket, chunk_length=100, format="pcm")
+        for word in words:
+            send(socket, "text", text=word)
+        assert receive(socket)["event"] == "audio"  # before the stop
+        send(socket, "stop")
+        until_finish(socket)
+    assert " ".join(utterance.text for utterance in engine.utterances).split() == [word.strip() for word in words]
+    assert all(len(utterance.text) <= 110 for utterance in engine.utterances)
+
+
+def test_the_words_of_a_speaker_go_on_in_the_speakers_voice(steered: Steer) -> None:
+    served, engine = steered()
+    with open_live(served) as socket:
+        start(socket, reference_id=["anna", "bert"], format="pcm")
+        send(socket, "text", text="<|speaker:1|>Hello. How are you? <|speaker:0|>Fine.")
+        send(socket, "stop")
+        until_finish(socket)
+    assert [utterance.text for utterance in engine.utterances] == ["Hello.", "How are you?", "Fine."]
+    voices = [utterance.references[0].text for utterance in engine.utterances]
+    assert [text.split()[-1] for text in voices] == ["bert.", "bert.", "anna."]
+
+
+@pytest.mark.parametrize("audio_format", ["wav", "mp3", "opus", "pcm"])
+def test_messages_are_small_whatever_the_format(steered: Steer, audio_format: str) -> None:
+    served, _ = steered()
+    with open_live(served) as socket:  # which takes 64 KiB at most
+        start(socket, text="word " * 60, format=audio_format)
+        send(socket, "stop")
+        events, finish = until_finish(socket)
+    assert events and finish["reason"] == "stop"
+
+
+def test_each_sentence_has_its_words_times(steered: Steer) -> None:
+    served, _ = steered()
+    with open_live(served, "/v1/tts/live/with-timestamp") as socket:
+        start(socket, text="Hello there. Bye.", format="wav")
+        send(socket, "stop")
+        events, _ = until_finish(socket)
+    assert frames_of(b"".join(event["audio"] for event in events)) == (44_100, 3 * 6 * 2048)
+    timed = [event for event in events if event.get("alignment")]
+    assert [event["chunk_seq"] for event in timed] == [0, 1]
+    words = [[segment["text"] for segment in event["alignment"]["segments"]] for event in timed]
+    assert words == [["Hello", "there"], ["Bye"]]
+    assert timed[1]["chunk_audio_offset_sec"] == pytest.approx(2 * 6 * 2048 / 44_100, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([pack({"event": "text", "text": "a"})], "came before start"),
+        ([pack({"event": "dance"})], "no event"),
+        ([pack({"event": "start"})], "needs a request"),
+        ([pack({"event": "start", "request": {"reference_id": "nobody"}})], "nobody"),
+        ([pack({"event": "start", "request": {"format": "exe"}})], "format"),
+        ([pack({"event": "start", "request": {}})] * 2, "before the stop"),
+        ([pack({"event": "start", "request": {}}), pack({"event": "text", "text": 5})], "must be a string"),
+        (
+            [pack({"event": "start", "request": {}}), pack({"event": "text", "text": "a" * 20_000})],
+            "waiting to be spoken",
+        ),
+        ([b"\xc1"], "MessagePack"),
+        ([pack([1])], "map"),
+        (["text"], "binary"),
+    ],
+)
+def test_a_mistake_ends_with_a_finish_that_says_why(steered: Steer, messages: list[bytes | str], words: str) -> None:
+    served, _ = steered()
+    with open_live(served) as socket:
+        for data in messages:
+            socket.send(data)
+        _, finish = until_finish(socket)
+        assert finish["reason"] == "error" and words in finish["message"]
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+        assert closed.value.rcvd and closed.value.rcvd.code == 1008
+    served.until(running=0, waiting=0)
+
+
+def test_sockets_that_never_stop_leave_nothing_behind(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(open_live(served)) for _ in range(64)]
+        for socket in sockets:
+            start(socket, text="one two three. And more")
+        served.until(running=2)
+        for socket in sockets[::2]:
+            socket.socket.close()  # without a word
+    served.until(running=0, waiting=0)
+    engine.later_frames_gate.set()
+    with open_live(served) as socket:
+        start(socket, text="Hello.")
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
+
+
+def test_a_socket_needs_a_key(steered: Steer) -> None:
+    served, _ = steered(api_keys=(hashlib.sha256(b"secret").digest(),))
+    with pytest.raises(InvalidStatus):
+        open_live(served)
+    with open_live(served, additional_headers={"Authorization": "Bearer secret"}) as socket:
+        start(socket, text="Hello.")
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
