@@ -17,6 +17,7 @@ from studio.library.checks import MAX_DESCRIPTION, clean_text
 from studio.library.voices.names import clean_name, clean_slug, fold
 from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
+from studio.speech.reading import normalised as read_aloud
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from studio.takes.export import file_name
@@ -109,6 +110,19 @@ TEXTS: dict[str, Work] = {
 @pytest.mark.parametrize("reader", TEXTS)
 def test_text_is_cut_in_linear_time(reader: str, kind: str) -> None:
     check(TEXTS[reader], pieces(PIECES[kind]), 4096)
+
+
+FORMS = (
+    "1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "A$1", "1h ", "1:1 ", "code ", "[", "`",
+    "$1 ", "1-", "$1k-", "5pm-", "May 5-", "1/1/1 ", "1.000", "1e1", "+1.", "the 1990 a", "1990's ", "1/2 tsp ",
+    "a $1 ", "Ps 1:1-", "NY 10001 ", "@a", "A&", "<3 ", ":) ", "GMT-", "NO ", "QU", "AE", "STR", "NOOO", "I'M ", "A-",
+    "DR. ", "IT US ", "XI ", "MON-", "<|", "<|phoneme_start|>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_written_forms_are_read_in_linear_time(form: str) -> None:
+    check(read_aloud, pieces(form), 2048)
 
 
 NAMES: dict[str, Work] = {
