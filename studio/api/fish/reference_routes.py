@@ -30,7 +30,8 @@ class ReferenceRoutes:
     def router(self) -> APIRouter:
         """What answers them."""
         routes = APIRouter(tags=["fish-speech"])
-        routes.api_route("/v1/health", methods=["GET", "POST"], operation_id="fish_speech_health")(self.health)
+        routes.post("/v1/health", include_in_schema=False)(self.health)
+        routes.get("/v1/health")(self.health)
         routes.post("/v1/references/add")(self.add)
         routes.get("/v1/references/list")(self.list_references)
         routes.delete("/v1/references/delete")(self.delete)
