@@ -52,12 +52,11 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host)
+    fish_voices = FishVoices(studio.library, studio.transcriber, studio.denoiser)
     routers = [
         speech_routes(speech, settings),
         batch_routes(speech),
         socket_routes(speech, settings),
-        tts_routes(speech, settings),
-        live_routes(speech, settings),
         queue_routes(speech),
         TakeRoutes(studio.history, times, settings.share_days).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
@@ -74,9 +73,8 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
         system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
         about_routes(speech, studio.library, settings),
-    ]
-    fish_voices = FishVoices(studio.library, studio.transcriber, studio.denoiser)
-    routers += [
+        tts_routes(speech, settings),
+        live_routes(speech, settings),
         ModelRoutes(speech, fish_voices).router(),
         ReferenceRoutes(speech, fish_voices).router(),
         asr_routes(studio.transcriber),

@@ -1,4 +1,4 @@
-"""Versions of Fish Audio's Python SDK that other programs pin: Home Assistant's, and the last one before its new package."""
+"""Versions of Fish Audio's Python SDK that others pin: Home Assistant's, and the last one before its new package."""
 
 from __future__ import annotations
 

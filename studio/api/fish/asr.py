@@ -10,12 +10,14 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.fish.fish_body import read_files
+from studio.api.fish.fish_body import MESSAGE_PACK, read_files
+from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP, Clip, read_clip, read_levels
 from studio.errors import InvalidClip, InvalidRequest
 from studio.library.checks import clean_language
 from studio.voices.hearing.recogniser import Transcriber, Word
 
+RECORDING = reads_form("audio", "language", "ignore_timestamps", required=("audio",), more_types=(MESSAGE_PACK,))
 LIMIT = MAX_BYTES + 256 * 1024
 LONGEST = 300.0
 """Seconds of a recording."""
@@ -28,7 +30,7 @@ def asr_routes(transcriber: Transcriber) -> APIRouter:
     """The route, on this recogniser."""
     routes = APIRouter(tags=["fish audio"])
 
-    @routes.post("/v1/asr")
+    @routes.post("/v1/asr", openapi_extra=RECORDING)
     async def transcribe(request: Request) -> JSONResponse:
         """The words of ``audio``, 1 s to five minutes, and when each is heard, unless ``ignore_timestamps`` is true."""
         fields = await read_files(request, LIMIT, "audio", 1)

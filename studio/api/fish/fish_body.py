@@ -20,8 +20,10 @@ from studio.strings import check_strings
 
 MESSAGE_PACK = "application/msgpack"
 _MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")
+ALL_TYPES = ("application/json", MESSAGE_PACK, "application/x-www-form-urlencoded")
+"""What is read beside a multipart form where there is no file in it."""
 NESTED = ("references", "prosody", "features", "reference_id")
-"""Fields that hold more than a text, in forms written as JSON."""
+"""SentFields that hold more than a text, in forms written as JSON."""
 MAX_FORM_FIELDS = 1000
 
 
@@ -37,7 +39,7 @@ async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class SentFields:
     """What came by each name, in its order: values, which of a form are texts, and files."""
 
     values: dict[str, list[Any]]
@@ -62,21 +64,21 @@ class Fields:
         return str((self.values.get(name) or [False])[-1]).lower() == "true"
 
 
-async def read_files(request: Request, limit: int, file: str, max_files: int) -> Fields:
+async def read_files(request: Request, limit: int, file: str, max_files: int) -> SentFields:
     """A body with files: a form, or a map with bytes in it. ``file`` is the largest part.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
     if (fields := await _read_object(request, limit)) is None:
         form = await _read_form(request, limit, file, max_files)
-        return Fields(form.lists, {name: [each.data for each in uploads] for name, uploads in form.uploads.items()})
+        return SentFields(form.lists, {name: [each.data for each in uploads] for name, uploads in form.uploads.items()})
     lists = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
     files = {
         name: several for name, values in lists.items() if (several := [v for v in values if isinstance(v, bytes)])
     }
     if sum(map(len, files.values())) > max_files:
         raise InvalidRequest(f"there are more than {max_files} files", file)
-    return Fields({name: values for name, values in lists.items() if name not in files}, files)
+    return SentFields({name: values for name, values in lists.items() if name not in files}, files)
 
 
 async def _read_object(request: Request, limit: int) -> dict[str, Any] | None:
@@ -137,7 +139,7 @@ def _of_query(body: bytes) -> dict[str, list[str]]:
 
 
 def _nested(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
+    """SentFields of a form, which are texts: blank ones are absent, nested ones JSON. Raises InvalidRequest."""
     fields = {name: value for name, value in fields.items() if value != ""}
     for name in NESTED:
         text = fields.get(name)

@@ -21,7 +21,7 @@ OPUS_RATES = (24, 32, 48, 64)
 AUTOMATIC = -1000
 """As opus_bitrate: the format's own."""
 OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
-"""Fields that only fish-speech's own server knows, whose default format is wav."""
+"""SentFields that only fish-speech's own server knows, whose default format is wav."""
 IGNORED = {
     "latency": "speech is always delivered from its first frame on",
     "max_new_tokens": "the whole text is always spoken; there it limits each chunk",

@@ -10,7 +10,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from studio.api.fish.fish_body import Fields
+from studio.api.fish.fish_body import SentFields
 from studio.api.fish.voice_ids import fish_id
 from studio.audio.read import MAX_SECONDS
 from studio.errors import InvalidClip, InvalidRequest, NameTaken
@@ -75,7 +75,7 @@ class FishVoices:
     transcriber: Transcriber
     denoiser: Denoiser
 
-    async def samples(self, fields: Fields) -> list[NewSample]:
+    async def samples(self, fields: SentFields) -> list[NewSample]:
         """The samples of a new voice: the files ``voices``, each with its words.
 
         Raises InvalidRequest, InvalidClip, and what the recogniser and the denoiser do.

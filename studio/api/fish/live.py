@@ -24,7 +24,7 @@ from starlette.websockets import WebSocketDisconnect
 from engine import EngineError
 from studio.api.fish.fish_body import unpacked
 from studio.api.fish.fish_speech import FishSpeech
-from studio.api.fish.live_speech import LiveSpeech, Piece
+from studio.api.fish.live_speech import LivePiece, LiveSpeech
 from studio.api.fish.message_pack import pack
 from studio.api.http.body import as_model
 from studio.api.http.errors import ApiError, describe
@@ -155,7 +155,7 @@ class _Session:
             if idle.cancelled_caught:
                 return
 
-    async def _send_piece(self, piece: Piece) -> None:
+    async def _send_piece(self, piece: LivePiece) -> None:
         about = {} if piece.about is None else piece.about
         for start in range(0, len(piece.audio), MAX_AUDIO):
             more = start + MAX_AUDIO < len(piece.audio)

@@ -12,17 +12,17 @@ import numpy as np
 from engine import Reference
 from studio.api.fish.fish_speech import FishSpeech, Speakers
 from studio.api.fish.tts import alignment_of
+from studio.api.written_text import WrittenText
 from studio.audio.encode import Encoder, floats
 from studio.audio.formats import SAMPLE_RATES, open_encoder
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
 from studio.speech.text import PART_BYTES
-from studio.speech.written_text import WrittenText
 from studio.threads import whole_call
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LivePiece:
     """Bytes of the file, and what is known of the sentence that they belong to where times are asked for."""
 
     audio: bytes
@@ -43,7 +43,7 @@ class LiveSpeech:
         self._encoder: Encoder | None = None
         self._seconds = 0.0
 
-    async def pieces(self) -> AsyncGenerator[Piece, None]:
+    async def pieces(self) -> AsyncGenerator[LivePiece, None]:
         """The file's bytes while they are made; none where there was no text. Raises as `SpeechService.speak`."""
         number = 0
         while (sentence := await self.text.next()) is not None:
@@ -54,15 +54,15 @@ class LiveSpeech:
             about = {"content": sentence, "alignment": None, "chunk_seq": number}
             async with aclosing(speech):
                 async for audio in self._file_of(speech):
-                    yield Piece(audio, self._about(about))
+                    yield LivePiece(audio, self._about(about))
             if self._is_timed:
                 seconds = speech.take.audio_s / request.speed
                 alignment = alignment_of(await speech.timestamps("word"), seconds)
-                yield Piece(b"", self._about(about | {"alignment": alignment}))
+                yield LivePiece(b"", self._about(about | {"alignment": alignment}))
             self._seconds += speech.take.audio_s / request.speed
             number += 1
         if self._encoder is not None and (rest := await self._encode(None)):
-            yield Piece(rest, None)
+            yield LivePiece(rest, None)
 
     def _request(self, sentence: str) -> SpeechRequest:
         """A sentence as raw samples at the model's own rate, which are encoded here: all sentences are one file."""

@@ -9,10 +9,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.fish.account import author_of
-from studio.api.fish.fish_body import read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
 from studio.api.fish.voice_ids import voice_of
 from studio.api.http.errors import ApiError
+from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.library import Voice, VoiceChanges
 from studio.speech.service import SpeechService
@@ -22,6 +23,15 @@ LIMIT = 4 * MAX_BYTES
 MAX_FILES = 20
 """Fish Audio's own; fewer may be used."""
 MAX_PAGE = 100
+MAX_PAGES = 1_000_000
+NEW_MODEL = reads_form(
+    "voices",
+    *("title", "texts", "tags", "description", "enhance_audio_quality"),
+    required=("title", "voices"),
+    several=("voices", "texts", "tags"),
+    more_types=(MESSAGE_PACK,),
+)
+CHANGES = reads_form("cover_image", "title", "description", "tags", several=("tags",), more_types=ALL_TYPES)
 SORTS = ("score", "task_count", "created_at")
 
 
@@ -35,9 +45,9 @@ class ModelRoutes:
         """What answers them."""
         routes = APIRouter(tags=["fish audio"])
         routes.get("/model")(self.list_models)
-        routes.post("/model", status_code=201)(self.create_model)
+        routes.post("/model", status_code=201, openapi_extra=NEW_MODEL)(self.create_model)
         routes.get("/model/{model_id}")(self.get_model)
-        routes.patch("/model/{model_id}")(self.edit_model)
+        routes.patch("/model/{model_id}", openapi_extra=CHANGES)(self.edit_model)
         routes.delete("/model/{model_id}")(self.delete_model)
         return routes
 
@@ -54,8 +64,8 @@ class ModelRoutes:
         sort_by: str = "score",
     ) -> JSONResponse:
         """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name."""
-        if not 1 <= page_size <= MAX_PAGE or page_number < 1:
-            raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number at least 1")
+        if not 1 <= page_size <= MAX_PAGE or not 1 <= page_number <= MAX_PAGES:
+            raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number from 1 to {MAX_PAGES}")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
         author = author_of(request)

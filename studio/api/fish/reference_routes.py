@@ -9,15 +9,20 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from studio.api.fish.fish_body import Fields, answer, read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices
 from studio.api.http.errors import ApiError, describe
+from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
 from studio.library import VoiceChanges, VoiceDraft
 from studio.speech.service import SpeechService
 
 LIMIT = MAX_BYTES + 256 * 1024
+NEW = reads_form("audio", "id", "text", required=("audio", "id", "text"), more_types=(MESSAGE_PACK,))
+NAMED = reads_form(None, "reference_id", required=("reference_id",), more_types=ALL_TYPES)
+_NAMES = ("old_reference_id", "new_reference_id")
+RENAMED = reads_form(None, *_NAMES, required=_NAMES, more_types=ALL_TYPES)
 _ID = re.compile(r"[a-zA-Z0-9\-_ ]{1,255}")
 
 
@@ -32,10 +37,10 @@ class ReferenceRoutes:
         routes = APIRouter(tags=["fish-speech"])
         routes.post("/v1/health", include_in_schema=False)(self.health)
         routes.get("/v1/health")(self.health)
-        routes.post("/v1/references/add")(self.add)
+        routes.post("/v1/references/add", openapi_extra=NEW)(self.add)
         routes.get("/v1/references/list")(self.list_references)
-        routes.delete("/v1/references/delete")(self.delete)
-        routes.post("/v1/references/update")(self.update)
+        routes.delete("/v1/references/delete", openapi_extra=NAMED)(self.delete)
+        routes.post("/v1/references/update", openapi_extra=RENAMED)(self.update)
         return routes
 
     async def health(self, request: Request) -> Response:
@@ -58,11 +63,11 @@ class ReferenceRoutes:
             return _refused(request, error, reference_id=name)
         return answer(request, {"success": True, "message": "added", "reference_id": voice})
 
-    async def _add(self, name: str, fields: Fields) -> str:
+    async def _add(self, name: str, fields: SentFields) -> str:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
         if not fields.text("text").strip():
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
-        files = Fields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
+        files = SentFields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
         if not files.files["voices"]:
             raise InvalidRequest("audio is missing: send a recording", "audio")
         samples = await self._voices.samples(files)

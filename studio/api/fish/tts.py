@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from engine import EngineError
-from studio.api.fish.fish_body import read_fields
+from studio.api.fish.fish_body import MESSAGE_PACK, read_fields
 from studio.api.fish.fish_speech import FishSpeech, default_format
 from studio.api.http.body import as_model
 from studio.api.http.hangup import until_hangup
@@ -25,8 +25,9 @@ from studio.speech.request import Origin
 from studio.speech.service import Speech, SpeechService
 from studio.speech.timing.words import Timed
 
-DOC = reads(FishSpeech) | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opus")))
-TIMED_DOC = reads(FishSpeech) | answers("text/event-stream")
+READS = reads(FishSpeech, MESSAGE_PACK)
+DOC = READS | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opus")))
+TIMED_DOC = READS | answers("text/event-stream")
 
 
 def tts_routes(service: SpeechService, settings: Settings) -> APIRouter:

@@ -29,12 +29,12 @@ from studio.api.http.errors import ApiError, describe, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
+from studio.api.written_text import WrittenText
 from studio.errors import Cancelled, InvalidRequest, StudioError
 from studio.settings import Settings
 from studio.speech.request import Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
 from studio.speech.timing.timestamps import as_json
-from studio.speech.written_text import WrittenText
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
