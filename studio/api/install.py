@@ -11,6 +11,7 @@ from studio.api.fish.asr import asr_routes
 from studio.api.fish.fish_voices import FishVoices
 from studio.api.fish.live import live_routes
 from studio.api.fish.model_routes import ModelRoutes
+from studio.api.fish.not_offered import not_offered
 from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
 from studio.api.http.errors import ApiError, error_response
@@ -41,9 +42,9 @@ from studio.services import Studio
 from studio.takes.mending import TakeMender
 from studio.takes.timestamps import TakeTimes
 
-PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet")
+PREFIXES = ("/v1", "/V1", "/audio", "/models", "/model", "/wallet", "/compat", "/mcp")
 """Below these every address is the API's: /audio and /models are where OpenAI's clients call with a base URL without
-/v1, /model and /wallet Fish Audio's own."""
+/v1; the four after them are Fish Audio's own."""
 
 
 def install_api(app: FastAPI, studio: Studio) -> None:
@@ -106,7 +107,7 @@ class NothingHere:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         url = f"{scope['method']} {scope['path']}"
-        error = ApiError(404, f"Invalid URL ({url}){self._hint(scope)}")
+        error = ApiError(404, not_offered(scope["path"]) or f"Invalid URL ({url}){self._hint(scope)}")
         if allowed := self._methods(scope):
             error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
         await error_response(error, scope["path"])(scope, receive, send)

@@ -20,7 +20,8 @@ from studio.strings import check_strings
 
 MESSAGE_PACK = "application/msgpack"
 _MESSAGE_PACK = (MESSAGE_PACK, "application/x-msgpack", "application/vnd.msgpack")
-ALL_TYPES = ("application/json", MESSAGE_PACK, "application/x-www-form-urlencoded")
+URL_ENCODED = "application/x-www-form-urlencoded"
+ALL_TYPES = ("application/json", MESSAGE_PACK, URL_ENCODED)
 """What is read beside a multipart form where there is no file in it."""
 NESTED = ("references", "prosody", "features", "reference_id")
 """SentFields that hold more than a text, in forms written as JSON."""
@@ -95,7 +96,7 @@ async def _read_form(request: Request, limit: int, file: str, max_files: int) ->
     kind = _kind(request)
     if kind == "multipart/form-data":
         return await read_form(request, limit, file, max_files)
-    if kind == "application/x-www-form-urlencoded":
+    if kind == URL_ENCODED:
         return Form(_of_query(await read_body(request, limit)), {})
     kinds = f"application/json, {MESSAGE_PACK} or multipart/form-data"
     raise ApiError(415, f"Send the request as {kinds}.", code="unsupported_media_type")

@@ -37,7 +37,7 @@ LIVE = "/v1/tts/live"
 TIMED = "/v1/tts/live/with-timestamp"
 MAX_AUDIO = 60 * 1024
 """Bytes of sound in a message: clients refuse messages of a megabyte, and Fish Audio's are at most 64 KiB."""
-MAX_STARTS = 16
+MAX_STARTS = 4
 """Starts that may wait for those before them."""
 IDLE_SECONDS = 60.0
 """After a finish without another start the socket is closed: some programs wait for that to end."""
@@ -54,10 +54,12 @@ def live_routes(service: SpeechService, settings: Settings) -> APIRouter:
         except (WebSocketDisconnect, TimeoutError):
             return  # a caller that has left needs no answer
 
+    @routes.websocket(f"/{LIVE}")  # of a base URL with a slash at its end
     @routes.websocket(LIVE)
     async def live(websocket: WebSocket) -> None:
         await run(websocket, False)
 
+    @routes.websocket(f"/{TIMED}")
     @routes.websocket(TIMED)
     async def live_timed(websocket: WebSocket) -> None:
         await run(websocket, True)
@@ -118,6 +120,7 @@ class _Session:
                 self._writing = None
 
     async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)

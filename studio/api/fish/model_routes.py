@@ -24,6 +24,7 @@ MAX_FILES = 20
 """Fish Audio's own; fewer may be used."""
 MAX_PAGE = 100
 MAX_PAGES = 1_000_000
+MAX_LANGUAGES = 32
 NEW_MODEL = reads_form(
     "voices",
     *("title", "texts", "tags", "description", "enhance_audio_quality"),
@@ -46,9 +47,9 @@ class ModelRoutes:
         routes = APIRouter(tags=["fish audio"])
         routes.get("/model")(self.list_models)
         routes.post("/model", status_code=201, openapi_extra=NEW_MODEL)(self.create_model)
-        routes.get("/model/{model_id}")(self.get_model)
-        routes.patch("/model/{model_id}", openapi_extra=CHANGES)(self.edit_model)
-        routes.delete("/model/{model_id}")(self.delete_model)
+        routes.get("/model/{voice_id}")(self.get_model)
+        routes.patch("/model/{voice_id}", openapi_extra=CHANGES)(self.edit_model)
+        routes.delete("/model/{voice_id}")(self.delete_model)
         return routes
 
     async def list_models(
@@ -66,6 +67,8 @@ class ModelRoutes:
         """Voices, page by page: bundled ones too unless ``self=true``. ``title`` is a part of the name."""
         if not 1 <= page_size <= MAX_PAGE or not 1 <= page_number <= MAX_PAGES:
             raise ApiError(422, f"page_size must be from 1 to {MAX_PAGE}, and page_number from 1 to {MAX_PAGES}")
+        if len(language or ()) > MAX_LANGUAGES:
+            raise ApiError(422, f"there are {len(language or ())} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
         author = author_of(request)
@@ -84,9 +87,9 @@ class ModelRoutes:
         items = [fish_voice(voice, author) for voice in voices[start : start + page_size]]
         return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
-    async def get_model(self, model_id: str, request: Request) -> JSONResponse:
+    async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice, by its id here or there, its slug or its name."""
-        voice = await to_thread.run_sync(self._library.voices.get, voice_of(model_id))
+        voice = await to_thread.run_sync(self._library.voices.get, voice_of(voice_id))
         return JSONResponse(fish_voice(voice, author_of(request)))
 
     async def create_model(self, request: Request) -> JSONResponse:
@@ -99,7 +102,7 @@ class ModelRoutes:
         voice = await self._speech.save_voice(lambda: self._voices.create(title, description, tags, samples))
         return JSONResponse(fish_voice(voice, author_of(request)), 201)
 
-    async def edit_model(self, model_id: str, request: Request) -> JSONResponse:
+    async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
         fields = await read_files(request, LIMIT, "cover_image", 1)
         changes = VoiceChanges(
@@ -107,10 +110,10 @@ class ModelRoutes:
             description=fields.text("description") if "description" in fields.values else None,
             tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
         )
-        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(model_id), changes)
+        voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), changes)
         return JSONResponse({"status": "ok"} | fish_voice(voice, author_of(request)))
 
-    async def delete_model(self, model_id: str) -> JSONResponse:
+    async def delete_model(self, voice_id: str) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
-        await to_thread.run_sync(self._library.voices.delete, voice_of(model_id))
+        await to_thread.run_sync(self._library.voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})

@@ -41,12 +41,14 @@ def tts_routes(service: SpeechService, settings: Settings) -> APIRouter:
         work = service.speak(spoken, Origin(request.state.request_id, request.state.caller))
         return await until_hangup(request, work), body
 
+    @routes.post("//v1/tts", include_in_schema=False)  # of a base URL with a slash at its end
     @routes.post("/v1/tts", openapi_extra=DOC, response_class=Response)
-    async def create_tts(request: Request) -> Response:
+    async def create_tts(request: Request) -> SpeechResponse:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         speech, _ = await begin(request)
         return speech_response(speech, speech.body, speech.media_type.partition(";")[0], settings.send_timeout)
 
+    @routes.post("//v1/tts/stream/with-timestamp", include_in_schema=False)
     @routes.post("/v1/tts/stream/with-timestamp", openapi_extra=TIMED_DOC, response_class=Response)
     async def stream_timed(request: Request) -> SpeechResponse:
         """The same as events with base64 audio; the last one has the times of the words."""

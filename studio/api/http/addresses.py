@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_FISH = re.compile(r"/(model|wallet|v1/(tts|asr|references|health|voice-design|audio/infill|agent))(/|$)")
+_FISH = re.compile(
+    r"//?(model|wallet|v1/(tts|asr|references|health|vqgan|chat|voice-design|audio/infill|agent)|compat|mcp)(/|$)"
+)
+"""Clients that paste an address to a base URL with a slash at its end call it with two."""
 
 
 def is_fish(path: str) -> bool:

@@ -114,6 +114,7 @@ class _Session:
                 raise InvalidRequest(f"there is no message of type {str(kind)[:80]!r}", "type")
 
     async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)  # many small messages may be here already: between them others have their turn
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)

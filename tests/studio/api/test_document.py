@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 
 from engine import EngineConfig
+from studio.api.fish.fish_body import MESSAGE_PACK
+from studio.api.fish.message_pack import pack
 from studio.api.http.errors import STATUSES
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
 from studio.api.schemas.speech import BatchBody, SpeechBody
@@ -20,6 +22,15 @@ from studio.settings import ROOT, Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
+
+
+@schemathesis.serializer(MESSAGE_PACK)
+def packed(ctx: schemathesis.SerializationContext, value: Any) -> bytes:
+    """What MessagePack cannot hold, such as an integer of more than 64 bits, becomes a text."""
+    try:
+        return pack(value)
+    except TypeError:
+        return pack(repr(value).encode("utf-8", "replace").decode())
 
 
 @pytest.fixture(scope="module")

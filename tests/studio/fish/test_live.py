@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable
+from socket import SO_RCVBUF, SOL_SOCKET
+from socket import socket as Socket
 from typing import Any
 
+import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from studio.api.fish import live
 from studio.api.fish.message_pack import pack, unpack
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -184,6 +188,121 @@ def test_sockets_that_never_stop_leave_nothing_behind(steered: Steer) -> None:
         start(socket, text="Hello.")
         send(socket, "stop")
         assert until_finish(socket)[1]["reason"] == "stop"
+
+
+def spoken(served: Served, path: str = "/v1/tts/live", **options: Any) -> bytes:
+    with open_live(served, path, **options) as socket:
+        start(socket, text="Hello.")
+        send(socket, "stop")
+        events, finish = until_finish(socket)
+        assert finish == {"event": "finish", "reason": "stop"}
+    return b"".join(event["audio"] for event in events)
+
+
+def test_after_a_finish_the_socket_waits_for_another_start_and_closes_in_the_end(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered()
+    with open_live(served) as socket:
+        for seconds in (60.0, 0.01):
+            monkeypatch.setattr(live, "IDLE_SECONDS", seconds)
+            start(socket, text="Hello.")
+            send(socket, "stop")
+            assert until_finish(socket)[1]["reason"] == "stop"
+        with pytest.raises(ConnectionClosedOK) as closed:
+            socket.recv(20)
+        assert closed.value.rcvd and closed.value.rcvd.code == 1000
+
+
+def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than after a finish; pings are answered all the while."""
+    served, _ = steered()
+    monkeypatch.setattr(live, "IDLE_SECONDS", 0.0)
+    with open_live(served) as socket:
+        assert socket.ping().wait(20)
+        start(socket, text="Hello.")
+        send(socket, "flush")
+        assert receive(socket)["event"] == "audio"
+        assert socket.ping().wait(20)
+        send(socket, "text", text="More.")
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
+
+
+def test_a_client_that_stops_reading_is_left_and_its_row_is_free(steered: Steer) -> None:
+    served, _ = steered(send_timeout=0.3)
+    slow = socket_with_small_buffer(served)
+    with open_live(served, sock=slow, max_queue=1) as socket:
+        start(socket, text="word " * 3000, format="wav")
+        send(socket, "stop")
+        served.until(running=1)
+        served.until(running=0, waiting=0)
+        socket.socket.close()
+    assert spoken(served)
+
+
+def socket_with_small_buffer(served: Served) -> Socket:
+    slow = Socket()
+    slow.setsockopt(SOL_SOCKET, SO_RCVBUF, 4096)
+    slow.connect(("127.0.0.1", int(served.url.rpartition(":")[2])))
+    return slow
+
+
+def test_a_stop_and_a_close_right_after_it_drop_the_work_and_a_reconnect_is_served(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    for _ in range(3):  # as Pipecat ends a call, and connects again after an interruption
+        with open_live(served) as socket:
+            start(socket, text="one two three four")
+            send(socket, "stop")
+        served.until(running=0, waiting=0)
+    engine.later_frames_gate.set()
+    assert spoken(served)
+
+
+@pytest.mark.parametrize("path", ["//v1/tts/live", "//v1/tts/live/with-timestamp"])
+def test_a_base_url_with_a_slash_at_its_end_works(steered: Steer, path: str) -> None:
+    served, _ = steered()
+    assert spoken(served, path)[:4] == b"RIFF"
+    answer = httpx.post(f"{served.url}//v1/tts", json={"text": "Hello."})
+    assert answer.headers["content-type"] == "audio/mpeg"
+    assert httpx.post(f"{served.url}//v1/tts", json={}).json().keys() == {"status", "message"}
+
+
+def test_messages_may_be_compressed(steered: Steer) -> None:
+    served, _ = steered()
+    assert len(spoken(served, compression="deflate")) == len(spoken(served))
+
+
+def test_what_a_socket_speaks_counts_to_its_callers_share(steered: Steer) -> None:
+    served, engine = steered(max_per_caller=1, requests_per_minute=3, max_rows=4)
+    engine.later_frames_gate.clear()
+    with open_live(served) as first, open_live(served) as second:
+        start(first, text="one two. ")
+        send(first, "flush")
+        served.until(running=1)
+        start(second, text="Hello.")
+        send(second, "stop")
+        _, finish = until_finish(second)
+        assert finish["reason"] == "error" and "at most 1 are allowed at a time" in finish["message"]
+        engine.later_frames_gate.set()
+        send(first, "text", text="That is it. So it was. This is more. Bye.")
+        send(first, "stop")
+        _, finish = until_finish(first)
+        assert finish["reason"] == "error" and "at most 3 requests a minute" in finish["message"]
+
+
+def test_starts_may_come_before_those_before_them_are_spoken_but_not_without_end(steered: Steer) -> None:
+    served, engine = steered()
+    engine.later_frames_gate.clear()
+    with open_live(served) as socket:
+        for _ in range(live.MAX_STARTS + 2):
+            start(socket, text="one two three.")
+            send(socket, "stop")
+        _, finish = until_finish(socket)
+        assert finish["reason"] == "error" and "starts are waiting" in finish["message"]
 
 
 def test_a_socket_needs_a_key(steered: Steer) -> None:
