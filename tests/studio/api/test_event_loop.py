@@ -218,7 +218,7 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     url = served.url.replace("http", "ws") + "/v1/tts/live"
     start = pack({"event": "start", "request": {"text": "", "format": "wav"}})
     for what, message in {
-        "socket of Fish Audio, small messages": pack({"event": "text", "text": "a "}),
+        "socket of Fish Audio, small messages": pack({"event": "text", "text": " "}),
         "socket of Fish Audio, flushes": pack({"event": "flush"}),
     }.items():
         with watch.during(what), connect(url, proxy=None, max_queue=None) as socket:
