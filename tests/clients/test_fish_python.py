@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import fish_audio_sdk
 import pytest
@@ -13,6 +17,8 @@ from fishaudio import AsyncFishAudio, FishAudio, WebSocketError
 from fishaudio.exceptions import APIError, NotFoundError
 from fishaudio.types import Prosody, ReferenceAudio, TTSConfig
 
+from studio.settings import ROOT
+from tests.clients.test_openai_node import NODE
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -121,3 +127,28 @@ async def test_the_old_async_socket_works(served: Served) -> None:
     async with fish_audio_sdk.AsyncWebSocketSession("any", base_url=served.url) as live:
         request = fish_audio_sdk.TTSRequest(text="", format="wav")
         assert b"".join([part async for part in live.tts(request, pieces())])[:4] == b"RIFF"
+
+
+PROGRAM = """
+const { SNIPPETS } = await import(process.argv[1]);
+console.log(SNIPPETS["Python, Fish SDK"](JSON.parse(process.argv[2]), process.argv[3], true));
+"""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"voice": "bert", "response_format": "wav", "speed": 4, "temperature": 1.5, "top_p": 0.9, "seed": 3},
+        {"ref_audio": "data:,", "ref_text": WORDS, "response_format": "flac"},
+    ],
+)
+def test_the_program_that_the_page_shows_speaks(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
+    (tmp_path / "clip.wav").write_bytes(spoken())
+    request = json.dumps({"input": 'It\'s "so" \\ 😀'} | fields)
+    snippets = (ROOT / "assets/page/api/snippets.js").as_uri()
+    command = [NODE, "--input-type=module", "--eval", PROGRAM, snippets, request, served.url]
+    program = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "YOUR_KEY" in program
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
+    sound = next(tmp_path.glob("take.*")).read_bytes()
+    assert sound[:4] == b"RIFF" if "voice" in fields else sound[:2] == b"\xff\xfb"

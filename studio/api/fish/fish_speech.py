@@ -81,7 +81,7 @@ class FishSpeech(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     text: str = ""
-    format: Annotated[Literal["wav", "pcm", "mp3", "opus"], LOWER_CASE] | None = None
+    format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None
     sample_rate: Whole | None = None
     mp3_bitrate: Whole | None = None
     opus_bitrate: Whole | None = None

@@ -88,6 +88,66 @@ def test_each_kind_of_body_says_the_same(steered: Steer, kind: str) -> None:
     assert answer.headers["x-seed"] == "5" and answer.headers["x-voice"] == "bert"
 
 
+API_CLIENT = {
+    "text": "Hello there.",
+    "chunk_length": 300,
+    "format": "wav",
+    "latency": "normal",
+    "references": [],
+    "reference_id": None,
+    "seed": None,
+    "use_memory_cache": "off",
+    "normalize": True,
+    "streaming": False,
+    "max_new_tokens": 1024,
+    "top_p": 0.8,
+    "repetition_penalty": 1.1,
+    "temperature": 0.8,
+}
+"""As tools/api_client.py of fish-speech sends it, to ?format=msgpack."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "beginning"),
+    [
+        ({}, b"RIFF"),
+        ({"streaming": True, "use_memory_cache": "on", "seed": 7}, b"RIFF"),
+        ({"format": "mp3", "max_new_tokens": 0}, b"\xff\xfb"),
+        ({"format": "flac", "reference_id": "bert"}, b"fLaC"),
+        ({"references": [{"audio": wav(tone(2)), "text": "Its words."}] * 2}, b"RIFF"),
+        ({"reference_id": "nobody"}, None),
+    ],
+)
+def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, Any], beginning: bytes | None) -> None:
+    served, _ = steered()
+    head = {"Content-Type": "application/msgpack", "Accept": "*/*", "Authorization": "Bearer YOUR_API_KEY"}
+    with served.client() as client:
+        answer = client.post(f"{TTS}?format=msgpack", content=pack(API_CLIENT | fields), headers=head)
+    if beginning is None:  # it reads the refusal as JSON, whatever it asked for
+        assert "nobody" in message(answer, 400)
+    else:
+        assert answer.status_code == 200 and answer.content.startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("POST", "/v1/vqgan/encode", "Codes of sound"),
+        ("POST", "/v1/voice-design", "not designed"),
+        ("POST", "/v1/audio/infill", "mended"),
+        ("GET", "/v1/agent/sessions", "no agents"),
+        ("POST", "/v1/chat", "does not chat"),
+        ("GET", "/compat/v1/voices", "not imitated"),
+        ("POST", "/mcp", "no MCP"),
+        ("GET", "/v1/tts/nothing", "Invalid URL"),
+    ],
+)
+def test_what_is_not_offered_here_is_refused_in_a_sentence(steered: Steer, method: str, path: str, words: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        assert words in message(client.request(method, path, content=b""), 404)
+
+
 @pytest.mark.parametrize(
     ("fields", "query", "media_type", "rate"),
     [

@@ -22,6 +22,7 @@ from studio.audio.read import MEDIA_TYPES
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.client_files import Upload
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
 from studio.voices.advisor import advise, cut_json
@@ -40,6 +41,13 @@ from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.reference_folder import (
+    MAX_FILES,
+    ImportedReferences,
+    import_archive,
+    import_references,
+    is_reference_archive,
+)
 from studio.voices.transcript import compare
 
 MAX_PAGE = 100
@@ -269,10 +277,18 @@ class VoiceRoutes:
 
     async def import_pack(self, request: Request) -> Response:
         """Put a pack into the library. Multipart: file; name: another name for it; or replaces: the voice whose next
-        revision its clips shall be."""
-        form = await read_form(request, PACK_LIMIT, "file")
+        revision its clips shall be. As file also a zip of a folder of fish-speech's references, or several files with
+        their paths in such a folder: then the answer lists the voices."""
+        form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
-        save = partial(import_pack, self._library, form.file("file", "pack"), name, replaces)
+        data, several = form.file("file", "pack"), form.uploads.get("file", [])
+        if len(several) > 1 or await to_thread.run_sync(is_reference_archive, data):
+            if name or replaces:
+                raise InvalidRequest(
+                    "a folder's voices have the names of their folders", "name" if name else "replaces"
+                )
+            return _imported(await to_thread.run_sync(partial(_import_references, self._library, several, data)))
+        save = partial(import_pack, self._library, data, name, replaces)
         return voice_response(request, await self._speech.save_voice(save))
 
     async def _taken_in(self, form: Form, text: str) -> Intake:
@@ -285,6 +301,19 @@ class VoiceRoutes:
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)
+
+
+def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:
+    """Of files by their paths, or of an archive. Blocking."""
+    if len(several) > 1:
+        return import_references(library, {each.name: lambda limit, sent=each: sent.data for each in several})
+    return import_archive(library, data)
+
+
+def _imported(imported: ImportedReferences) -> Response:
+    voices = [voice_json(voice) for voice in imported.voices]
+    refused = [{"name": path, "message": why} for path, why in imported.refused.items()]
+    return JSONResponse({"object": "list", "data": voices, "refused": refused})
 
 
 async def _taken_in(form: Form, text: str) -> Intake:
