@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +37,9 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "True")
 
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """FISH_KVCACHE_ATTN, in the engine's words."""
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def engine_config(settings: Settings) -> EngineConfig:
@@ -107,6 +112,7 @@ def _app_around(host: EngineHost, settings: Settings) -> FastAPI:
             await asyncio.to_thread(studio.client_files.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
+            await asyncio.to_thread(library.store.checkpoint)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.studio = studio
@@ -161,6 +167,8 @@ def main() -> int:
         if settings.profile == "zero":
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is opened or loaded: a taken port costs nobody seconds
+        _check_home(settings)
+        terminal.starting()
     except SettingsError as error:
         return _not_started(error)
     check_interrupt = _interruptible()
@@ -175,12 +183,13 @@ def main() -> int:
     except KeyboardInterrupt:  # while the web layer was imported
         return 0
     finally:
+        host.begin_stop()  # before its start, which waits for the server, goes on
         serving.set()
         host.stop()
 
 
 def _interruptible() -> Callable[[], None]:
-    """From now on an interrupt is noted, and a second one raised; returns what raises the one that was noted.
+    """From now on SIGINT and SIGTERM are noted, a second one raised; returns what raises the one that was noted.
 
     Raised within an import, it could be lost in a callback, or leave a lock of the import system held for all threads.
     Also where a shell has what it starts in the background ignore this signal: the server heeds it later, too.
@@ -193,12 +202,26 @@ def _interruptible() -> Callable[[], None]:
         has_come.set()
 
     def check() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in STOPPING:
+            signal.signal(number, signal.default_int_handler)
         if has_come.is_set():
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)
+    for number in STOPPING:
+        signal.signal(number, interrupt)
     return check
+
+
+def _check_home(settings: Settings) -> None:
+    """Raises SettingsError where the library's folder cannot be made, or nothing can be put into it."""
+    home = Path(settings.studio_home)
+    try:
+        home.mkdir(0o700, parents=True, exist_ok=True)
+        if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "the studio's user may not write there")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {why}") from error
 
 
 def _not_started(error: SettingsError) -> int:
@@ -232,8 +255,10 @@ def _serve(
     if terminal.has_failed:
         return 1
     check_interrupt()
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         server.run()
+    except KeyboardInterrupt:
+        return 0
     return 1 if terminal.has_failed or not server.started else 0
 
 
@@ -244,6 +269,7 @@ def _serve_zero(settings: Settings, terminal: Terminal) -> int:
     def lend(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
         return spaces.GPU(duration=seconds)(task)
 
+    terminal.starting()
     try:
         # In this thread: the host's stand-in for CUDA is there for the one that imported it.
         engine = DirectEngine.start(engine_config(settings), terminal.progress, lend)
@@ -259,7 +285,7 @@ async def _launch_until_stopped(app: FastAPI) -> None:
     from studio.ui.launched import launch_page  # Gradio takes seconds to import
 
     stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with app.router.lifespan_context(app):
         await app.state.studio.speech.host.ready()

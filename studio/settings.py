@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from studio.spelling import near_misses
+from studio.strings import pip_install
 from studio.voices.hearing.recogniser import check_name
 
 log = logging.getLogger(__name__)
@@ -300,7 +301,7 @@ def _writable(text: str) -> str:
 def _profile(text: str) -> str:
     profile = str(_one_of("full", "zero")(text))
     if profile == "zero" and importlib.util.find_spec("spaces") is None:
-        raise ValueError("it needs the package spaces, which is not installed: pip install spaces")
+        raise ValueError(f"it needs the package spaces, which is not installed: {pip_install('spaces')}")
     return profile
 
 

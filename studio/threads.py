@@ -1,14 +1,16 @@
-"""What blocks, used from an event loop: calls in threads that are over when they are, and generators of such."""
+"""What blocks, in threads: calls of an event loop that are over when they are, generators of such, several at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 
 Piece = TypeVar("Piece")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -34,3 +36,30 @@ async def whole_call(function: Callable[..., Result], *values: Any, limiter: Cap
         with CancelScope(shield=True):
             await asyncio.gather(calling, return_exceptions=True)
         raise
+
+
+def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """What ``work`` makes of each item, several of them at once. Blocking; the threads keep no process from ending.
+
+    All of them are done, or have failed, when this returns; then it raises the first OSError, if there was one.
+    """
+    results: dict[int, Result] = {}
+    errors: dict[int, OSError] = {}
+    left = iter(range(len(items)))  # next() of it is atomic
+
+    def run() -> None:
+        for at in left:
+            try:
+                results[at] = work(items[at])
+            except OSError as error:
+                errors[at] = error
+
+    helpers = [threading.Thread(target=run, daemon=True) for _ in range(min(threads, len(items)) - 1)]
+    for helper in helpers:
+        helper.start()
+    run()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[at] for at in range(len(items))]

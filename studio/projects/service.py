@@ -9,7 +9,7 @@ from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
-from studio.library.projects.repository import PartChanges, Which
+from studio.library.projects.repository import MAX_TITLE, PartChanges, Which
 from studio.projects.documents import Document, into_parts
 from studio.projects.documents.parts import BY_LENGTH, Cutting
 from studio.projects.edges import quiet_edges
@@ -38,11 +38,13 @@ class ProjectService:
         cast: Mapping[str, str] | None = None,
         cut: Cutting = BY_LENGTH,
         start: bool = False,
+        file_name: str = "",
     ) -> Project:
         """A project of a document's parts; lines of names in the cast, or of voices' names, get these voices.
 
-        ``start`` has them spoken at once. Raises InvalidDocument, InvalidRequest, and UnknownVoice for a voice of the
-        settings or the cast; a part may name one that is not there, and fails alone when its turn comes.
+        Without ``title`` it is called as the document says, else as its file. ``start`` has them spoken at once.
+        Raises InvalidDocument, InvalidRequest, and UnknownVoice for a voice of the settings or the cast; a part may
+        name one that is not there, and fails alone when its turn comes.
         """
         settings = settings or ProjectSettings()
         self._check_voices(settings.voice, *(cast or {}).values())
@@ -59,13 +61,14 @@ class ProjectService:
             NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end)
             for part in into_parts(document, voice_of, cut)
         ]
-        title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
+        named = " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
+        title = title.strip() or document.title or named or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, kind, parts, settings, document.cover)
+        project = self._projects.create(owner, title, kind, parts, settings, document.cover, document.skipped)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(

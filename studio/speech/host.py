@@ -93,6 +93,10 @@ class EngineHost:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
 
+    def begin_stop(self) -> None:
+        """From now on its start ends at the next step, and nobody is told that it is ready."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """Stop the engine, or its start at the next step of that. Blocking, STOP_SECONDS at most.
 

@@ -154,7 +154,7 @@ class VoiceResolver:
         """The voice's samples as the engine takes them: codes and words, and who speaks.
 
         Codes come from the library; what it lacks for this codec is encoded and kept.
-        Raises InvalidClip, EngineStopped.
+        Raises InvalidClip, Damaged, EngineStopped.
         """
         keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
         known = {key: self._codes[key] for key in keys if key in self._codes}
@@ -202,7 +202,7 @@ class VoiceResolver:
         return await asyncio.shield(task)
 
     async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
-        data = await to_thread.run_sync(self.library.files.read, sample.clip)
+        data = await to_thread.run_sync(self.library.voices.clip, sample)
         clip = await to_thread.run_sync(lambda: levelled(sound_of(data, sample.cut, "voice")))
         try:
             reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)

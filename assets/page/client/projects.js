@@ -11,14 +11,14 @@ export const readProject = (id) => ask(at(id));
 export const readParts = (id, offset, limit) => ask(at(id, `/parts?offset=${offset}&limit=${limit}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name; cut: split_by and part_length. Raises Refusal. */
-export function makeProject(source, voice, cast, cut) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...cut }));
+/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length and notes. Raises Refusal. */
+export function makeProject(source, voice, cast, how) {
+  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...how }));
   const body = new FormData();
   body.append("file", source);
   body.append("voice", voice);
   body.append("cast", JSON.stringify(cast));
-  for (const [name, value] of Object.entries(cut)) body.append(name, value);
+  for (const [name, value] of Object.entries(how)) body.append(name, value);
   return ask("/v1/projects", { method: "POST", body });
 }
 

@@ -217,9 +217,11 @@ export class History extends EventTarget {
 
   #tellRetention(kept) {
     const size = kept && (kept.bytes >= 2 ** 30 ? `${numeral(kept.bytes / 2 ** 30, kept.bytes % 2 ** 30 ? 1 : 0)} GB` : `${numeral(kept.bytes / 2 ** 20)} MB`);
-    this.part("retention").textContent = kept
-      ? phrase("history.keeps", { count: kept.takes, size })
-      : phrase("history.keepsNone");
+    const lost = (kept?.lost ?? 0) + (kept?.soundless ?? 0);
+    this.part("retention").textContent = [
+      kept ? phrase("history.keeps", { count: kept.takes, size }) : phrase("history.keepsNone"),
+      ...(lost ? [phrase("history.lost", { count: lost })] : []),
+    ].join(" ");
   }
 
   #choose(ids) {

@@ -182,7 +182,8 @@ export class LongForm extends EventTarget {
   async #make(source, cast) {
     this.#say(phrase("longform.reading"));
     await this.#do(async () => {
-      const project = await makeProject(source, this.part("voice").value, cast, this.#cut);
+      const how = { ...this.#cut, notes: this.part("notes").checked };
+      const project = await makeProject(source, this.part("voice").value, cast, how);
       this.#say("");
       this.#askForCast(null, []);
       this.part("form").reset();

@@ -8,6 +8,9 @@ import { numeral, phrase } from "../lib/phrases.js";
 const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
+/** "1⏎The Beginning" and "1. The Beginning" have the same. */
+const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
+
 /** Fires "play", "again", "change" with what is to be changed, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
@@ -61,8 +64,9 @@ export class PartRow extends EventTarget {
     this.box.setAttribute("aria-label", phrase("part.select", { number }));
     this.state.dataset.state = part.state;
     this.state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
-    this.text.toggleAttribute("data-heading", part.chapter === part.text);
-    this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
+    const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
+    this.text.toggleAttribute("data-heading", isTitle);
+    this.chapter.textContent = isTitle ? "" : part.chapter;
     this.chapter.hidden = !this.chapter.textContent;
     this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
     this.cue.hidden = part.start === null;

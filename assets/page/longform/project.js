@@ -9,6 +9,7 @@ import { duration } from "../lib/time.js";
 import { Arranging } from "./arranging.js";
 import { FindReplace } from "./find-replace.js";
 import { FinishedFiles } from "./finished-files.js";
+import { showLeftOut } from "./left-out.js";
 import { PartRow } from "./part-row.js";
 import { Recorded } from "../player/track.js";
 import { inARow } from "./timeline.js";
@@ -121,6 +122,7 @@ export class Project extends EventTarget {
   #showProject(project) {
     const { title, kind, state, parts, seconds, eta_s: eta, settings } = project;
     this.finish.show(project);
+    showLeftOut(this.part, project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };

@@ -26,8 +26,15 @@ function backupWords(backup) {
   return [last, ...lacking, ...(backup.pending ? [phrase("settings.backup.due")] : []), phrase("settings.backup.in", { folder: backup.folder })].join(", ");
 }
 
+/** What was made without a key, and belongs to the first key since this start; nothing where that is nothing. */
+function adoptedFacts(adopted) {
+  if (!adopted?.takes && !adopted?.projects) return [];
+  const projects = phrase("settings.adopted.projects", { count: adopted.projects });
+  return [[phrase("settings.adopted"), phrase("settings.adopted.about", { takes: phrase("settings.library.takes", { count: adopted.takes }), projects })]];
+}
+
 /** [term, words] of the studio, from /health and /v1/settings. */
-function facts({ engine, status }, { model, versions, storage }) {
+function facts({ engine, status }, { model, versions, storage, adopted }) {
   const speaks = engine
     ? [
         [phrase("settings.model"), phrase("settings.model.size", { model, millions: Math.round(engine.parameters / 1e6) })],
@@ -41,6 +48,7 @@ function facts({ engine, status }, { model, versions, storage }) {
   return [
     ...speaks,
     [phrase("settings.library"), phrase("settings.library.about", { ...held, database: size(database), audio: size(audio) })],
+    ...adoptedFacts(adopted),
     [phrase("settings.folder"), folder],
     [phrase("settings.backup"), backupWords(storage.backup)],
     [phrase("settings.versions"), Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],

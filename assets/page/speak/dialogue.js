@@ -1,6 +1,7 @@
 // Who speaks in a script: lines that begin with a name and a colon are turns, as the API reads them.
 
-const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
+const NAME = /^[ \t\u00ad\u200b-\u200f\u2060\ufeff]*(?:\*\*)?(\p{L}[\p{L}\p{M}\p{N}_ .'’\u00ad\u200b-\u200f\u2060\ufeff-]{0,39}?)(?:\*\*)?[ \t]*(?::(?:\*\*)?(?=\s|$)|：)/u;
+const UNSEEN = /[\u00ad\u200b-\u200f\u2060\ufeff]/g;
 const WORDS_IN_A_NAME = 4;
 
 /**
@@ -9,7 +10,7 @@ const WORDS_IN_A_NAME = 4;
  * @param {string} line
  */
 function nameIn(line) {
-  const name = NAME.exec(line)?.[1];
+  const name = NAME.exec(line)?.[1].replace(UNSEEN, "");
   return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
 }
 

@@ -8,6 +8,8 @@ import { LANGUAGE, phrase } from "../lib/phrases.js";
 const MOST_CHARACTERS = 16384; // as the API allows in one request
 const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
 const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
+const BRACKETS = /(\\?)\[([^[\]]*)\]/g; // with a backslash before it, a tag is words
+const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|(citation|clarification) needed)$/i;
 
 /** @type {{ tags: string[] | null, languages: string[] }} */
 const NO_CARD = { tags: null, languages: [] };
@@ -25,7 +27,9 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
   const facts = text.trim() ? [phrase("speak.lint.characters", { count: length }), phrase("speak.lint.about", { duration: duration(seconds) })] : [];
-  const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
+  const isTag = (/** @type {string} */ name) => !card.tags || PAUSE.test(name) || card.tags.includes(name.toLowerCase().replace(/\s+/g, " "));
+  const bracketed = [...text.matchAll(BRACKETS)].filter((match) => !match[1]).map((match) => match[2].trim());
+  const tags = bracketed.filter(isTag);
   if (tags.length) facts.push(phrase("speak.lint.tags", { count: tags.length }));
   const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
   if (parts > 1) facts.push(phrase("speak.lint.parts", { count: parts }));
@@ -33,17 +37,20 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const note = (words, grave = false) => notes.push({ words, grave });
   if (length > MOST_CHARACTERS) note(phrase("speak.lint.tooMany", { count: length - MOST_CHARACTERS, most: MOST_CHARACTERS }), true);
   if (/\[[^\]]*$/.test(text)) note(phrase("speak.lint.open"), true);
-  if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note(phrase("speak.lint.onlyTags"), true);
+  const words = text.replace(BRACKETS, (_, escaped, name) => (!escaped && isTag(name.trim()) ? "" : name));
+  if (tags.length && !words.trim()) note(phrase("speak.lint.onlyTags"), true);
   if (cutAfter > 0 && seconds > cutAfter) note(phrase("speak.lint.cut", { seconds: cutAfter }), true);
   if (text.trim() && !/[\p{L}\p{N}]/u.test(text)) note(phrase("speak.lint.noLetters"), true);
   if (language && card.languages.length && !card.languages.includes(language)) {
     note(phrase("speak.lint.language", { languages: card.languages.map(named).join(", "), language: named(language) }), true);
   }
-  const bracketed = (which) => which.map((tag) => `[${tag}]`).join(", ");
-  const spoken = [...new Set(tags.filter((tag) => !PAUSE.test(tag)))];
-  const unknown = spoken.filter((tag) => !(card.tags ?? [...KNOWN]).includes(tag.toLowerCase()));
-  if (unknown.length && card.tags) note(phrase("speak.lint.notOfModel", { count: unknown.length, tags: bracketed(unknown) }));
-  else if (unknown.length) note(phrase("speak.lint.unknown", { tags: bracketed(unknown) }));
+  const listed = (/** @type {string[]} */ names) => [...new Set(names)].map((name) => `[${name}]`).join(", ");
+  const others = bracketed.filter((name) => !isTag(name));
+  const [marks, readAloud] = [others.filter((name) => CITATION.test(name)), others.filter((name) => !CITATION.test(name))];
+  if (marks.length) note(phrase("speak.lint.citations", { tags: listed(marks) }));
+  if (readAloud.length) note(phrase("speak.lint.notOfModel", { count: new Set(readAloud).size, tags: listed(readAloud) }));
+  const unknown = card.tags ? [] : tags.filter((tag) => !PAUSE.test(tag) && !KNOWN.has(tag.toLowerCase()));
+  if (unknown.length) note(phrase("speak.lint.unknown", { tags: listed(unknown) }));
   return { facts, notes };
 }
 

@@ -15,6 +15,7 @@ from studio.api.fish.tts import alignment_of
 from studio.api.written_text import WrittenText
 from studio.audio.encode import Encoder, floats
 from studio.audio.formats import SAMPLE_RATES, open_encoder
+from studio.errors import NothingToSay
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
 from studio.speech.text import PART_BYTES
@@ -50,7 +51,10 @@ class LiveSpeech:
             request = self._request(sentence)
             history = None if request.cast is not None else self._history
             origin = Origin(f"{self._name}-{number}", self._caller, patient=True)
-            speech = await self._service.speak(request, origin, history)
+            try:
+                speech = await self._service.speak(request, origin, history)
+            except NothingToSay:
+                continue  # signs or tags alone
             about = {"content": sentence, "alignment": None, "chunk_seq": number}
             async with aclosing(speech):
                 async for audio in self._file_of(speech):

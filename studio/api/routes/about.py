@@ -33,9 +33,14 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
         }
 
     @routes.get("/v1/settings")
-    async def get_settings() -> JSONResponse:
-        """The settings in force and where each comes from, versions, storage. Keys are only counted."""
-        return JSONResponse(await to_thread.run_sync(facts))
+    async def get_settings(request: Request) -> JSONResponse:
+        """The settings in force and where each comes from, versions, storage. Keys are only counted.
+
+        The owner of the first key hears what this start has given to it: what was made without a key.
+        """
+        first = settings.owner(settings.api_keys[0]) if settings.api_keys else None
+        adopted = asdict(library.adopted) if request.state.caller == first else None
+        return JSONResponse(await to_thread.run_sync(facts) | {"adopted": adopted})
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:

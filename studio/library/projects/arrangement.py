@@ -9,7 +9,17 @@ from typing import Any
 from studio.errors import Changed, InvalidRequest
 from studio.library.database import Store
 from studio.library.projects.records import MAX_PART_TEXT, MAX_PARTS, NewPart, Part
-from studio.library.projects.rows import AFRESH, clean_part, number_of, part_of, row_of, settings_of, settle, touch
+from studio.library.projects.rows import (
+    AFRESH,
+    AT_REST,
+    clean_part,
+    number_of,
+    part_of,
+    recipes_of,
+    row_of,
+    settle,
+    touch,
+)
 from studio.library.sqlite import Database
 
 UNDER_WAY = ("queued", "speaking")
@@ -50,7 +60,7 @@ class Arrangement:
             state = "queued" if part.state in UNDER_WAY else "new"
             second = _add(db, project_id, rest, part.position + 1, state)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None})
-            settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second)
 
@@ -66,7 +76,7 @@ class Arrangement:
             if second.position != part.position + 1:
                 raise Changed("these parts do not follow each other any more; look at them again", "following")
             # A title has no full stop that would keep it from what follows.
-            text = f"{part.text}{chr(10) if part.text == part.chapter else ' '}{second.text}"
+            text = f"{part.text}{chr(10) if _is_title(part) else ' '}{second.text}"
             if len(text) > MAX_PART_TEXT:
                 told = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(told, "following")
@@ -76,7 +86,7 @@ class Arrangement:
             _reword(db, part, new)
             db.execute("update part_takes set part_id = ? where part_id = ?", [part_id, following])
             _remove(db, second)
-            settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+            settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -115,6 +125,12 @@ class Arrangement:
             _remove(db, part)
             touch(db, row)
         self._store.drop_unreferred({take.audio for take in part.takes})
+
+
+def _is_title(part: Part) -> bool:
+    """Whether it has the words of its chapter's title and no others; the two may have other stops and line ends."""
+    text, title = ("".join(filter(str.isalnum, words)) for words in (part.text, part.chapter))
+    return text == title != ""
 
 
 def _count(db: Database, project_id: str) -> int:

@@ -12,24 +12,34 @@ from typing import Any, Literal
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.projects.covers import put_cover
-from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import (
+    SPOKEN_WITH,
+    NewPart,
+    Part,
+    PartTake,
+    Project,
+    ProjectSettings,
+    Recipes,
+)
 from studio.library.projects.rows import (
     AFRESH,
-    as_project,
+    AT_REST,
     clean_part,
     clean_pause,
     number_of,
     part_of,
     parts_of,
     project_of,
+    projects_of,
+    recipes_of,
     row_of,
     settings_of,
     settle,
-    settle_all,
     take_of,
     touch,
+    work_out,
 )
 from studio.library.records import WordTime
 
@@ -68,6 +78,7 @@ class Projects:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @once_more_with_room
     def create(
         self,
         owner: str,
@@ -76,6 +87,7 @@ class Projects:
         parts: Sequence[NewPart],
         settings: ProjectSettings,
         cover: Cover | None = None,
+        skipped: Sequence[str] = (),
     ) -> Project:
         """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
         title = _clean_title(title)
@@ -90,6 +102,7 @@ class Projects:
             "served": 0.0,
             "created": now,
             "changed": now,
+            "skipped": json.dumps(skipped),
         }
         rows = [
             asdict(part)
@@ -118,7 +131,7 @@ class Projects:
                 where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
             found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
-            return [as_project(db, row) for row in found]
+            return projects_of(db, found)
 
     def edit(
         self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
@@ -127,16 +140,30 @@ class Projects:
 
         Raises NotFound, InvalidRequest.
         """
+        recipes = None if settings is None else self._recipes(project_id, sees, settings)
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
+            before = settings_of(db, row)
             if title is not None:
                 row["title"] = _clean_title(title)
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
             touch(db, row)
-            if settings is not None:
-                settle_all(db, row)
+            now = settings_of(db, row)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
+                settle(db, ready, f"project_id = ? and {AT_REST}", [project_id])
             return project_of(db, project_id, sees)
+
+    def _recipes(self, project_id: str, sees: str | None, settings: ProjectSettings) -> Recipes:
+        """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, sees)
+            before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
+            recipes = Recipes(now)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                work_out(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+        return recipes
 
     def delete(self, project_id: str, sees: str | None) -> None:
         """Remove a project with all its sound. Raises NotFound."""
@@ -202,7 +229,7 @@ class Projects:
                 new |= AFRESH
             if new:
                 db.table("parts").update(number_of(db, part_id), new)
-                settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+                settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
                 touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -236,9 +263,7 @@ class Projects:
         """Forget what was asked for and is not done yet. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
-            settings = settings_of(db, row)
-            for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
-                settle(db, part, settings, at_rest=True)
+            settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
 

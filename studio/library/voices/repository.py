@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
+from studio.errors import Changed, Damaged, InvalidRequest, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import (
     MAX_DESCRIPTION,
@@ -22,7 +23,7 @@ from studio.library.checks import (
     clean_tags,
     clean_text,
 )
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.sqlite import Database, select
 from studio.library.voices.consents import write_consent
@@ -62,6 +63,7 @@ class Voices:
         self._store = store
         self.undo_seconds = undo_seconds
 
+    @once_more_with_room
     def create(
         self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
     ) -> Voice:
@@ -176,6 +178,7 @@ class Voices:
             note(db, event, row["id"], fields=", ".join(fields), **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
+    @once_more_with_room
     def revise(
         self,
         reference: str,
@@ -255,6 +258,32 @@ class Voices:
         if clips:
             self._store.drop_unreferred(clips)
         return len(rows)
+
+    def clip(self, sample: Sample) -> bytes:
+        """The recording that a sample is cut from. Raises Damaged, with the name of the voice."""
+        try:
+            return self._store.files.read(sample.clip)
+        except Damaged as error:
+            query = "select name from voices join samples on voice_id = voices.id where clip = ? and deleted is null"
+            with self._store.reading() as db:
+                names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
+            whose = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
+            message = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
+            raise Damaged(message, "voice") from error
+
+    def mend(self, clip: bytes) -> bool:
+        """Write a recording again whose file is gone or damaged; whether it was. One that no voice has is left out."""
+        digest = hashlib.sha256(clip).hexdigest()
+        try:
+            self._store.files.read(digest)
+            return False
+        except Damaged:
+            with self._store.writing() as db:
+                if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
+                    return False
+                self._store.files.remove(digest)
+                self._store.files.put(clip)
+            return True
 
     def note_export(self, voice: Voice) -> None:
         """Put into the audit trail that a voice has left the library as a pack."""

@@ -31,14 +31,18 @@ class ProjectEndpoints:
         title: str = "",
         pause: float = USUAL.pause,
         speed: float = 1.0,
+        notes: bool = False,
     ) -> dict[str, object]:
         """Have a list of texts, or a document, spoken in the background; gives the project with its id."""
         try:
-            read, kind = await to_thread.run_sync(_read, texts, document)
+            read, kind = await to_thread.run_sync(_read, texts, document, notes)
             pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
+            name = document.name if document else ""
             settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
             project = await to_thread.run_sync(
-                lambda: self._projects.create(request.state.caller, read, kind, title, settings, start=True)
+                lambda: self._projects.create(
+                    request.state.caller, read, kind, title, settings, start=True, file_name=name
+                )
             )
         except StudioError as error:
             raise _refusal(error) from error
@@ -84,6 +88,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),
             gr.Number(1.0, label="speed"),
+            gr.Checkbox(False, label="notes"),
         ]
         project_id, facts = gr.Textbox("", label="project_id"), gr.JSON(label="project")
         trigger = gr.Button()
@@ -103,11 +108,11 @@ def add_project_endpoints(projects: ProjectService) -> None:
     )
 
 
-def _read(texts: object, document: Upload | None) -> tuple[Document, str]:
+def _read(texts: object, document: Upload | None, with_notes: bool) -> tuple[Document, str]:
     if document is not None:
         if texts:
             raise InvalidRequest("give either texts or a document, not both", "texts")
-        return read_document(document.data, kind := kind_of(document.name)), kind
+        return read_document(document.data, kind := kind_of(document.name), bool(with_notes)), kind
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
         raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
     return Document(tuple(Passage(text) for text in texts), prose=False), "items"

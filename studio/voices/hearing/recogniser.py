@@ -132,8 +132,9 @@ class Transcriber:
             )
         try:
             return await self._line.run(partial(_recognise, recogniser, clip, language))
-        except (OSError, RuntimeError, ValueError) as error:
-            raise Unavailable(f"the recogniser {self.name} failed: {error}") from error
+        except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:

@@ -230,6 +230,23 @@ def test_texts_are_brought_or_pasted_given_voices_spoken_in_part_and_deleted(stu
     )
 
 
+def test_a_book_says_what_was_left_out_of_it_and_reads_its_notes_if_wanted(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    body = "<h1>One</h1><p>A dog barked.</p><aside epub:type='footnote'><p>A terrier.</p></aside>"
+    book = epub({"empty.xhtml": "", "a.xhtml": page(body)}, title="Noted")
+    file: FilePayload = {"name": "noted.epub", "mimeType": "application/epub+zip", "buffer": book}
+    area.get_by_label("Choose a document").set_input_files(file)
+    area.get_by_text("3 things in the document were left out").click()
+    expect(area.get_by_text("The page empty.xhtml is left out: it is empty.")).to_be_visible()
+    expect(area.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
+    area.get_by_role("button", name="All projects").click()
+    area.get_by_label("Read footnotes and endnotes").check()
+    area.get_by_label("Choose a document").set_input_files(file)
+    expect(area.locator("tbody tr").nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
+    area.get_by_text("2 things in the document were left out").click()
+    expect(area.get_by_text("footnote or endnote")).to_have_count(0)
+
+
 def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
     studio: Served, open_page: Open
 ) -> None:

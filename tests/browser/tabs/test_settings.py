@@ -54,6 +54,15 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     expect(screen.page.get_by_label("Theme")).to_have_value("system")
 
 
+def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    given = {"adopted": {"takes": 12, "projects": 1}}
+    screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | given))
+    open_settings(screen)
+    line = "12 takes and one project that were made before this studio had keys"
+    expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()
+
+
 def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="dark").ready()
     expect_paper(screen, DARK)

@@ -84,10 +84,11 @@ def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: S
 def test_nothing_to_say_is_no_sound_and_no_error(steered: Steer) -> None:
     served, _ = steered()
     with open_live(served) as socket:
-        start(socket)
-        send(socket, "flush")
-        send(socket, "stop")
-        assert until_finish(socket) == ([], {"event": "finish", "reason": "stop"})
+        for text in ("", " ", ". ", "🙂"):
+            start(socket, text=text)
+            send(socket, "flush")
+            send(socket, "stop")
+            assert until_finish(socket) == ([], {"event": "finish", "reason": "stop"}), text
 
 
 def test_text_without_an_end_is_spoken_after_its_chunk_length(steered: Steer) -> None:

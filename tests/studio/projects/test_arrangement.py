@@ -29,6 +29,15 @@ def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
     return [(part["position"], part["text"], part["state"]) for part in parts_of(served, project)]
 
 
+def test_a_title_of_two_lines_stays_apart_from_what_is_merged_into_it(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, input="# 1\n\n## The Beginning\n\nIt was late.", kind="md")
+    first, second = parts_of(served, project)
+    assert (first["text"], first["chapter"]) == ("1\nThe Beginning", "1. The Beginning")
+    merged = post(served, project, f"parts/{first['id']}/merge", following=second["id"]).json()
+    assert merged["text"] == "1\nThe Beginning\nIt was late."
+
+
 def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "One two. 🙂 Three four.", "pause": 2, "chapter": "A"}, {"input": "Five.", "voice": "bert"}]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
-from tests.studio.documents import epub, page
+from tests.studio.documents import docx, epub, page
 from tests.studio.server import Served
 
 PROJECTS = "/v1/projects"
@@ -82,6 +82,25 @@ def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
     ]  # fmt: skip
     assert [part["takes"][0]["voice"] for part in parts] == ["anna@1", "anna@1", "bert@1"]
     assert {utterance.sampling.temperature for utterance in engine.utterances} == {0.5}
+
+
+def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Steer) -> None:
+    served, _ = steered()
+    named = "<dc:title>The real one</dc:title>"
+    heading = '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Chapter 1</w:t></w:r></w:p>'
+    files = {
+        "My  novel.docx": (docx(heading), "My novel"),
+        "x.docx": (docx(heading, named), "The real one"),
+        "notes.v2.txt": (b"Hello.", "notes.v2"),
+        f"{'n' * 300}.txt": (b"Hello.", "n" * 200),
+    }
+    with served.client() as client:
+        for name, (data, title) in files.items():
+            assert client.post(PROJECTS, files={"file": (name, data)}).json()["title"] == title
+        given = client.post(PROJECTS, files={"file": ("x.txt", b"Hello.")}, data={"title": "Mine"})
+        assert given.json()["title"] == "Mine"
+        pasted = made(served, input="Hello.\nYou.")
+        assert (pasted["title"], pasted["skipped"]) == ("Hello.", [])
 
 
 def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> None:

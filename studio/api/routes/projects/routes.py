@@ -31,7 +31,7 @@ from studio.projects.service import ProjectService
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "start")
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -43,6 +43,7 @@ class _Source:
     """Of the request."""
     kind: str
     data: bytes = b""
+    file_name: str = ""
 
 
 class ProjectRoutes:
@@ -140,10 +141,10 @@ class ProjectRoutes:
         """What is wrong with a document is told of the field that it came in. Raises InvalidRequest."""
         settings = body.settings(ProjectSettings())
         try:
-            document = body.of_items() if source.kind == "items" else read_document(source.data, source.kind)
-            return self._service.create(
-                caller, document, source.kind, body.title or "", settings, body.cast, body.cut, body.start
-            )
+            is_read = source.kind != "items"
+            document = read_document(source.data, source.kind, body.notes) if is_read else body.of_items()
+            how = (settings, body.cast, body.cut, body.start, source.file_name)
+            return self._service.create(caller, document, source.kind, body.title or "", *how)
         except InvalidDocument as error:
             raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
@@ -164,9 +165,7 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
         data, name = form.file("file"), form.names["file"]
         body = as_model(_typed(form.fields), ProjectBody)
         kind = body.kind or kind_of(name)
-        if not body.title:
-            body.title = name.rpartition(".")[0][:200] if kind in ("txt", "srt", "csv") else None
-        return _Source("file", kind, data), body
+        return _Source("file", kind, data, name), body
     body = as_model(await read_json(request), ProjectBody)
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input (a document) or items (its parts)", "input")

@@ -208,7 +208,7 @@ class VoiceRoutes:
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as it was uploaded, or a range of it."""
         sample = find_sample(self._library.voices.get(reference), sample_id)
-        clip = BytesIO(self._library.files.read(sample.clip))
+        clip = BytesIO(self._library.voices.clip(sample))
         headers = _GUARDED | {"Content-Disposition": "attachment"}
         return ranged(request, sample.size, sample.clip, partial(of_file, clip), sample.media_type, headers)
 
@@ -218,7 +218,7 @@ class VoiceRoutes:
         if not 0 <= sample < len(voice.samples):
             raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
         chosen = voice.samples[sample]
-        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        clip = sound_of(self._library.voices.clip(chosen), chosen.cut)
         return Response(wav_of(clip), media_type="audio/wav", headers=_GUARDED)
 
     async def advise(self, request: Request) -> JSONResponse:
@@ -263,7 +263,7 @@ class VoiceRoutes:
         return JSONResponse(told)
 
     def export(self, reference: str) -> Response:
-        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
+        """The voice as a pack: one file with its clips, words, licence and consent."""
         slug = self._library.voices.get(reference).slug
         disposition = f'attachment; filename="{slug}.fishvoice"'
         headers = _GUARDED | {"Content-Disposition": disposition}
