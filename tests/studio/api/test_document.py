@@ -13,6 +13,8 @@ from schemathesis.checks import not_a_server_error
 
 from engine import EngineConfig
 from studio.api.fish.fish_body import MESSAGE_PACK
+from studio.api.fish.fish_speech import IGNORED as FISH_IGNORED
+from studio.api.fish.fish_speech import FishSpeech
 from studio.api.fish.message_pack import pack
 from studio.api.http.errors import STATUSES
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
@@ -84,6 +86,12 @@ def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: ob
 def test_every_field_is_in_the_manual() -> None:
     manual = (ROOT / "docs" / "api.md").read_text("utf-8")
     for name in (*SpeechBody.model_fields, *MEAN, *IGNORED, *REFUSED):
+        assert f"`{name}`" in manual, name
+
+
+def test_every_field_of_fish_audio_is_in_its_manual() -> None:
+    manual = (ROOT / "docs" / "fish.md").read_text("utf-8")
+    for name in (*FishSpeech.model_fields, *FISH_IGNORED):
         assert f"`{name}`" in manual, name
 
 

@@ -122,36 +122,7 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
         """Written down beforehand: the test shares the server's process, and its lock."""
         return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
 
-    def as_packed(fields: object) -> dict[str, Any]:
-        return {"content": pack(fields), "headers": {"Content-Type": MESSAGE_PACK}}
-
-    clips = [{"audio": clip, "text": "Hello."}] * (MAX_BODY // len(clip) - 1)
-    voices = [("voices", ("a.wav", clip))] * 8
-    many = {"title": "Loop", "texts": [same] * 8}
     return {
-        "tts, clips": ("POST", "/v1/tts", as_packed({"text": "a", "references": clips})),
-        "tts, 16 MiB of bytes": ("POST", "/v1/tts", as_packed({"text": "a", "x": bytes(MAX_BODY - 100)})),
-        "tts, many values": ("POST", "/v1/tts", as_packed({"text": "a", "x": [0] * (MAX_VALUES - 10)})),
-        "tts, too many values": ("POST", "/v1/tts", as_packed({"text": "a", "x": [0] * (MAX_BODY - 100)})),
-        "tts, many fields": ("POST", "/v1/tts", as_packed({str(number): 1 for number in range(MAX_VALUES // 2 - 10)})),
-        "tts, many clips": ("POST", "/v1/tts", as_packed({"text": "a", "references": [{}] * (MAX_VALUES - 10)})),
-        "tts, a long voice": ("POST", "/v1/tts", as_packed({"text": "a", "reference_id": "\u0301\u0323" * 4_000_000})),
-        "tts, speakers": (
-            "POST",
-            "/v1/tts",
-            as_packed({"text": "<|speaker:0|>a" * (MAX_INPUT // 14), "reference_id": ["anna", "bert"]}),
-        ),
-        "tts, a form": ("POST", "/v1/tts", {"content": b"a=&" * 5_000_000, "headers": {"Content-Type": URL_ENCODED}}),
-        "model, many recordings": ("POST", "/model", {"data": many, "files": voices}),
-        "model, a packed recording": (
-            "POST",
-            "/model",
-            as_packed({"title": "Loop", "voices": [clip] * 7, "texts": [same] * 7, "description": blank}),
-        ),
-        "model, a long title": ("PATCH", "/model/anna", as_packed({"title": "\u0301\u0323" * 4_000_000})),
-        "model, list": ("GET", "/model?title=a&page_size=100", {}),
-        "asr": ("POST", "/v1/asr", as_packed({"audio": clip})),
-        "references, add": ("POST", "/v1/references/add", as_packed({"id": "Loop", "audio": clip, "text": same})),
         "speech, long text": ("POST", "/v1/audio/speech", as_json({"input": words})),
         "speech, a clip": ("POST", "/v1/audio/speech", as_json(spoken)),
         "speech, a model's name": ("POST", "/v1/audio/speech", as_json({"input": "a", "model": "anna"})),
@@ -195,6 +166,44 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
     }
 
 
+def largest_of_fish(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """The same for Fish Audio's routes."""
+    same = "a " * (MAX_TEXT // 2)
+    blank = " " * (MAX_BODY - 200)
+
+    def as_packed(fields: object) -> dict[str, Any]:
+        return {"content": pack(fields), "headers": {"Content-Type": MESSAGE_PACK}}
+
+    clips = [{"audio": clip, "text": "Hello."}] * (MAX_BODY // len(clip) - 1)
+    voices = [("voices", ("a.wav", clip))] * 8
+    many = {"title": "Loop", "texts": [same] * 8}
+    return {
+        "tts, clips": ("POST", "/v1/tts", as_packed({"text": "a", "references": clips})),
+        "tts, 16 MiB of bytes": ("POST", "/v1/tts", as_packed({"text": "a", "x": bytes(MAX_BODY - 100)})),
+        "tts, many values": ("POST", "/v1/tts", as_packed({"text": "a", "x": [0] * (MAX_VALUES - 10)})),
+        "tts, too many values": ("POST", "/v1/tts", as_packed({"text": "a", "x": [0] * (MAX_BODY - 100)})),
+        "tts, many fields": ("POST", "/v1/tts", as_packed({str(number): 1 for number in range(MAX_VALUES // 2 - 10)})),
+        "tts, many clips": ("POST", "/v1/tts", as_packed({"text": "a", "references": [{}] * (MAX_VALUES - 10)})),
+        "tts, a long voice": ("POST", "/v1/tts", as_packed({"text": "a", "reference_id": "\u0301\u0323" * 4_000_000})),
+        "tts, speakers": (
+            "POST",
+            "/v1/tts",
+            as_packed({"text": "<|speaker:0|>a" * (MAX_INPUT // 14), "reference_id": ["anna", "bert"]}),
+        ),
+        "tts, a form": ("POST", "/v1/tts", {"content": b"a=&" * 5_000_000, "headers": {"Content-Type": URL_ENCODED}}),
+        "model, many recordings": ("POST", "/model", {"data": many, "files": voices}),
+        "model, a packed recording": (
+            "POST",
+            "/model",
+            as_packed({"title": "Loop", "voices": [clip] * 7, "texts": [same] * 7, "description": blank}),
+        ),
+        "model, a long title": ("PATCH", "/model/anna", as_packed({"title": "\u0301\u0323" * 4_000_000})),
+        "model, list": ("GET", "/model?title=a&page_size=100", {}),
+        "asr": ("POST", "/v1/asr", as_packed({"audio": clip})),
+        "references, add": ("POST", "/v1/references/add", as_packed({"id": "Loop", "audio": clip, "text": same})),
+    }
+
+
 @pytest.mark.alone
 def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     served: Served, blocked: list[str], record_testsuite_property: Callable[[str, object], None]
@@ -205,7 +214,7 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
     with served.client() as client:
         items = [{"input": "a b. " * 50}] * 20_000  # as long as a project may be
         book_id = client.post("/v1/projects", json={"items": items}).json()["id"]
-        for what, (method, path, request) in largest(clip, book_id).items():
+        for what, (method, path, request) in (largest(clip, book_id) | largest_of_fish(clip)).items():
             with watch.during(what), client.stream(method, path, **request) as answer:
                 if answer.headers["content-type"] == "application/json":
                     answer.read()
