@@ -76,7 +76,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         about_routes(speech, studio.library, settings),
         tts_routes(speech, settings),
         live_routes(speech, settings),
-        ModelRoutes(speech, fish_voices).router(),
+        ModelRoutes(speech, fish_voices, settings.root_path).router(),
         ReferenceRoutes(speech, fish_voices).router(),
         asr_routes(studio.transcriber),
         account_routes(),

@@ -27,8 +27,8 @@ MAX_SAME = 1000
 """Voices of one title, numbered from the second on."""
 
 
-def fish_voice(voice: Voice, author: str) -> dict[str, Any]:
-    """The voice object of Fish Audio's API; every field that its strictest client needs."""
+def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
+    """The voice object of Fish Audio's API; every field that its strictest client needs. ``studio``: its address."""
     return {
         "_id": fish_id(voice.id),
         "type": "tts",
@@ -43,7 +43,7 @@ def fish_voice(voice: Voice, author: str) -> dict[str, Any]:
                 "title": voice.name,
                 "text": sample.text,
                 "task_id": sample.id,
-                "audio": f"/v1/voices/{voice.id}/samples/{sample.id}/audio",
+                "audio": f"{studio}/v1/voices/{voice.id}/samples/{sample.id}/audio",
             }
             for sample in voice.samples
         ],

@@ -39,8 +39,10 @@ SORTS = ("score", "task_count", "created_at")
 class ModelRoutes:
     """The routes of /model, on the library."""
 
-    def __init__(self, speech: SpeechService, voices: FishVoices) -> None:
+    def __init__(self, speech: SpeechService, voices: FishVoices, root_path: str) -> None:
+        """``root_path``: below which a proxy serves the studio."""
         self._speech, self._voices, self._library = speech, voices, voices.library
+        self._root_path = root_path
 
     def router(self) -> APIRouter:
         """What answers them."""
@@ -77,20 +79,21 @@ class ModelRoutes:
         def find() -> list[Voice]:
             voices = [voice for voice in all_voices(self._library, **wanted) if is_titled(voice, title or "")]
             if language:
-                voices = [voice for voice in voices if voice.language.partition("-")[0] in language]
+                # One without a language is not known to speak another than the one asked for.
+                voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
             if sort_by == "created_at":
                 voices.sort(key=lambda voice: -voice.created)
             return voices if author_id in (None, "", author) else []
 
         voices = await to_thread.run_sync(find)
         start = page_size * (page_number - 1)
-        items = [fish_voice(voice, author) for voice in voices[start : start + page_size]]
+        items = [self._shown(request, voice) for voice in voices[start : start + page_size]]
         return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice, by its id here or there, its slug or its name."""
         voice = await to_thread.run_sync(self._library.voices.get, voice_of(voice_id))
-        return JSONResponse(fish_voice(voice, author_of(request)))
+        return JSONResponse(self._shown(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
         """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
@@ -100,7 +103,7 @@ class ModelRoutes:
         title, description = fields.text("title"), fields.text("description")
         tags = tags_of(fields.texts("tags"))
         voice = await self._speech.save_voice(lambda: self._voices.create(title, description, tags, samples))
-        return JSONResponse(fish_voice(voice, author_of(request)), 201)
+        return JSONResponse(self._shown(request, voice), 201)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""
@@ -111,9 +114,13 @@ class ModelRoutes:
             tags=tags_of(fields.texts("tags")) if "tags" in fields.values else None,
         )
         voice = await to_thread.run_sync(self._library.voices.edit, voice_of(voice_id), changes)
-        return JSONResponse({"status": "ok"} | fish_voice(voice, author_of(request)))
+        return JSONResponse({"status": "ok"} | self._shown(request, voice))
 
     async def delete_model(self, voice_id: str) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
         await to_thread.run_sync(self._library.voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
+
+    def _shown(self, request: Request, voice: Voice) -> dict[str, Any]:
+        """A voice with the address of the studio as the caller knows it."""
+        return fish_voice(voice, author_of(request), str(request.base_url).rstrip("/") + self._root_path)

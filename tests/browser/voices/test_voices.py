@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from studio.library import VoiceDraft
 from tests.browser.screen import Held, Screen, posted
@@ -89,8 +89,8 @@ def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_pa
     with zipfile.ZipFile(archive, "w") as file:
         for name in ("1.wav", "1.lab"):
             file.writestr(f"references/Eve/{name}", files[f"Cleo/{name}"])
-    sent = {"name": "references.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
-    area.get_by_label("Import a voice pack").set_input_files(files=[sent])  # type: ignore[list-item]
+    sent: FilePayload = {"name": "references.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
+    area.get_by_label("Import a voice pack").set_input_files(sent)
     expect(area).to_contain_text("1 voice of the folder is in the library.")
     expect(area).not_to_contain_text("Left out")
     assert "Eve" in names(screen)

@@ -22,7 +22,7 @@ def written_live(text: str) -> None:
 
 
 def spoken_by(text: str) -> object:
-    return FishSpeech(text=text, reference_id=["anna", "bert"]).speech_request()
+    return FishSpeech.model_validate({"text": text, "reference_id": ["anna", "bert"]}).speech_request()
 
 
 FISH: dict[str, Work] = {

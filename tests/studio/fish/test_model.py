@@ -47,6 +47,7 @@ def test_a_voice_is_made_found_changed_spoken_in_and_deleted(steered: Steer) -> 
         address = f"/model/{voice['_id']}"
         assert client.get(address).json() == voice
         assert client.get("/model/my-voice").json() == voice
+        assert voice["samples"][0]["audio"].startswith(f"{served.url}/v1/voices/")
         assert client.get(voice["samples"][0]["audio"]).content == spoken()
         bodies: list[dict[str, Any]] = [
             {"data": {"title": "Second", "tags": ["a", "b"]}},
@@ -116,9 +117,25 @@ def test_voices_are_listed_page_by_page_and_by_what_they_are(steered: Steer) -> 
             titles(self="true") == ["zoe"] == titles(tag="calm") == titles(title="ZO") == titles(title="o", tag="calm")
         )
         assert titles(sort_by="created_at")[0] == "zoe"
+        client.patch("/v1/voices/zoe", json={"language": "de-DE"}).raise_for_status()
+        assert titles(language="en") == ["anna", "bert"]  # which may speak any
+        assert titles(language="de") == ["anna", "bert", "zoe"]
         assert titles(author_id=whole["items"][0]["author"]["_id"]) and not titles(author_id="f" * 32)
         message(client.get("/model?page_size=101"), 422)
         message(client.get("/model?page_number=x"), 400)
+
+
+def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        twenty = [("voices", ("upload", bytes(10 * 2**20)))] * 20
+        assert "40 MiB" in message(client.post("/model", data={"title": "Big", "texts": WORDS}, files=twenty), 413)
+        small = [("voices", ("upload", spoken()))] * 21
+        assert "20" in message(client.post("/model", data={"title": "Many"}, files=small), 400)
+        fields = {f"field {number}": "a" for number in range(300)}
+        refused = client.post("/model", data={"title": "Wide", "texts": WORDS} | fields, files=small[:1])
+        assert "fields" in message(refused, 400)
+        assert len(client.get("/model").json()["items"]) == 2
 
 
 def test_a_recording_without_words_or_too_long_needs_a_recogniser(steered: Steer) -> None:
@@ -207,7 +224,7 @@ def test_fish_speechs_references_are_voices_by_name(steered: Steer, packed: bool
     with served.client() as client:
         assert read(client.get(f"/v1/health{query}")) == read(client.post(f"/v1/health{query}")) == {"status": "ok"}
         add = {"id": "my voice_1", "audio": spoken(), "text": WORDS}
-        content = {"content": pack(add), "headers": PACKED}
+        content: dict[str, Any] = {"content": pack(add), "headers": PACKED}
         assert read(client.post(f"/v1/references/add{query}", **content))["reference_id"] == "my voice_1"
         read(client.post(f"/v1/references/add{query}", **content), 409)
         form: dict[str, Any] = {"data": {"id": "b", "text": " "}, "files": {"audio": ("a.wav", spoken())}}

@@ -306,8 +306,12 @@ class VoiceRoutes:
 def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:
     """Of files by their paths, or of an archive. Blocking."""
     if len(several) > 1:
-        return import_references(library, {each.name: lambda limit, sent=each: sent.data for each in several})
+        return import_references(library, {file.name: partial(_sent, file.data) for file in several})
     return import_archive(library, data)
+
+
+def _sent(data: bytes, limit: int) -> bytes:
+    return data[: limit + 1]
 
 
 def _imported(imported: ImportedReferences) -> Response:
