@@ -27,9 +27,9 @@ import ormsgpack
 import uvicorn
 from websockets.asyncio.client import connect
 
-from app import create_app
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
 from studio.settings import Settings
+from studio.start.launch import create_app
 
 RATE, FRAME, CHUNK = 44_100, 2048, 4
 SPEECH = "/v1/audio/speech"

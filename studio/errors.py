@@ -10,6 +10,7 @@ StudioError
 │   ├── CannotMend       a take of which no sentence can be spoken anew
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
+│   ├── TooCostly        work that takes more time or memory than it may
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
 ├── Damaged              an audio file of the library is gone, or is not what it was
@@ -67,6 +68,10 @@ class InvalidPack(InvalidRequest):
 
 class InvalidDocument(InvalidRequest):
     code = "invalid_document"
+
+
+class TooCostly(InvalidRequest):
+    code = "too_costly"
 
 
 class NameTaken(InvalidRequest):

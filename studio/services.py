@@ -18,6 +18,7 @@ from studio.speech.service import SpeechService
 from studio.takes.history import History
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases
+from studio.voices.clip_service import ClipService
 from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
@@ -35,8 +36,7 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
-    transcriber: Transcriber
-    denoiser: Denoiser
+    clips: ClipService
     recogniser_fetch: RecogniserFetch
     client_files: ClientFiles
 
@@ -53,16 +53,16 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher)
     worker = ProjectWorker(service, settings.project_rows)
-    transcriber = Transcriber(settings.transcriber)
+    queues = service.queues
+    transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
     studio = Studio(
         settings=settings,
         library=library,
         voices=voices,
         speech=service,
         history=History(library, service.takes, service.recorder, service.register.outcomes),
-        projects=ProjectService(library, worker, voices),
-        transcriber=transcriber,
-        denoiser=Denoiser(),
+        projects=ProjectService(library, worker, voices, queues.documents),
+        clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         client_files=ClientFiles(),
     )

@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from studio.paths import ASSETS
 from studio.spelling import near_misses
 from studio.strings import pip_install
 from studio.voices.hearing.recogniser import check_name
 
 log = logging.getLogger(__name__)
-
-ROOT = Path(__file__).resolve().parent.parent
-"""The repository's root, whatever the working directory is."""
 
 
 def default_home(environment: Mapping[str, str] | None = None) -> Path:
@@ -66,7 +64,7 @@ class Settings:
     port: int = 7860
     page: bool = True
     """0: the API alone, without the page; Gradio need not be installed then."""
-    model: str = str(ROOT / "assets" / "fry")
+    model: str = str(ASSETS / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
     """The folder of the voice library: voices, takes and their audio."""
@@ -84,7 +82,7 @@ class Settings:
     """MiB that the audio of takes may fill; starred ones do not count."""
     share_days: int = 0
     """Days for which a link may let anybody hear a kept take, without a key; 0: takes are not shared by links."""
-    voices: str = str(ROOT / "assets" / "fry" / "voices")
+    voices: str = str(ASSETS / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
     """cpu, cuda, cuda:1 …; unset takes a GPU when there is one."""

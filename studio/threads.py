@@ -24,15 +24,22 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
         await whole_call(pieces.close)
 
 
-async def whole_call(function: Callable[..., Result], *values: Any, limiter: CapacityLimiter | None = None) -> Result:
+async def whole_call(
+    function: Callable[..., Result],
+    *values: Any,
+    limiter: CapacityLimiter | None = None,
+    on_cancel: Callable[[], None] = lambda: None,
+) -> Result:
     """The result of a call in a thread, which is over when this is: whoever is cancelled waits for it all the same.
 
     A generator that still runs could not be closed, and what is written to would be written to after its end.
+    ``on_cancel`` is called at once, and may have the function end sooner.
     """
     calling = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:
+        on_cancel()
         with CancelScope(shield=True):
             await asyncio.gather(calling, return_exceptions=True)
         raise

@@ -52,29 +52,29 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
-    times = TakeTimes(studio.history, studio.library, speech.host)
-    fish_voices = FishVoices(studio.library, studio.transcriber, studio.denoiser)
+    times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
+    fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
-        speech_routes(speech, settings),
+        speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
         queue_routes(speech),
-        TakeRoutes(studio.history, times, settings.share_days).router(),
+        TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history, settings),
+        continuing_routes(speech, studio.history),
         mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
-        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber, studio.denoiser).router(),
-        VoiceRoutes(speech, studio.library, studio.transcriber, studio.denoiser).router(),
+        OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
+        VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, PartMender(studio.library, speech)).router(),
-        ProjectFiles(studio.projects).router(),
+        ProjectFiles(studio.projects, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
-        recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
-        system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
+        recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
-        tts_routes(speech, settings),
+        tts_routes(speech),
         live_routes(speech, settings),
         ModelRoutes(speech, fish_voices, settings.root_path).router(),
         ReferenceRoutes(speech, fish_voices).router(),

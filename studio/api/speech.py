@@ -22,10 +22,10 @@ class SpeechApi:
 
     def __init__(self, service: SpeechService, settings: Settings) -> None:
         routers = (
-            speech_routes(service, settings),
+            speech_routes(service),
             batch_routes(service),
             socket_routes(service, settings),
-            tts_routes(service, settings),
+            tts_routes(service),
             live_routes(service, settings),
         )
         self.app = FastAPI(openapi_url=None)

@@ -12,6 +12,7 @@ from av.error import FFmpegError, PatchWelcomeError
 
 from studio.audio import plain_wav
 from studio.errors import InvalidClip
+from studio.work.job import check_job
 
 MAX_BYTES = 10 * 1024 * 1024
 MIN_SECONDS = 1.0
@@ -36,6 +37,9 @@ STEP = 0.02
 PROBE = {"probesize": str(32 * 1024)}
 """Bytes from which FFmpeg learns what a track is. It would read up to five million: of a ten-second WAV, ten of the
 twelve milliseconds that reading it takes."""
+
+MAX_CHUNKS = 1000
+"""Of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
 
 PART = 2**15
 """Samples that are looked at together."""
@@ -99,6 +103,7 @@ def read_clip(
         raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", "end")
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
     for sound, rate in _sounds(data, param):
+        check_job()
         first, last = round(start * rate), None if end is None else round(end * rate)
         part = sound[:, max(first - position, 0) : None if last is None else max(last - position, 0)]
         position += sound.shape[1]
@@ -133,6 +138,7 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
     """
     levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
+        check_job()
         length += sound.shape[1]
         seconds = length / rate
         size = round(STEP * rate)
@@ -204,6 +210,8 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
     if (plain := plain_wav.samples_of(data)) and plain[1] in USUAL_RATES:  # a tenth of FFmpeg's time, the same bits
         yield from ((part, plain[1]) for part in plain_wav.in_parts(plain[0], PART))
         return
+    if container == "wav" and _has_many_chunks(data):
+        raise InvalidClip(f"the WAV file has more than {MAX_CHUNKS} chunks; save it again as a plain WAV file", param)
     try:
         with av.open(io.BytesIO(data), "r", format=container, options=PROBE) as source:
             if not source.streams.audio:
@@ -216,12 +224,23 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
 
 
+def _has_many_chunks(data: bytes) -> bool:
+    at = len(b"RIFF....WAVE")
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(data):
+            return False
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + size + size % 2
+    return at + 8 <= len(data)
+
+
 def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
     """The first audio track's frames. Packets that cannot be decoded are left out, as players do: the last one of a
     download that broke off, half a sample at the end. Raises FFmpegError where most are such.
     """
     decoded, damaged, error = 0, 0, None
     for packet in source.demux(audio=0):
+        check_job()
         try:
             frames = packet.decode()
         except FFmpegError as reason:

@@ -9,6 +9,7 @@ import itertools
 import logging
 import os
 import sqlite3
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -31,6 +32,10 @@ Result = TypeVar("Result")
 
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
+MOST_WRITERS = 16
+"""So many calls wait for another writer; each has a thread of those that readers need too."""
+WRITER_SECONDS = 2.0
+"""After which a call that would be one more is refused."""
 CHECKPOINT_SECONDS = 2.0
 """How long a stop waits for other readers and writers."""
 LOG_BYTES = 8 * 2**20
@@ -92,6 +97,7 @@ class Store:
         """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
         self._reserve = Reserve(home / "reserve")
         self._idle: list[_Connection] = []
+        self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.lent(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
@@ -196,7 +202,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._lent(_WRITING) as connection:
+            with self.explained(), self._writer(), self._lent(_WRITING) as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -209,6 +215,16 @@ class Store:
             if added:
                 self.drop_unreferred(added)
             raise
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[None]:
+        """One of MOST_WRITERS. Raises sqlite3.OperationalError."""
+        if not self._writers.acquire(timeout=WRITER_SECONDS):
+            raise sqlite3.OperationalError("database is locked")
+        try:
+            yield
+        finally:
+            self._writers.release()
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
         """Remove those audio files that no row names any more. Call it after the rows are gone for good."""

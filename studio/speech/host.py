@@ -55,6 +55,11 @@ class EngineHost:
         self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
 
     @property
+    def max_waiting(self) -> int:
+        """How many utterances may wait in the engine's line."""
+        return self._config.max_waiting
+
+    @property
     def status(self) -> HostStatus:
         status = self._status
         if status.state == "failed" or not self._engine.done():

@@ -50,7 +50,7 @@ class TakeMender:
         take, wav = await self._history.sound(take_id, sees)
         recorder = self._check(take)
         await to_thread.run_sync(self._check_model, take)
-        _, words = await self._times.get(take_id, "word", sees)
+        _, words = await self._times.get(take_id, "word", sees, origin.caller)
         chosen = await to_thread.run_sync(self._chosen, take, start, end, [word.text for word in words])
         heard = KeptSound(wav, take.sample_rate, [(word.text, word.start, word.end) for word in words])
 

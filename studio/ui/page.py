@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,6 +13,7 @@ from starlette.middleware import Middleware
 
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
+from studio.paths import ASSETS
 from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
@@ -29,7 +29,7 @@ from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme
 from studio.voices.resolver import ListedVoice, VoiceResolver
 
-PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
+PAGE_FILES = ASSETS / "page"
 
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
@@ -161,7 +161,7 @@ def build_page(studio: Studio) -> StudioBlocks:
     with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
         add_speech_endpoints(studio.speech, studio.client_files)
         add_voice_endpoints(studio)
-        add_take_endpoints(studio.history, studio.client_files)
+        add_take_endpoints(studio.history, studio.client_files, studio.speech.queues.exports)
         add_project_endpoints(studio.projects)
     return page
 

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.serving.recording import record
 from benchmarks.soak import Look, verdict
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 STEADY = [Look(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
 LEAKING = [replace(look, memory_mib=look.memory_mib + 2 * look.minute) for look in STEADY]

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 import torch
 
-import app
 from engine import ConfigError, Engine, EngineConfig
 from fleet import start
 from studio.settings import ALL_GPUS, Settings, SettingsError
+from studio.start import launch
 
 
 def starting(engines: int | None = 2, address: str | None = None, **config: Any) -> None:
@@ -145,7 +145,7 @@ def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) ->
 
 
 def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:
-    assert app._start_engine(Settings()) == Engine.start
+    assert launch._start_engine(Settings()) == Engine.start
     program = (
         "import sys, app, studio.ingress.process; app.create_app(app.Settings(page=False)); "
         "print(*(name in sys.modules for name in ('ray', 'fleet', 'gradio')))"

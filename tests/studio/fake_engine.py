@@ -162,6 +162,7 @@ class FakeEngine:
             raise EngineStopped(self.failure)
 
     async def _until(self, true: Callable[[], bool]) -> None:
+        await asyncio.sleep(0)  # no real engine has all frames at once
         while not true():
             self._check()
             await asyncio.sleep(0.002)

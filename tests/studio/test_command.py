@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-import app
-from studio.settings import ROOT
+from studio.paths import ROOT
+from studio.start import launch
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **e
     monkeypatch.setattr(sys, "argv", ["app.py"])
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert app.main() == 1
+    assert launch.main() == 1
     return "".join(capfd.readouterr())
 
 

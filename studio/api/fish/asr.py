@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.fish.fish_body import MESSAGE_PACK, read_files
+from studio.api.fish.fish_body import MESSAGE_PACK, SentFields, read_files
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
-from studio.audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP, Clip, read_clip, read_levels
+from studio.audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP
 from studio.errors import InvalidClip, InvalidRequest
+from studio.library import Cut
 from studio.library.checks import clean_language
-from studio.voices.hearing.recogniser import Transcriber, Word
+from studio.voices.clip_service import ClipService
+from studio.voices.hearing.recogniser import Word
 
 RECORDING = reads_form("audio", "language", "ignore_timestamps", required=("audio",), more_types=(MESSAGE_PACK,))
 LIMIT = MAX_BYTES + 256 * 1024
@@ -26,8 +28,8 @@ PIECE = (20.0, 28.0)
 PAUSE = round(0.2 / STEP)
 
 
-def asr_routes(transcriber: Transcriber) -> APIRouter:
-    """The route, on this recogniser."""
+def asr_routes(clips: ClipService) -> APIRouter:
+    """The route, on this service's recogniser."""
     routes = APIRouter(tags=["fish audio"])
 
     @routes.post("/v1/asr", openapi_extra=RECORDING)
@@ -36,26 +38,28 @@ def asr_routes(transcriber: Transcriber) -> APIRouter:
         fields = await read_files(request, LIMIT, "audio", 1)
         if not fields.files.get("audio"):
             raise InvalidRequest("audio is missing: send a recording", "audio")
-        data, language = fields.files["audio"][0], clean_language(fields.text("language"))
-        pieces = await to_thread.run_sync(cuts_of, data)
-        texts, segments = list[str](), list[dict[str, Any]]()
-        for start, end in pieces:
-            clip: Clip = await to_thread.run_sync(read_clip, data, "audio", start, end)
-            heard = await transcriber.transcribe(clip, language)
-            language = language or heard.language
-            texts.append(heard.text)
-            segments += [_segment(word, start) for word in heard.words]
-        return JSONResponse(
-            {
-                "text": " ".join(filter(None, texts)),
-                "duration": round(pieces[-1][1], 3),
-                "segments": [] if fields.flag("ignore_timestamps") else segments,
-                "language": language,
-                "language_code": language.partition("-")[0],
-            }
-        )
+        return JSONResponse(await until_hangup(request, _heard(fields, clips, request.state.caller)))
 
     return routes
+
+
+async def _heard(fields: SentFields, clips: ClipService, caller: str) -> dict[str, Any]:
+    data, language = fields.files["audio"][0], clean_language(fields.text("language"))
+    pieces = cuts_of(*await clips.levels(caller, data, "audio"))
+    texts, segments = list[str](), list[dict[str, Any]]()
+    for start, end in pieces:
+        clip = await clips.decode(caller, data, Cut(start, end), "audio")
+        heard = await clips.transcriber.transcribe(clip, caller, language)
+        language = language or heard.language
+        texts.append(heard.text)
+        segments += [_segment(word, start) for word in heard.words]
+    return {
+        "text": " ".join(filter(None, texts)),
+        "duration": round(pieces[-1][1], 3),
+        "segments": [] if fields.flag("ignore_timestamps") else segments,
+        "language": language,
+        "language_code": language.partition("-")[0],
+    }
 
 
 def _segment(word: Word, start: float) -> dict[str, Any]:
@@ -63,9 +67,8 @@ def _segment(word: Word, start: float) -> dict[str, Any]:
     return {"text": word.word, "start": round(start + word.start, 3), "end": round(start + word.end, 3)}
 
 
-def cuts_of(data: bytes) -> list[tuple[float, float]]:
-    """From where to where each piece of a recording is heard, in seconds. Blocking. Raises InvalidClip."""
-    levels, seconds = read_levels(data, "audio")
+def cuts_of(levels: np.ndarray, seconds: float) -> list[tuple[float, float]]:
+    """From where to where each piece of a recording is heard, in seconds. Raises InvalidClip."""
     if not MIN_SECONDS - 1e-6 <= seconds <= LONGEST:
         limits = f"from {MIN_SECONDS:g} to {LONGEST:g} s are allowed"
         raise InvalidClip(f"the recording lasts {seconds:.2f} s; {limits}", "audio")

@@ -8,18 +8,14 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
-from anyio import to_thread
-
 from studio.api.fish.fish_body import SentFields
 from studio.api.fish.voice_ids import fish_id
-from studio.audio.read import MAX_SECONDS
+from studio.audio.read import MAX_SECONDS, Clip
 from studio.errors import InvalidClip, InvalidRequest, NameTaken
 from studio.library import Cut, Library, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES
 from studio.library.voices.names import MAX_NAME, RESERVED, fold
-from studio.voices.hearing.denoiser import Denoiser, wav_of
-from studio.voices.hearing.recogniser import Transcriber
-from studio.voices.intake import sound_of, suggest_span, take_in
+from studio.voices.clip_service import ClipService
 
 _REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
 """What names of voices cannot have, and titles can."""
@@ -72,13 +68,12 @@ class FishVoices:
     """Makes voices of what Fish Audio's clients send."""
 
     library: Library
-    transcriber: Transcriber
-    denoiser: Denoiser
+    clips: ClipService
 
-    async def samples(self, fields: SentFields) -> list[NewSample]:
+    async def samples(self, fields: SentFields, caller: str) -> list[NewSample]:
         """The samples of a new voice: the files ``voices``, each with its words.
 
-        Raises InvalidRequest, InvalidClip, and what the recogniser and the denoiser do.
+        Raises InvalidRequest, and what the clip service does.
         """
         files = fields.files.get("voices", [])
         if not files:
@@ -86,22 +81,24 @@ class FishVoices:
         if len(files) > MAX_SAMPLES:
             raise InvalidRequest(f"there are {len(files)} recordings; at most {MAX_SAMPLES} are allowed", "voices")
         texts = words_of(fields.texts("texts"), len(files))
-        is_cleaned = fields.flag("enhance_audio_quality") and self.denoiser.is_there
-        return [await self._sample(data, text, is_cleaned) for data, text in zip(files, texts, strict=True)]
+        is_cleaned = fields.flag("enhance_audio_quality") and self.clips.denoiser.is_there
+        return [await self._sample(data, text, is_cleaned, caller) for data, text in zip(files, texts, strict=True)]
 
-    async def _sample(self, data: bytes, text: str, is_cleaned: bool) -> NewSample:
-        cut = await to_thread.run_sync(suggest_span, data, "voices")
-        if cut != Cut() or not text.strip():
-            text = await self._heard(data, cut, bool(text.strip()))
+    async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
+        intake = await self.clips.suggest(caller, data, text, Cut(), "voices")
+        cut = intake.cut
+        is_heard = cut != Cut() or not text.strip()
+        if is_heard:
+            text = await self._heard(intake.clip, bool(text.strip()), caller)
         if is_cleaned:
-            clip = await self.denoiser.denoise(await to_thread.run_sync(sound_of, data, cut, "voices"))
-            data, cut = await to_thread.run_sync(wav_of, clip), Cut()
-        intake = await to_thread.run_sync(take_in, data, text, cut, "voices")
+            data, cut = await self.clips.clean(caller, intake.clip), Cut()
+        if is_heard or is_cleaned:
+            intake = await self.clips.judge(caller, data, text, cut, "voices")
         return intake.sample(text)
 
-    async def _heard(self, data: bytes, cut: Cut, has_text: bool) -> str:
+    async def _heard(self, clip: Clip, has_text: bool, caller: str) -> str:
         """The words of a clip that came without them, or of the part of it that is used."""
-        if not self.transcriber.is_there:
+        if not self.clips.transcriber.is_there:
             if has_text:
                 raise InvalidClip(
                     f"a recording lasts more than {MAX_SECONDS:g} s, of which only a part can be used, and there is no "
@@ -112,7 +109,7 @@ class FishVoices:
                 "texts is missing: this model needs the words of each recording, and there is no recogniser here",
                 "texts",
             )
-        heard = await self.transcriber.transcribe(await to_thread.run_sync(sound_of, data, cut, "voices"))
+        heard = await self.clips.transcriber.transcribe(clip, caller)
         if not heard.text.strip():
             raise InvalidRequest("no words were heard in a recording; send them as texts", "texts")
         return heard.text

@@ -9,10 +9,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.fish.account import author_of
-from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, read_files
+from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices, fish_voice, is_titled, tags_of
 from studio.api.fish.voice_ids import voice_of
 from studio.api.http.errors import ApiError
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.library import Voice, VoiceChanges
@@ -99,11 +100,15 @@ class ModelRoutes:
         """A voice of recordings (``voices``) and their words (``texts``). Longer ones than 30 s are cut, for which
         a recogniser is needed."""
         fields = await read_files(request, LIMIT, "voices", MAX_FILES)
-        samples = await self._voices.samples(fields)
+        voice = await until_hangup(request, self._create(fields, request.state.caller))
+        return JSONResponse(self._shown(request, voice), 201)
+
+    async def _create(self, fields: SentFields, caller: str) -> Voice:
+        samples = await self._voices.samples(fields, caller)
         title, description = fields.text("title"), fields.text("description")
         tags = tags_of(fields.texts("tags"))
-        voice = await self._speech.save_voice(lambda: self._voices.create(title, description, tags, samples))
-        return JSONResponse(self._shown(request, voice), 201)
+        save = to_thread.run_sync(self._voices.create, title, description, tags, samples)
+        return await self._speech.save_voice(save)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Change title, description and tags; what is absent stays. Visibility and cover are ignored."""

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from studio.api.fish.fish_body import ALL_TYPES, MESSAGE_PACK, SentFields, answer, read_files
 from studio.api.fish.fish_voices import FishVoices, all_voices
 from studio.api.http.errors import ApiError, describe
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads_form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest, StudioError
@@ -58,20 +59,22 @@ class ReferenceRoutes:
         fields = await read_files(request, LIMIT, "audio", 1)
         name = fields.text("id")
         try:
-            voice = await self._add(_checked("id", name), fields)
+            work = self._add(_checked("id", name), fields, request.state.caller)
+            voice = await until_hangup(request, work)
         except (StudioError, ApiError) as error:
             return _refused(request, error, reference_id=name)
         return answer(request, {"success": True, "message": "added", "reference_id": voice})
 
-    async def _add(self, name: str, fields: SentFields) -> str:
+    async def _add(self, name: str, fields: SentFields, caller: str) -> str:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
         if not fields.text("text").strip():
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
         files = SentFields({"texts": [fields.text("text")]}, {"voices": fields.files.get("audio", [])})
         if not files.files["voices"]:
             raise InvalidRequest("audio is missing: send a recording", "audio")
-        samples = await self._voices.samples(files)
-        voice = await self._speech.save_voice(lambda: self._library.voices.create(VoiceDraft(name), samples))
+        samples = await self._voices.samples(files, caller)
+        save = to_thread.run_sync(self._library.voices.create, VoiceDraft(name), samples)
+        voice = await self._speech.save_voice(save)
         return voice.name
 
     async def delete(self, request: Request) -> Response:

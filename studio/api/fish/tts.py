@@ -20,7 +20,6 @@ from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
 from studio.api.routes.speech import SpeechResponse, speech_response
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import StudioError
-from studio.settings import Settings
 from studio.speech.request import Origin
 from studio.speech.service import Speech, SpeechService
 from studio.speech.timing.words import Timed
@@ -30,7 +29,7 @@ DOC = READS | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opu
 TIMED_DOC = READS | answers("text/event-stream")
 
 
-def tts_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def tts_routes(service: SpeechService) -> APIRouter:
     """The routes that speak in Fish Audio's protocol, on this service."""
     routes = APIRouter(tags=["fish audio"])
 
@@ -46,7 +45,7 @@ def tts_routes(service: SpeechService, settings: Settings) -> APIRouter:
     async def create_tts(request: Request) -> SpeechResponse:
         """Speak a text. The answer starts with the first frame; leaving it stops the work."""
         speech, _ = await begin(request)
-        return speech_response(speech, speech.body, speech.media_type.partition(";")[0], settings.send_timeout)
+        return speech_response(speech, speech.body, speech.media_type.partition(";")[0])
 
     @routes.post("//v1/tts/stream/with-timestamp", include_in_schema=False)
     @routes.post("/v1/tts/stream/with-timestamp", openapi_extra=TIMED_DOC, response_class=Response)
@@ -54,7 +53,7 @@ def tts_routes(service: SpeechService, settings: Settings) -> APIRouter:
         """The same as events with base64 audio; the last one has the times of the words."""
         service.check_alignment()
         speech, body = await begin(request)
-        return speech_response(speech, _events(speech, body.text), SSE_TYPE, settings.send_timeout)
+        return speech_response(speech, _events(speech, body.text), SSE_TYPE)
 
     return routes
 

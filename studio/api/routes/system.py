@@ -11,12 +11,12 @@ from studio.api.http.openapi import sends
 from studio.library import Library
 from studio.speech.service import SpeechService
 from studio.takes.recorder import NOT_WHOLE
-from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.clip_service import ClipService
 
 
-def system_routes(service: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> APIRouter:
+def system_routes(service: SpeechService, library: Library, clips: ClipService) -> APIRouter:
     """The health check of these services."""
+    transcriber, denoiser = clips.transcriber, clips.denoiser
     routes = APIRouter(tags=["system"])
 
     @routes.head("/health", include_in_schema=False)
@@ -45,7 +45,7 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
         info = asdict(engine.info) | {"model": service.host.model_id}
         load = engine.stats()
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(load)}
-        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
+        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there, "work": service.queues.figures}
         if (processes := service.register.speech_processes) is not None:
             answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
         if service.recorder is not None:

@@ -27,6 +27,7 @@ from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.sqlite import Database, select
 from studio.library.voices.consents import write_consent
+from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
 from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
@@ -103,17 +104,11 @@ class Voices:
         with self._store.reading() as db:
             return _find(db, split_revision(reference)[0]) is not None
 
-    def known_now(self) -> Callable[[str], bool]:
-        """Whether there is a voice of a reference without a revision, for whoever asks often: the voices of now."""
+    def known_now(self) -> KnownVoices:
+        """The voices of now, for whoever asks often."""
         with self._store.reading() as db:
             rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
-        ids, slugs, names = ({row[column] for row in rows} for column in range(3))
-
-        def is_known(reference: str) -> bool:
-            as_id, as_slug, as_name = _meanings(reference)
-            return as_id in ids or as_slug in slugs or as_name in names
-
-        return is_known
+        return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
 
     def page(
         self,
@@ -231,7 +226,7 @@ class Voices:
         with self._store.writing() as db:
             where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
             found = db.table("voices").rows_where(
-                where, [*_meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
+                where, [*meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
             )
             rows = list(found)
             if not rows:
@@ -353,17 +348,11 @@ class Voices:
         db.table("voices").upsert(row, pk="id")
 
 
-def _meanings(reference: str) -> tuple[str, str, str]:
-    """What a reference without a revision is as an id, as a slug, and as a folded name."""
-    trimmed = reference.strip()
-    return trimmed, trimmed.lower(), fold(trimmed)
-
-
 def _find(db: Database, reference: str) -> Row | None:
     """By slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
     if len(reference) > MAX_REFERENCE:
         return None
-    as_id, as_slug, as_name = _meanings(reference)
+    as_id, as_slug, as_name = meanings(reference)
     for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
         # Not through `table`, which looks up the schema each time: every request for speech comes by here.
         for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):

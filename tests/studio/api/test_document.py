@@ -20,7 +20,8 @@ from studio.api.http.errors import STATUSES
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
 from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
-from studio.settings import ROOT, Settings
+from studio.paths import ROOT
+from studio.settings import Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve

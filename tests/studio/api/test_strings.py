@@ -264,7 +264,7 @@ def test_nor_does_one_in_a_message_of_fish_audios_socket(served: Served) -> None
                     socket.send(pack({"event": "stop"}))
                 told: Any = {"event": "audio"}
                 while told["event"] == "audio":
-                    told = unpack(socket.recv(10))  # type: ignore[arg-type]
+                    told = unpack(socket.recv(10, decode=False))
                 assert told["event"] == "finish"
                 if text in (NASTY["NUL"], NASTY["half a surrogate pair"]):
                     assert told["reason"] == "error"

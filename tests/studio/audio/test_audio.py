@@ -166,6 +166,7 @@ BAD_CLIPS = {
     "not a number": (sound_file(NOT_A_NUMBER), "not finite numbers"),
     "1 Hz": (wav(tone(1.5), 1), "sample rate"),
     "64 channels": (sound_file(np.zeros((66_150, 16), np.float32) + 0.1), "channels"),
+    "many chunks": (wav(tone(2))[:36] + b"LIST\x00\x00\x00\x00" * 1001 + wav(tone(2))[36:], "more than 1000 chunks"),
     "too many bytes": (bytes(10 * 1024 * 1024 + 1), "at most"),
 }
 

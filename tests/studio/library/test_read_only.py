@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 PROGRAM = """
 import contextlib, os, sys

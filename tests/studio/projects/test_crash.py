@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, parts_of, until
 from tests.studio.server import Served

@@ -15,7 +15,7 @@ import pytest
 from studio.library import Library
 from studio.library.projects import work
 from studio.library.projects.records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
-from studio.settings import ROOT
+from studio.paths import ROOT
 from studio.speech.planning import planner
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, ask, made, parts_of, until

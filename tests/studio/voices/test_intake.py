@@ -13,7 +13,7 @@ import soundfile
 
 from studio.errors import InvalidClip
 from studio.library import Cut
-from studio.settings import ROOT
+from studio.paths import ROOT
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from tests.studio.clips import CLIPS, WORDS, file_of, samples_of, spoken
 from tests.studio.sounds import container

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, parse_object, read_json
 from studio.api.http.errors import ApiError
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
 from studio.api.schemas.projects import (
@@ -23,9 +24,10 @@ from studio.api.schemas.projects import (
     part_json,
     project_json,
 )
-from studio.errors import InvalidDocument, InvalidRequest, StudioError
+from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
 from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
-from studio.projects.documents import MAX_FILE, kind_of, read_document
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
@@ -73,7 +75,7 @@ class ProjectRoutes:
         """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .csv), or JSON with
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         source, body = await _read(request)
-        return self._told(await to_thread.run_sync(self._create, request.state.caller, source, body), 201)
+        return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
 
     def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
@@ -137,14 +139,16 @@ class ProjectRoutes:
         project = await to_thread.run_sync(self._projects.get, project_id, sees)
         return JSONResponse(part_json(part, project.settings))
 
-    def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
-        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest."""
+    async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
+        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, LineFull."""
         settings = body.settings(ProjectSettings())
         try:
-            is_read = source.kind != "items"
-            document = read_document(source.data, source.kind, body.notes) if is_read else body.of_items()
-            how = (settings, body.cast, body.cut, body.start, source.file_name)
-            return self._service.create(caller, document, source.kind, body.title or "", *how)
+            document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
+            how = (body.cut, body.cast or {}, body.notes, source.file_name)
+            wanted = DocumentImport(document, source.kind, *how)
+            return await self._service.create(caller, wanted, body.title or "", settings, body.start)
+        except TooCostly as error:
+            raise TooCostly(error.message, source.field) from None
         except InvalidDocument as error:
             raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
