@@ -83,6 +83,11 @@ def storage(library: Library) -> dict[str, object]:
     }
 
 
+def without_secrets(stored: dict[str, object]) -> dict[str, object]:
+    """What `storage` gives, for callers who do not run the studio: no paths, and nothing of other callers."""
+    return stored | {"folder": None, "takes": None, "backup": None}
+
+
 def _backup(library: Library) -> dict[str, object] | None:
     if library.backup is None:
         return None

@@ -19,8 +19,8 @@ from studio.library.files import write_whole
 from studio.settings import Settings, SettingsError
 from studio.strings import check_strings, text_of
 from studio.voices.intake import suggest_span, take_in
-from studio.voices.pack import export_voice, import_pack, read_pack
-from studio.voices.reference_folder import import_folder
+from studio.voices.packs.pack import export_voice, import_pack, read_pack
+from studio.voices.packs.reference_folder import import_folder
 
 Command = Callable[[Library, argparse.Namespace], None]
 

@@ -14,6 +14,7 @@ from studio.api.fish.model_routes import ModelRoutes
 from studio.api.fish.not_offered import not_offered
 from studio.api.fish.reference_routes import ReferenceRoutes
 from studio.api.fish.tts import tts_routes
+from studio.api.http.docs_page import install_docs_page
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
 from studio.api.layers import install_layers
@@ -52,13 +53,14 @@ def install_api(app: FastAPI, studio: Studio) -> None:
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
+    install_docs_page(app, settings.root_path)
     times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
     fish_voices = FishVoices(studio.library, studio.clips)
     routers = [
         speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
-        queue_routes(speech),
+        queue_routes(speech, settings),
         TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
         continuing_routes(speech, studio.history),
@@ -78,7 +80,7 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         live_routes(speech, settings),
         ModelRoutes(speech, fish_voices, settings.root_path).router(),
         ReferenceRoutes(speech, fish_voices).router(),
-        asr_routes(studio.transcriber),
+        asr_routes(studio.clips),
         account_routes(),
     ]
     if settings.page:

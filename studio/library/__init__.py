@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice or take can be brought back …"""
+"""How long a deleted voice, take or project can be restored …"""
 CLEAR_SECONDS = 300.0
 """… and how long it may be there after that."""
 
@@ -82,8 +82,8 @@ class Library:
         self.takes = Takes(store, undo_seconds)
         self.shares = Shares(store)
         self.consents = Consents(store)
-        self.projects = Projects(store)
-        self.arrangement = Arrangement(store)
+        self.projects = Projects(store, undo_seconds)
+        self.arrangement = Arrangement(store, undo_seconds)
         self.replacements = Replacements(store)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store)
@@ -98,10 +98,11 @@ class Library:
         """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
         self.voices.purge()
         self.takes.purge()
+        self.projects.purge()
 
     def _make_room(self) -> bool:
-        """Give up deletions' undoing, where the disk is full: that of takes first; whether there was any. Blocking."""
-        return any(shelf.purge(everything=True) for shelf in (self.takes, self.voices))
+        """Give up deletions' undoing, where the disk is full, of takes first; whether there was any. Blocking."""
+        return any(shelf.purge(everything=True) for shelf in (self.takes, self.projects, self.voices))
 
     async def clear_away(self) -> None:
         """`purge` now and again, for in a library that nobody uses nothing else would."""

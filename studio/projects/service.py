@@ -130,10 +130,17 @@ class ProjectService:
         self._worker.stop_project(project_id)
         return project
 
-    def delete(self, project_id: str, sees: str | None) -> None:
-        """Raises NotFound."""
+    def delete(self, project_id: str, sees: str | None) -> float:
+        """For how many seconds `restore` brings it back; nothing of it is spoken meanwhile. Raises NotFound."""
         self._projects.delete(project_id, sees)
         self._worker.stop_project(project_id)
+        return self._projects.undo_seconds
+
+    def restore(self, project_id: str, sees: str | None) -> Project:
+        """Undo a deletion; what was asked for is spoken. Raises NotFound when it is too late, InvalidRequest."""
+        project = self._projects.restore(project_id, sees)
+        self._worker.wake()
+        return project
 
     def seconds_left(self, project: Project) -> float | None:
         """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""

@@ -238,6 +238,7 @@ class SpeechService:
             "waiting": stats.waiting,
             "max_rows": engine.info.max_rows,
             "max_waiting": engine.info.max_waiting,
+            "max_per_caller": self.register.at_a_time,
             "work": self.queues.figures,
             "requests": [take.as_json() for take in self.register.active(caller)],
         }

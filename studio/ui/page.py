@@ -124,37 +124,37 @@ def build_page(studio: Studio) -> StudioBlocks:
         _html(_part("shell/header"))
         if is_temporary:
             _html(words.TEMPORARY)
-        with gr.Column(elem_id="area-studio", elem_classes="area"):
-            with gr.Row(elem_id="desk", equal_height=False):
-                with gr.Column(scale=8, min_width=320):
-                    text = gr.Textbox(
-                        words.SAMPLE,
-                        label=words.SCRIPT,
-                        placeholder=words.SCRIPT_PLACEHOLDER,
-                        lines=6,
-                        max_lines=24,
-                        elem_id="script",
-                        autofocus=True,
-                    )
-                    _html(_part("speak/script-tools"))
-                    _html(_part("speak/reading"))
-                    _html(_part("speak/cast"))
-                    with gr.Row(elem_id="actions"):
-                        speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
-                        stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
-                        four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
-                        _html(words.KEPT_SEED)
-                        _html(words.HINTS)
-                    _html(_part("speak/error-card"))
-                with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip_text, compare = _voice_fields(studio.voices)
-                    sampling = _sampling_fields()
-            _html(_part("takes/take-list"))
+        with gr.Column(elem_id="area-studio", elem_classes="area"), gr.Row(elem_id="desk", equal_height=False):
+            with gr.Column(scale=8, min_width=320):
+                text = gr.Textbox(
+                    words.SAMPLE,
+                    label=words.SCRIPT,
+                    placeholder=words.SCRIPT_PLACEHOLDER,
+                    lines=6,
+                    max_lines=24,
+                    elem_id="script",
+                    autofocus=True,
+                )
+                _html(_part("speak/script-tools"))
+                _html(_part("speak/reading"))
+                _html(_part("speak/cast"))
+                with gr.Row(elem_id="actions"):
+                    speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
+                    stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
+                    four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
+                    _html(words.KEPT_SEED)
+                    _html(words.HINTS)
+                _html(_part("speak/error-card"))
+                _html(_part("takes/take-list"))
+            with gr.Column(scale=4, min_width=300, elem_id="side"):
+                source, voice, clip_text, compare = _voice_fields(studio.voices)
+                sampling = _sampling_fields()
         for area in AREAS:
             _html(_part(f"{area}/{area}"))
         _html(_part("player/player-bar"))
         _html(_part("api/code-dialog"))
         _html(_part("shell/get-s2-pro"))
+        _html(_part("shell/sign-in"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)

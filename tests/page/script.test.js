@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
+import { dealVoices, folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
 import { lint } from "../../assets/page/speak/script-tools.js";
 import { KNOWN, offered, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
 
@@ -93,4 +93,14 @@ test("a text in another language than the model's is told, where both are known"
 
 test("a text without letters is told", () => {
   assert.deepEqual(graveOf("😀🎉 ***"), ["There are no letters or numbers to say."]);
+});
+
+test("a cast has voices of its names' usual gender, in turn where a name tells nothing, and not the narrator's", () => {
+  const voices = ["alan male", "angus male", "clara female", "otto male", "nora female"].map((each) => each.split(" ")).map(([id, gender]) => ({ id, gender }));
+  const deal = (...names) => dealVoices(names, voices, [], "clara").map(([, id]) => id);
+  assert.deepEqual(deal("Anna", "Ben", "Captain Reyes", "Mrs. Hill"), ["nora", "alan", "angus", "otto"]);
+  assert.deepEqual(deal("The Fish", "The Crab"), ["alan", "nora"]);
+  assert.deepEqual(dealVoices(["Eve"], voices, ["nora"], "clara"), [["Eve", "alan"]]);
+  assert.deepEqual(dealVoices(["Eve"], [voices[2]], [], "clara"), [["Eve", "clara"]]);
+  assert.deepEqual(dealVoices(["Eve"], [], [], ""), [["Eve", ""]]);
 });

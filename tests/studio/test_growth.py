@@ -18,7 +18,7 @@ from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from studio.takes.export import file_name
-from tests.studio.growth import PIECES, Work, check, pieces
+from tests.growth import PIECES, Work, check, pieces
 
 
 def written(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 // The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
 
 import { duration } from "../lib/time.js";
+import { typeInto } from "../lib/typing.js";
 import { expectedSeconds } from "./request.js";
 import { KNOWN, offered } from "./speech-tags.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
@@ -63,15 +64,14 @@ export function insertTag(area, tag) {
   const before = start === 0 || /\s$/.test(value.slice(0, start)) ? "" : " ";
   const after = /^\s/.test(value.slice(start)) ? "" : " ";
   const written = `${before}[${tag}]${after}`;
-  area.setRangeText(written, start, start, "end");
+  typeInto(area, start, start, written);
   const caret = start + written.length;
   if (start === end) area.setSelectionRange(caret, caret);
   else area.setSelectionRange(caret, end + written.length);
-  area.dispatchEvent(new Event("input", { bubbles: true }));
-  area.focus();
 }
 
-export class ScriptTools {
+/** Fires "project" when the script is to become a project of long form: it is too long for a take. */
+export class ScriptTools extends EventTarget {
   #cutAfter = 0;
   #card = NO_CARD;
   #told = "[]"; // the notes that are shown
@@ -79,12 +79,18 @@ export class ScriptTools {
   /** @type {string | null} */
   #language = null;
 
-  constructor(area, element) {
+  /** hasProjects: whether the studio makes projects of long scripts. */
+  constructor(area, element, hasProjects) {
+    super();
     this.area = area;
+    this.hasProjects = hasProjects;
     area.dir = "auto"; // Gradio's fields know left to right alone
     this.panel = element.querySelector("#tag-panel");
     this.facts = element.querySelector("[data-part=facts]");
     this.notes = element.querySelector("[data-part=notes]");
+    this.project = element.querySelector("[data-part=project]");
+    this.project.hidden = true;
+    this.project.addEventListener("click", () => this.dispatchEvent(new CustomEvent("project")));
     this.search = element.querySelector("[data-part=search]");
     this.groups = element.querySelector("[data-part=groups]");
     const row = element.querySelector("[data-part=often]");
@@ -135,6 +141,7 @@ export class ScriptTools {
 
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
+    this.project.hidden = !this.hasProjects || [...this.area.value].length <= MOST_CHARACTERS;
     this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
     const told = JSON.stringify(notes);
     if (told === this.#told) return;
@@ -171,7 +178,7 @@ export class ScriptTools {
     this.groups.replaceChildren(
       ...groups.map(({ name, tags, isIdle }) => {
         const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });
-        const title = Object.assign(document.createElement("h3"), { textContent: name });
+        const title = Object.assign(document.createElement("h2"), { textContent: name });
         const row = Object.assign(document.createElement("div"), { className: "tag-row" });
         row.append(...tags.map((tag) => this.#chip(tag)));
         group.append(title, row);

@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.api.http.addresses import is_api
+from studio.api.addresses import is_api
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import OPEN
 from studio.api.http.origins import Origins

@@ -25,7 +25,7 @@ from engine import (
     InvalidUtterance,
     PromptTooLong,
 )
-from studio.api.http.addresses import is_fish
+from studio.api.addresses import is_fish
 from studio.errors import (
     Cancelled,
     CannotContinue,

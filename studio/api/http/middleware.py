@@ -13,7 +13,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.api.http.addresses import is_api
+from studio.api.addresses import is_api
 from studio.api.http.body import MAX_BODY, check_signs, read_body
 from studio.api.http.errors import ApiError, describe, error_response
 from studio.errors import InvalidRequest

@@ -143,7 +143,7 @@ class PartBody(BaseModel):
 class SpeakBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    parts: Literal["missing", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
+    parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
     )
 

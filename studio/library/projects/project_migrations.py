@@ -7,6 +7,13 @@ from studio.library.sqlite import Database
 
 
 @MIGRATIONS()
+def m021_deleted_projects(db: Database) -> None:
+    """When a project was deleted, in Unix time: for a while it can be restored."""
+    db.table("projects").add_column("deleted", float)
+    db.execute("create index projects_deleted on projects (deleted) where deleted is not null")
+
+
+@MIGRATIONS()
 def m022_leases(db: Database) -> None:
     """Who is speaking a part, as the token of one claim, and until when that holds unless renewed, in Unix time."""
     db.table("parts").add_column("lease", str)

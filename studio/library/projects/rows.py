@@ -65,8 +65,9 @@ def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[st
 
 
 def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
-    """Raises NotFound for a project that there is not, or that is another's than ``sees``; None sees all."""
-    for row in db.table("projects").rows_where("id = ?1 and (?2 is null or owner = ?2)", [project_id, sees]):
+    """Raises NotFound for a project that does not exist, is deleted, or is not of ``sees``; None sees all."""
+    mine = "id = ?1 and (?2 is null or owner = ?2) and deleted is null"
+    for row in db.table("projects").rows_where(mine, [project_id, sees]):
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 

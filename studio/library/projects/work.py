@@ -20,7 +20,10 @@ MAX_TAKES = 8
 MAX_ATTEMPTS = 2
 LEASE_SECONDS = 30.0
 """How long a part counts as being spoken after its worker has last said so: longer than a busy disk holds that up."""
-_READY = "paused = 0 and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+_READY = (
+    "paused = 0 and deleted is null"
+    " and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+)
 _LOST = (
     "select 1 from parts where state = 'speaking' and (leased_until is null or leased_until <= ? or leased_until > ?)"
 )

@@ -13,7 +13,7 @@ from studio.library import Library, StoredTake, TakeFilter
 from studio.library.projects.records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
 from studio.library.pronunciations.entries import Pronunciation, Shelf
 from studio.library.sqlite import Database
-from tests.studio.growth import TIMES, check, end_of, least
+from tests.growth import TIMES, check, end_of, least
 
 
 def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.projects.documents import into_parts, read_document
+from tests.growth import PIECES, check, pieces
 from tests.studio.documents import docx, epub, page, pdf
-from tests.studio.growth import PIECES, check, pieces
 
 DOCUMENTS: dict[str, Callable[[str], bytes]] = {
     "txt": str.encode,

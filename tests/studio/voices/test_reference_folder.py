@@ -15,8 +15,8 @@ import pytest
 from studio.cli import main
 from studio.errors import InvalidPack
 from studio.library import Library
-from studio.voices import reference_folder
-from studio.voices.reference_folder import import_archive, import_references
+from studio.voices.packs import reference_folder
+from studio.voices.packs.reference_folder import import_archive, import_references
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 from tests.studio.sounds import tone, wav

@@ -25,7 +25,7 @@ from studio.api.schemas.projects import (
     project_json,
 )
 from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
-from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
+from studio.library.projects.records import MAX_PARTS, PartState, Project, ProjectSettings
 from studio.projects.document_import import DocumentImport
 from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.service import ProjectService
@@ -63,6 +63,7 @@ class ProjectRoutes:
         routes.get(project)(self.get_project)
         routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
         routes.delete(project)(self.delete_project)
+        routes.post(project + "/restore")(self.restore_project)
         routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
         routes.post(project + "/pause")(self.pause)
         routes.post(project + "/resume")(self.resume)
@@ -97,12 +98,17 @@ class ProjectRoutes:
         return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
-        """Delete a project with all its sound."""
-        self._service.delete(project_id, request.state.sees)
-        return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
+        """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
+        undo = self._service.delete(project_id, request.state.sees)
+        answer = {"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(answer)
+
+    def restore_project(self, project_id: str, request: Request) -> Response:
+        """Undo the deletion of a project; parts that were queued are spoken."""
+        return self._told(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
+        """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
@@ -118,15 +124,17 @@ class ProjectRoutes:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
         return self._told(self._service.cancel(project_id, request.state.sees))
 
-    def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
-        """Parts in order, with their takes."""
+    def list_parts(
+        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+    ) -> JSONResponse:
+        """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         if not 0 <= offset <= MAX_PARTS:
             raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
-        parts = self._projects.parts(project_id, request.state.sees, offset, limit)
-        total = sum(project.parts.values())
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
+        total = sum(project.parts.values()) if state is None else project.parts[state]
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})

@@ -41,9 +41,9 @@ from studio.voices.editing import (
 )
 from studio.voices.hearing.recogniser import Heard
 from studio.voices.intake import Intake
-from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
-from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
-from studio.voices.reference_folder import (
+from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.packs.pack import MEDIA_TYPE as PACK_TYPE
+from studio.voices.packs.reference_folder import (
     MAX_FILES,
     ImportedReferences,
     import_archive,
