@@ -269,11 +269,11 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
                 socket.send(message)
             while json.loads(socket.recv(60))["type"] not in ("audio.start", "audio.cancelled", "session.done"):
                 pass
-    for what, message in LIVE.items():
+    for what, packed in LIVE.items():
         with watch.during(what), connect(served.url.replace("http", "ws") + "/v1/tts/live", proxy=None) as socket:
             socket.send(pack({"event": "start", "request": {"text": "", "format": "wav"}}))
             for _ in range(60_000):
-                socket.send(message)
+                socket.send(packed)
             socket.send(pack({"event": "stop"}))
             assert unpack(socket.recv(60, decode=False)) == {"event": "finish", "reason": "stop"}
     watch.stop()
