@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from studio.audio.read import MAX_BYTES
-from studio.errors import InvalidPack, InvalidRequest, NameTaken
+from studio.errors import InvalidPack, InvalidRequest, NameTaken, TooCostly
 from studio.library import Library, NewSample, Voice, VoiceDraft
 from studio.library.checks import MAX_SAMPLES, MAX_SECONDS, check_words
 from studio.library.voices.names import clean_name
@@ -107,7 +107,11 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
     for folder, paths in folders.items():
         try:
             imported.voices.append(_voice(library, PurePosixPath(folder).name, paths, files, imported.refused))
-        except (InvalidRequest, NameTaken) as error:
+        except TooCostly as error:  # so it is for each that follows
+            later = list(folders)[list(folders).index(folder) :]
+            imported.refused.update(dict.fromkeys(later, str(error)))
+            break
+        except InvalidRequest as error:
             imported.refused[folder] = str(error)
     if not imported.voices:
         why = imported.words() or f"there are no recordings in folders, with their words in {WORDS} files"
@@ -131,18 +135,20 @@ def _posix(path: str) -> PurePosixPath:
 
 
 def _voice(library: Library, name: str, paths: list[str], files: Files, refused: dict[str, str]) -> Voice:
-    """Raises InvalidRequest, NameTaken."""
+    """Raises InvalidRequest, and TooCostly where the time for all of them is over."""
     draft = VoiceDraft(clean_name(name))
     if library.voices.exists(draft.name):
         raise NameTaken(f"a voice named {draft.name!r} already exists; rename the folder", "name")
     samples: list[NewSample] = []
     for path in paths:
         try:
-            sample = _sample(path, files)
             if len(samples) == MAX_SAMPLES:
                 raise InvalidRequest(f"a voice may have at most {MAX_SAMPLES} recordings")
+            sample = _sample(path, files)
             if sum(each.seconds for each in samples) + sample.seconds > MAX_SECONDS:
                 raise InvalidRequest(f"a voice's recordings may last at most {MAX_SECONDS:g} s together")
+        except TooCostly:
+            raise  # the voice would have some of its recordings only
         except (InvalidRequest, InvalidArchive, OSError) as error:
             refused[path] = str(error)
         else:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from studio.cli import main
-from studio.errors import InvalidPack
+from studio.errors import InvalidPack, TooCostly
 from studio.library import Library
+from studio.voices.intake import Intake, take_in
 from studio.voices.packs import reference_folder
 from studio.voices.packs.reference_folder import import_archive, import_references
 from tests.studio.clips import WORDS, spoken
@@ -132,6 +133,26 @@ def test_a_voice_has_as_many_recordings_as_it_may_have(tmp_path: Path) -> None:
     }
     imported = import_archive(Library(tmp_path), zipped(long))
     assert len(imported.voices[0].samples) == 3 and "at most 90 s together" in imported.refused["Eve/3.wav"]
+
+
+def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them has some of its recordings only."""
+    library = Library(tmp_path)
+    clip = take_in(CLIP, "a")
+    steps = iter([clip, clip, clip, TooCostly("it took too long")])
+
+    def step(data: bytes, text: str) -> Intake:
+        made = next(steps)
+        if isinstance(made, TooCostly):
+            raise made
+        return made
+
+    monkeypatch.setattr(reference_folder, "take_in", step)
+    files = {f"{name}/{number}.{kind}": b"a" for name in "ABC" for number in (1, 2) for kind in ("wav", "lab")}
+    imported = import_archive(library, zipped(files))
+    assert [len(voice.samples) for voice in imported.voices] == [2]
+    assert imported.refused == {"B": "it took too long", "C": "it took too long"}
+    assert [voice.name for voice in library.voices.page()] == ["A"]
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
