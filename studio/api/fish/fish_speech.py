@@ -36,6 +36,7 @@ IGNORED = {
 }
 """Known, and without effect here, as every unknown field and the header `model`."""
 MAX_SPEAKERS = 32
+VoiceName = Annotated[str, Field(max_length=256)]
 _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
 
 
@@ -87,7 +88,7 @@ class FishSpeech(BaseModel):
     opus_bitrate: Whole | None = None
     chunk_length: Annotated[Whole, Field(ge=MIN_PART, le=MAX_PART)] | None = None
     references: Annotated[list[FishClip] | None, BeforeValidator(_one_speaker)] = Field(None, max_length=MAX_CLIPS)
-    reference_id: str | Annotated[list[str], Field(max_length=MAX_SPEAKERS)] | None = None
+    reference_id: VoiceName | Annotated[list[VoiceName], Field(max_length=MAX_SPEAKERS)] | None = None
     normalize: bool | None = None
     prosody: Prosody | None = None
     temperature: Temperature | None = None

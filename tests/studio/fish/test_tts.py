@@ -273,6 +273,7 @@ def test_a_list_of_ids_is_one_voice_for_each_speaker(steered: Steer) -> None:
         ({"text": "a", "references": [{"audio": b"x", "text": ""}]}, 400, "blank"),
         ({"text": "a", "references": [{"audio": b"x", "text": "b"}] * 9}, 400, "references"),
         ({"text": "a", "reference_id": {"a": 1}}, 400, "reference_id"),
+        ({"text": "a", "reference_id": "a" * 257}, 400, "256"),
         ({"text": "a" * 20_000}, 400, "at most 16384"),
         ({"text": "a", **{f"field {number}": number for number in range(300)}}, 200, ""),
     ],
