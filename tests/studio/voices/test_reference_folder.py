@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch
     """None of them has some of its recordings only."""
     library = Library(tmp_path)
     clip = take_in(CLIP, "a")
-    steps = iter([clip, clip, clip, TooCostly("it took too long")])
+    steps: Iterator[Intake | TooCostly] = iter([clip, clip, clip, TooCostly("it took too long")])
 
     def step(data: bytes, text: str) -> Intake:
         made = next(steps)
