@@ -22,7 +22,7 @@ import torch
 
 from engine import Engine, EngineConfig, Reference, Sampling, Utterance
 from engine.codec import Codec, load_codec
-from training.judging.judges import FilterSpeakers, Listener, Naturalness, Speakers
+from training.judging.judges import FilterSpeakers, Listener, Naturalness, Speakers, VoiceJudge
 from training.judging.measures import interval, median_pitch, read_wave, voiced_share
 from training.judging.people import Cloning, judge_people, read_people
 from training.judging.pictures import draw
@@ -216,7 +216,7 @@ class Evaluation:
         async def say(reference: Reference, number: int) -> np.ndarray:
             return (await self._say(sentences[number].text, reference, seed + number)).audio
 
-        judges = {"resemblyzer": self.speakers, "voicefilter": FilterSpeakers()}
+        judges: dict[str, VoiceJudge] = {"resemblyzer": self.speakers, "voicefilter": FilterSpeakers()}
         cloning = Cloning(encode, say, self.decode)
         return await judge_people(read_people(folder), cloning, judges, PEOPLE_TESTED, PEOPLES_SENTENCES)
 

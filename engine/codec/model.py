@@ -98,8 +98,10 @@ class Codec(nn.Module):
         self.encoder = Encoder(config)
         self.quantizer = Quantizer(config)
         self.decoder = Decoder(config)
-        self.timbre = config.timbre and Timbre(config.timbre, config.sample_rate, config.coloured_channels)
+        self.timbre: Timbre | None = None
         """None where the codes alone say whose voice it is."""
+        if config.timbre is not None:
+            self.timbre = Timbre(config.timbre, config.sample_rate, config.coloured_channels)
 
     def encode(self, audio: Tensor) -> Tensor:
         """Audio (rows, 1, samples) float32 at config.sample_rate → codes (rows, codebooks, frames) int64.

@@ -89,7 +89,7 @@ def assemble(config: EngineConfig, tell: Progress) -> tuple[Checkpoint, EngineIn
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, plan.codec_device, plan.rows, info.max_waiting, frame_seconds)
     fused = isinstance(encode, ClipGraphs)  # in plain torch nothing is gained by encoding several clips together
-    read_timbre = codec.timbre and codec.timbre.encoder
+    read_timbre = None if codec.timbre is None else codec.timbre.encoder
     clips = ClipEncoder(
         encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.death, read_timbre
     )
@@ -176,7 +176,7 @@ def _info(
         card=card,
         cannot_align=_cannot_align(plan.weights),
         gpu=_gpu(plan.device),
-        timbre_dim=codec.timbre and codec.timbre.dim,
+        timbre_dim=None if codec.timbre is None else codec.timbre.dim,
     )
 
 

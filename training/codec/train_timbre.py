@@ -117,7 +117,9 @@ class Stage:
         self.judges.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
         codec.requires_grad_(False)
         named = [(n, p) for n, p in codec.named_parameters() if n.startswith(TRAINED)]
-        self.parameters = [parameter.requires_grad_(True) for _, parameter in named]
+        self.parameters = [parameter for _, parameter in named]
+        for parameter in self.parameters:
+            parameter.requires_grad_(True)
         self.weights = list(self.judges.parameters())
         self.optimiser = adamw(self.parameters, 8e-4, (0.8, 0.99), weight_decay=1e-3)
         self.judging = adamw(self.weights, 3e-4, (0.8, 0.99), weight_decay=1e-3)
