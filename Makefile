@@ -1,12 +1,13 @@
 # make run: the studio.  make fleet: with an engine on every GPU.  make test: every test.  make: lint, types and tests.
 # make bench, make bench-gpu: the figures of docs/benchmarks.md.  make soak: half an hour of callers.
+# make release: wheel and source archive of a version.
 # On another Python, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 VENV ?= .venv
 PY := $(VENV)/bin/python
 NODE := $(VENV)/bin/node
 export PYTHON VENV
 
-.PHONY: all run fleet test lint types docs bench bench-gpu soak clean
+.PHONY: all run fleet test lint types docs bench bench-gpu soak release clean
 all: lint types test
 
 run:
@@ -54,6 +55,11 @@ soak:
 	@scripts/prepare run
 	@$(PY) -m benchmarks.soak
 
+# The wheel and the source archive of a version, checked, and the commands that publish it.
+release:
+	@scripts/prepare test
+	@scripts/release
+
 clean:
-	rm -rf $(VENV) node_modules site .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) node_modules site dist .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

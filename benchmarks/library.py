@@ -139,7 +139,7 @@ async def measure_references(home: Path, model: str) -> dict[str, float]:
         for seconds in (3, 10, 30):
             old = recording(seconds, 0)
             began = time.perf_counter()
-            voice = await service.save_voice(_saver(library, f"voice of {seconds}", old))
+            voice = await service.save_voice(asyncio.to_thread(_saver(library, f"voice of {seconds}", old)))
             figures[f"{seconds} s clip: save and encode"] = (time.perf_counter() - began) * 1000
             known, new = as_url(old.clip), [as_url(recording(seconds, number + 1).clip) for number in range(5)]
             kinds = {

@@ -5,6 +5,9 @@ of its own. Callers ask in every format and voice, and one in four hangs up amid
 pause, and the process is looked at while it rests. Prints a table, one JSON object last; the exit code is 1 when a
 request failed, or when, since five minutes and 200 takes had passed, files or threads grew at all, or memory by more
 than 2 % from the median of the first third to that of the last: single looks differ by 4 %, up and down. Linux alone.
+
+python -m benchmarks.soak --takes-a-second 25 50 [--minutes 10] has an engine that needs no time speak takes of ten
+seconds instead, for so many minutes at each rate; the exit code is 1 when the first rate lost a take or its sound.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -25,6 +29,7 @@ import httpx
 from benchmarks.common.material import sentence
 from benchmarks.common.report import Report, table
 from benchmarks.serving.api_server import StudioProcess
+from benchmarks.serving.recording import Recorded, record
 from studio.audio.formats import FORMATS
 
 CALLERS = 4
@@ -38,6 +43,8 @@ MAX_FRAMES = 300
 REST_SECONDS = 11.0
 """How long the process has nothing to do before it is looked at: anyio ends worker threads that idled for ten."""
 TIMEOUT = 120.0
+TAKE_SECONDS = 10.0
+"""Of the takes that --takes-a-second asks for."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +167,27 @@ def verdict(looks: list[Look], reasons: Counter[str]) -> list[str]:
     return broken
 
 
+def record_takes(rates: Sequence[float], minutes: float, home: Path | None, report: Report) -> int:
+    """Whether the library keeps up: 0 when all takes of the first rate were kept."""
+    outcomes: list[Recorded] = []
+    for rate in rates:
+        with tempfile.TemporaryDirectory(dir=home) as folder:
+            outcomes.append(asyncio.run(record(Path(folder), rate, 60 * minutes, TAKE_SECONDS)))
+        table(f"takes of {TAKE_SECONDS:g} seconds, {minutes:g} minutes", [asdict(outcome) for outcome in outcomes])
+        report.add({"recorded": [asdict(outcome) for outcome in outcomes]})
+    report.close()
+    return 0 if outcomes[0].kept == outcomes[0].takes else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--takes-a-second", type=float, nargs="+", help="of an engine that needs no time")
+    parser.add_argument("--home", type=Path, help="the folder whose disk takes are written to; else the temporary one")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.takes_a_second:
+        return record_takes(options.takes_a_second, options.minutes, options.home, Report(options.out))
     if not Path("/proc/self/fd").is_dir():
         print(
             "The soak reads memory, files and threads of a process from /proc, which only Linux has.", file=sys.stderr

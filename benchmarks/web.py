@@ -22,9 +22,9 @@ import httpx
 import numpy as np
 import uvicorn
 
-from app import create_app
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
 from studio.settings import Settings
+from studio.start.launch import create_app
 
 RATE, FRAME, CHUNK = 44_100, 2048, 4
 CHUNK_SECONDS = CHUNK * FRAME / RATE

@@ -218,6 +218,8 @@ class EngineStats:
     """CUDA graphs that are still to be captured, while nobody waits: until then smaller batches are filled up."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
     """Of several engines under one name, each one's own figures by its name; the others are then their sums."""
+    trouble: str | None = None
+    """What is wrong, though it speaks; None: nothing."""
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -24,6 +24,12 @@ T = TypeVar("T")
 STOPPED = "the engine was stopped"
 ABSENT_SECONDS = 5.0
 """Without a word from any replica for so long, the fleet counts as failed, until one answers."""
+HEAD_SECONDS = 5.0
+"""How often it is looked whether the head of Ray's cluster still answers, and how long that may take."""
+HEAD_GONE = (
+    "Ray's head does not answer: takes go on, but an engine that ends is not replaced any more. Start Ray and the "
+    "studio again as soon as it suits"
+)
 CLOSE_SECONDS = 10.0
 """A stop waits so long for what is under way to end."""
 
@@ -34,9 +40,10 @@ Connect = Callable[[], Awaitable[Line]]
 class FleetEngine:
     """Any number of tasks, on any event loops, may speak; a loop of the fleet's own, in a thread, does the work."""
 
-    def __init__(self, connect: Connect, free: Callable[[], None]) -> None:
+    def __init__(self, connect: Connect, free: Callable[[], None], head: str | None = None) -> None:
         """Blocking, until the replicas that are up have said who they are, QUESTION_SECONDS at most; with one that has
-        not by then it goes on once that answers. ``free`` lets go of what they run on.
+        not by then it goes on once that answers. ``free`` lets go of what they run on; ``head``: HOST:PORT of what
+        replaces them.
 
         Raises EngineStopped when none has, ConfigError when they differ, and what ``connect`` raises: ``free``
         is then still to be called.
@@ -53,6 +60,8 @@ class FleetEngine:
             undo.pop_all()
         self._info = together(self._replicas.members)
         self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
+        self._trouble: str | None = None
+        self._head_watch = asyncio.run_coroutine_threadsafe(self._watch_head(head), self._loop) if head else None
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
         """As Engine.speak. A take outlives its replica: another goes on with it where it was."""
@@ -93,7 +102,8 @@ class FleetEngine:
 
     def stats(self) -> EngineStats:
         """The replicas' sums and their own figures, as of a second ago."""
-        return added({name: member.stats for name, member in self._replicas.members.items()})
+        sums = added({name: member.stats for name, member in self._replicas.members.items()})
+        return replace(sums, trouble=self._trouble)
 
     @property
     def failure(self) -> str | None:
@@ -170,8 +180,24 @@ class FleetEngine:
             undo.pop_all()
         return replicas
 
+    async def _watch_head(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        while True:
+            try:
+                connecting = asyncio.open_connection(host.strip("[]"), int(port))
+                _, writer = await asyncio.wait_for(connecting, HEAD_SECONDS)
+                writer.close()
+                self._trouble = None
+            except (OSError, asyncio.TimeoutError):
+                if self._trouble is None:
+                    log.warning(HEAD_GONE)
+                self._trouble = HEAD_GONE
+            await asyncio.sleep(HEAD_SECONDS)
+
     async def _close(self) -> None:
         self._watch.cancel()
+        if self._head_watch is not None:
+            self._head_watch.cancel()
         ending = list(self._work)
         for task in ending:
             task.cancel()
@@ -218,6 +244,6 @@ def together(members: dict[str, Member]) -> EngineInfo:
 
 def added(replicas: dict[str, EngineStats]) -> EngineStats:
     """Sums of the figures, and each one's own."""
-    names = [each.name for each in fields(EngineStats) if each.name != "replicas"]
+    names = [each.name for each in fields(EngineStats) if each.name not in ("replicas", "trouble")]
     sums = {name: sum(getattr(stats, name) for stats in replicas.values()) for name in names}
     return EngineStats(**sums, replicas=replicas)

@@ -11,9 +11,11 @@ import importlib.util
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +42,7 @@ OBJECT_STORE_BYTES = 100 * 2**20
 """Nothing of ours passes through it; Ray itself wants some."""
 DRAIN_SECONDS = 20.0
 """How long a replica that is replaced may speak on; takes that are longer are taken up by others."""
+INSTALL = f"{shlex.quote(sys.executable)} -m pip install -r requirements-fleet.txt"
 POLL_SECONDS = 0.25
 INIT_TRIES = 3
 """Ray allows its own start seconds, which a busy machine exceeds now and then."""
@@ -89,17 +92,22 @@ def start_fleet(
         plan = f"{size} × {config} of {_code()}"
         if address is None or not _is_running(plan):
             deploy(config, plan, size, bool(gpus), progress)
-        engine = FleetEngine(connect, at_end.close)
+        engine = FleetEngine(connect, at_end.close, _head())
         undo.pop_all()
     progress("ready", 1.0)
     return engine
 
 
-def way_in() -> Callable[[EngineConfig, Progress], FleetEngine]:
-    """What gives another process of this machine the fleet that this one has; it crosses processes."""
+def _head() -> str:
+    """The address of the head of the cluster that this process has joined."""
     import ray
 
-    return partial(join_fleet, ray.get_runtime_context().gcs_address)
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def way_in() -> Callable[[EngineConfig, Progress], FleetEngine]:
+    """What gives another process of this machine the fleet that this one has; it crosses processes."""
+    return partial(join_fleet, _head())
 
 
 def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetEngine:
@@ -176,11 +184,9 @@ async def connect() -> Line:
 def _check_ray() -> None:
     """Raises ConfigError unless the very version is installed."""
     if importlib.util.find_spec("ray") is None:
-        raise ConfigError(
-            "a fleet needs Ray, which is not installed: use `make fleet`, or pip install -r requirements-fleet.txt"
-        )
+        raise ConfigError(f"a fleet needs Ray, which is not installed: use `make fleet`, or {INSTALL}")
     if (found := importlib.metadata.version("ray")) != RAY:
-        raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: pip install -r requirements-fleet.txt")
+        raise ConfigError(f"a fleet needs Ray {RAY}, and {found} is installed: {INSTALL}")
 
 
 def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:

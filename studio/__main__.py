@@ -1,8 +1,20 @@
-"""python -m studio: the command line of the studio."""
+"""fish-voice-studio, or python -m studio: serves the studio; with "voices …" the command line of the library."""
+
+from __future__ import annotations
 
 import sys
 
-from studio.cli import main
+
+def main() -> int:
+    """The exit code of what was asked for."""
+    if sys.argv[1:2] == ["voices"]:
+        from studio.cli import main as run_command  # which needs no model
+
+        return run_command()
+    from studio.start.launch import main as serve
+
+    return serve()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,8 +13,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from studio import __version__
 from studio.library import Library
-from studio.settings import ROOT, Settings
+from studio.settings import Settings
 
 PACKAGES = (
     "torch",
@@ -58,21 +59,13 @@ def _shown(name: str, value: object) -> str | int | bool | None:
 @cache
 def versions() -> dict[str, str]:
     """Of the studio, Python, the system and the packages that matter."""
-    found = {"studio": studio_version(), "python": platform.python_version(), "system": platform.platform()}
+    found = {"studio": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
     return found
-
-
-def studio_version() -> str:
-    """As pyproject.toml has it."""
-    for line in (ROOT / "pyproject.toml").read_text("utf-8").splitlines():
-        if line.startswith("version"):
-            return line.partition("=")[2].strip().strip('"')
-    return "unknown"
 
 
 def storage(library: Library) -> dict[str, object]:
@@ -88,6 +81,11 @@ def storage(library: Library) -> dict[str, object]:
         "takes": takes,
         "backup": _backup(library),
     }
+
+
+def without_secrets(stored: dict[str, object]) -> dict[str, object]:
+    """What `storage` gives, for callers who do not run the studio: no paths, and nothing of other callers."""
+    return stored | {"folder": None, "takes": None, "backup": None}
 
 
 def _backup(library: Library) -> dict[str, object] | None:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m studio", description="The studio's command line.")
+    parser = argparse.ArgumentParser(prog="fish-voice-studio", description="The studio's command line.")
     topics = parser.add_subparsers(required=True, metavar="voices")
     voices = topics.add_parser("voices", help="the voice library")
     verbs = voices.add_subparsers(required=True, metavar="COMMAND")

@@ -3,14 +3,17 @@
 StudioError
 ├── InvalidRequest       a field is missing, wrong or unsupported; `param` names it
 │   ├── UnknownVoice     no voice of that name
+│   ├── NothingToSay     a text without any word
 │   ├── NameTaken        another voice has that name
 │   ├── NotFinished      parts of a project are still to be spoken
 │   ├── CannotContinue   a take that cannot be gone on with
 │   ├── CannotMend       a take of which no sentence can be spoken anew
 │   ├── InvalidClip      a reference clip that cannot be used
 │   ├── InvalidDocument  a document that cannot be read
+│   ├── TooCostly        work that takes more time or memory than it may
 │   └── InvalidPack      a voice pack that cannot be used
 ├── NotFound             nothing under that name
+├── Damaged              an audio file of the library is gone, or is not what it was
 ├── Changed              somebody else changed it since it was read
 ├── UnderWay             what is asked for is not finished yet
 ├── Cancelled            somebody asked for the end of this request while it was under way
@@ -47,6 +50,10 @@ class UnknownVoice(InvalidRequest):
     code = "voice_not_found"
 
 
+class NothingToSay(InvalidRequest):
+    code = "nothing_to_say"
+
+
 class InvalidClip(InvalidRequest):
     code = "invalid_audio"
 
@@ -61,6 +68,10 @@ class InvalidPack(InvalidRequest):
 
 class InvalidDocument(InvalidRequest):
     code = "invalid_document"
+
+
+class TooCostly(InvalidRequest):
+    code = "too_costly"
 
 
 class NameTaken(InvalidRequest):
@@ -83,6 +94,10 @@ class NoTimestamps(StudioError):
     """Nothing tells when the words of this sound are heard."""
 
     code = "no_timestamps"
+
+
+class Damaged(StudioError):
+    code = "damaged_audio"
 
 
 class Changed(StudioError):
@@ -136,7 +151,8 @@ class LibraryUnavailable(StudioError, sqlite3.Error):
 
 
 class LibraryFull(LibraryUnavailable):
-    pass
+    has_made_room = False
+    """Whether something that was deleted has made room since: to try again may do."""
 
 
 class Unavailable(StudioError):

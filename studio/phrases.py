@@ -10,6 +10,8 @@ from pathlib import Path
 
 from starlette.requests import HTTPConnection
 
+from studio.paths import ASSETS
+
 Phrase = str | dict[str, str]
 """Words, with {names} where something is put in; where they depend on a count, by the plural forms of Intl."""
 
@@ -17,7 +19,7 @@ ENGLISH = "en"
 COOKIE = "studio_language"
 """Set by the page where somebody chose a language in Settings."""
 
-WORDS = Path(__file__).resolve().parents[1] / "assets" / "page" / "words"
+WORDS = ASSETS / "page" / "words"
 
 _MARKED = re.compile(rb"\{\{([\w.-]+)\}\}")
 

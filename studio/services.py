@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
 from studio.errors import LibraryUnavailable
-from studio.library import Backup, Library
+from studio.library import Adopted, Backup, Library
 from studio.library.client_files import ClientFiles
 from studio.projects.service import ProjectService
 from studio.projects.worker import ProjectWorker
@@ -17,11 +18,14 @@ from studio.speech.service import SpeechService
 from studio.takes.history import History
 from studio.takes.recorder import Retention
 from studio.voices.bundled import import_bundled, read_aliases
+from studio.voices.clip_service import ClipService
 from studio.voices.fetch import Fetcher
 from studio.voices.hearing.denoiser import Denoiser
 from studio.voices.hearing.fetching import RecogniserFetch
 from studio.voices.hearing.recogniser import Transcriber
 from studio.voices.resolver import VoiceResolver
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,8 +36,7 @@ class Studio:
     speech: SpeechService
     history: History
     projects: ProjectService
-    transcriber: Transcriber
-    denoiser: Denoiser
+    clips: ClipService
     recogniser_fetch: RecogniserFetch
     client_files: ClientFiles
 
@@ -50,16 +53,16 @@ def open_studio(settings: Settings, host: EngineHost) -> tuple[Studio, ProjectWo
     voices = VoiceResolver(library, read_aliases(Path(settings.voices)))
     service = SpeechService(host, voices, limits, retention, fetcher)
     worker = ProjectWorker(service, settings.project_rows)
-    transcriber = Transcriber(settings.transcriber)
+    queues = service.queues
+    transcriber, denoiser = Transcriber(queues.transcribing, settings.transcriber), Denoiser(queues.denoising)
     studio = Studio(
         settings=settings,
         library=library,
         voices=voices,
         speech=service,
-        history=History(library, service.takes, service.recorder),
-        projects=ProjectService(library, worker, voices),
-        transcriber=transcriber,
-        denoiser=Denoiser(),
+        history=History(library, service.takes, service.recorder, service.register.outcomes),
+        projects=ProjectService(library, worker, voices, queues.documents),
+        clips=ClipService(queues.clips, transcriber, denoiser),
         recogniser_fetch=RecogniserFetch(library.home, transcriber),
         client_files=ClientFiles(),
     )
@@ -77,12 +80,22 @@ def _open_library(settings: Settings) -> Library:
             raise SettingsError(f"BACKUP_DIR={settings.backup_dir!r} cannot be used: {error}") from error
     try:
         library = Library(home)
+        library.backup = backup
+        import_bundled(library, Path(settings.voices))
+        _give_owners(library, settings)
     except LibraryUnavailable as error:
         raise SettingsError(f"{error} (STUDIO_HOME={settings.studio_home!r})") from error
     except OSError as error:
         raise SettingsError(f"STUDIO_HOME={settings.studio_home!r} cannot be used: {error}") from error
-    library.backup = backup
-    import_bundled(library, Path(settings.voices))
-    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
-        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))  # it had no name before
     return library
+
+
+def _give_owners(library: Library, settings: Settings) -> None:
+    """Give what was made before keys had names, and before there were keys, to the owners of the keys."""
+    for key, _ in zip(settings.api_keys, settings.key_names, strict=False):
+        library.hand_over(f"key {key.hex()[:12]}", settings.owner(key))
+    if settings.api_keys:
+        library.adopt(settings.owner(settings.api_keys[0]))
+        if (adopted := library.adopted) != Adopted():
+            line = "what was made without a key belongs to the first of API_KEYS from now on (takes: %d, projects: %d)"
+            log.warning(line, adopted.takes, adopted.projects)

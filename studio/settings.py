@@ -1,4 +1,4 @@
-"""The studio's settings: one frozen record from the environment; a bad or mistyped one stops the start."""
+"""The studio's settings: one frozen record from the environment; a bad value stops the start."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from studio.spelling import mistyped
+from studio.paths import ASSETS
+from studio.spelling import near_misses
+from studio.strings import pip_install
 from studio.voices.hearing.recogniser import check_name
 
 log = logging.getLogger(__name__)
-
-ROOT = Path(__file__).resolve().parent.parent
-"""The repository's root, whatever the working directory is."""
 
 
 def default_home(environment: Mapping[str, str] | None = None) -> Path:
@@ -65,7 +64,7 @@ class Settings:
     port: int = 7860
     page: bool = True
     """0: the API alone, without the page; Gradio need not be installed then."""
-    model: str = str(ROOT / "assets" / "fry")
+    model: str = str(ASSETS / "fry")
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     studio_home: str = field(default_factory=lambda: str(default_home()))
     """The folder of the voice library: voices, takes and their audio."""
@@ -83,7 +82,7 @@ class Settings:
     """MiB that the audio of takes may fill; starred ones do not count."""
     share_days: int = 0
     """Days for which a link may let anybody hear a kept take, without a key; 0: takes are not shared by links."""
-    voices: str = str(ROOT / "assets" / "fry" / "voices")
+    voices: str = str(ASSETS / "fry" / "voices")
     """A folder with NAME.wav and NAME.txt for every bundled voice; put into the library at the first start."""
     device: str | None = None
     """cpu, cuda, cuda:1 …; unset takes a GPU when there is one."""
@@ -156,14 +155,11 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read the settings; raises SettingsError for a bad value or a mistyped name."""
+        """Read the settings; a name that is nearly a setting's is logged. Raises SettingsError for a bad value."""
         environment = os.environ if environment is None else environment
         known = {each.name.upper(): each.name for each in fields(cls)}
-        if found := mistyped(environment, known):
-            raise SettingsError(
-                f"the environment has {found[0]}, which is not a setting; did you mean {found[1]}? "
-                f"All settings: {', '.join(sorted(known))}"
-            )
+        for name, setting in near_misses(environment, known):
+            log.warning("ignoring %s, which is not a setting (did you mean %s?); see docs/settings.md", name, setting)
         values: dict[str, object] = {}
         if on_space(environment):
             values["host"] = "0.0.0.0"
@@ -174,7 +170,7 @@ class Settings:
             values["profile"] = "zero"
         for variable, name in known.items():
             text = environment.get(variable, "").strip()
-            if not text:
+            if not text or (variable == "HOST" and _PLATFORM.fullmatch(text)):
                 continue
             try:
                 values[name] = _READERS[name](text)
@@ -216,6 +212,9 @@ class Settings:
 
 
 Reader = Callable[[str], object]
+
+_PLATFORM = re.compile(r"(x86_64|aarch64|arm64|powerpc64le)-[a-z0-9_.-]+")
+"""What conda's compilers set HOST to, such as x86_64-conda-linux-gnu: the platform, not an address."""
 
 
 def _host(text: str) -> str:
@@ -300,7 +299,7 @@ def _writable(text: str) -> str:
 def _profile(text: str) -> str:
     profile = str(_one_of("full", "zero")(text))
     if profile == "zero" and importlib.util.find_spec("spaces") is None:
-        raise ValueError("it needs the package spaces, which is not installed: pip install spaces")
+        raise ValueError(f"it needs the package spaces, which is not installed: {pip_install('spaces')}")
     return profile
 
 
@@ -314,8 +313,9 @@ def _networks(text: str) -> tuple[Network, ...]:
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(part.strip().rstrip("/") for part in text.split(",") if part.strip())
     for origin in origins:
-        if origin != "*" and not re.fullmatch(r"https?://[A-Za-z0-9.\[\]:-]+", origin):
-            raise ValueError("it must be * or a comma-separated list of origins such as https://example.org")
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._\[\]:-]+", origin):
+            examples = "https://example.org, chrome-extension://ID or app://obsidian.md"
+            raise ValueError(f"it must be * or a comma-separated list of origins such as {examples}")
     return origins
 
 

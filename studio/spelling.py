@@ -1,20 +1,20 @@
-"""Names in the environment that are nearly a setting's: told to whoever mistyped them."""
+"""Names in the environment that are nearly a setting's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
-def mistyped(names: Iterable[str], known: Iterable[str]) -> tuple[str, str] | None:
-    """One of the names that is nearly a known one, and that one. Names carry no prefix, so only a near miss of a long
+def near_misses(names: Iterable[str], known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each of the names that is nearly a known one, and that one. Names carry no prefix, so only a near miss of a long
     one can be told from a foreign variable.
     """
     known = set(known)
     for name in names:
         for setting in sorted(known) if name not in known else ():
             if len(setting) >= 5 and _near(name.upper().replace("-", "_"), setting):
-                return name, setting
-    return None
+                yield name, setting
+                break
 
 
 def _near(a: str, b: str) -> bool:

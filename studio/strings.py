@@ -1,8 +1,10 @@
-"""Text from anybody: what no string of a request may hold, its Unicode normal forms, and file names made of it."""
+"""Text from anybody: what no string of a request may hold, its normal forms, file names of it; and commands to copy."""
 
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 import unicodedata
 from itertools import groupby
 from pathlib import Path
@@ -103,3 +105,8 @@ def _in_order(form: str, run: str) -> str:
     apart = "".join(unicodedata.normalize("NFKD" if "K" in form else "NFD", sign) for sign in run)
     pieces = groupby(apart, key=lambda sign: bool(unicodedata.combining(sign)))
     return "".join("".join(sorted(signs, key=unicodedata.combining) if marks else signs) for marks, signs in pieces)
+
+
+def pip_install(package: str) -> str:
+    """A command that puts a package where this very Python finds it."""
+    return f"{shlex.quote(sys.executable)} -m pip install {package}"

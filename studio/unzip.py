@@ -25,6 +25,10 @@ class InvalidArchive(Exception):
     """No zip, a damaged one, or one that unpacks to too much; the message says which."""
 
 
+class TooLarge(InvalidArchive):
+    """An entry unpacks to more than is allowed."""
+
+
 @contextmanager
 def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
     """The archive. Raises InvalidArchive for what is none, or has too many entries."""
@@ -41,7 +45,7 @@ def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
 def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
     """One entry, unpacked: at most ``limit`` bytes are, and what it says of its size is not believed.
 
-    Raises InvalidArchive.
+    Raises InvalidArchive, and TooLarge for one that is larger.
     """
     name = repr(info.filename[:200])
     if info.flag_bits & 1:
@@ -54,5 +58,5 @@ def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> b
     except _DAMAGED as error:
         raise InvalidArchive(f"its entry {name} is damaged ({error})") from error
     if len(data) > limit:
-        raise InvalidArchive(f"its entry {name} unpacks to more than the {limit} bytes that are allowed")
+        raise TooLarge(f"its entry {name} unpacks to more than the {limit} bytes that are allowed")
     return data

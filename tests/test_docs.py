@@ -14,10 +14,10 @@ import av
 import pytest
 from fastapi import FastAPI
 
-from app import create_app
 from engine import Engine
 from studio.settings import Settings
-from studio.terminal import curl_line
+from studio.start.launch import create_app
+from studio.start.terminal import curl_line
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 from tests.studio.sounds import tone, wav

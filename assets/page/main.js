@@ -1,5 +1,6 @@
 // The page's start: its parts are made as Gradio draws them, and told of each other. Nothing goes through Gradio.
 
+import { Account } from "./shell/account.js";
 import { Api } from "./api/api.js";
 import { Tabs } from "./shell/tabs.js";
 import { ErrorCard } from "./speak/error-card.js";
@@ -16,7 +17,9 @@ import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
-import { stayForDrops } from "./shell/drops.js";
+import { takeDrops } from "./shell/drops.js";
+import { showOpened } from "./shell/opened.js";
+import { askForKey } from "./shell/sign-in-dialog.js";
 import { listenForKeys } from "./shell/shortcuts.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
@@ -28,6 +31,7 @@ import { Queue } from "./queue/queue.js";
 import { buildRequest } from "./speak/request.js";
 import { Reading } from "./speak/reading.js";
 import { ScriptTools } from "./speak/script-tools.js";
+import { ScriptUndo } from "./takes/script-undo.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
 import { NowPlaying } from "./player/now-playing.js";
@@ -56,15 +60,18 @@ class Studio {
   /** @type {History} */ history;
   /** @type {Cast} */ cast;
   /** @type {Reading} */ reading;
+  /** @type {ScriptUndo} */ scriptUndo;
   /** @type {import("./speak/own-clip.js").OwnClip} */ ownClip;
   /** @type {Speaking} */ speaking;
   /** @type {TakeActions} */ takeActions;
   /** @type {Compare} */ compare;
+  bringVoice = (/** @type {File} */ _file) => {};
+  bringBook = async (/** @type {File | string} */ _source) => {};
 
   constructor() {
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace));
-    stayForDrops();
+    takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
@@ -74,6 +81,11 @@ class Studio {
   async #start() {
     this.health.showIn(await rendered("#pill"), await rendered("#offline"));
     explainDemo(await rendered("#demo-line"), await rendered("#get-s2-pro"), this.health);
+    const account = new Account(await rendered("#signed-in"), this.health);
+    askForKey(await rendered("#sign-in"), () => {
+      account.look();
+      this.health.dispatchEvent(new CustomEvent("back"));
+    });
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
     if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU
@@ -93,6 +105,7 @@ class Studio {
     await this.#dressFields();
     await this.#openAreas();
     listenForKeys(this);
+    showOpened(dock);
     keepFocus();
     await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
     await rendered("#refill");
@@ -110,9 +123,11 @@ class Studio {
     const preview = await rendered("#hear-voice");
     preview.hidden = isZeroGpu;
     if (!isZeroGpu) offerPreview(preview, this);
-    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"));
+    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"), !isZeroGpu);
+    script.addEventListener("project", () => this.bringBook(script.area.value));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.refresh();
+    this.scriptUndo = new ScriptUndo(await rendered("#script-tools"), { area: script.area, fields: this.fields, cast: this.cast });
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
     this.health.watch(({ status, engine }) => {
@@ -123,10 +138,19 @@ class Studio {
     this.fields.addEventListener("change", ({ detail }) => {
       this.reading.voice = detail.values.source === "clip" ? "" : detail.values.voice;
       script.cutAfter = detail.values.cutAfter;
+      this.cast.narrator = this.reading.voice;
       this.cast.read(detail.values.text);
       this.reading.look();
       document.body.dataset.source = detail.values.source;
     });
+  }
+
+  /** A file was dropped in the Studio. Raises Refusal. */
+  async #takeFile(file, use) {
+    if (use === "voice") return this.bringVoice(file);
+    if (use === "book") return this.bringBook(file);
+    if (use === "script") return this.scriptUndo.write(await file.text());
+    throw new Refusal({ what: phrase("speak.drop.unknown", { name: file.name }), why: phrase("speak.drop.known"), advice: "" });
   }
 
   /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
@@ -147,6 +171,14 @@ class Studio {
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
     const shown = { studio: ownClip, "new-voice": newVoice, voices, longform, compare: this.compare, history: this.history, queue, settings };
+    this.bringVoice = (file) => {
+      tabs.show("new-voice");
+      newVoice.bring(file);
+    };
+    this.bringBook = (source) => {
+      tabs.show("longform");
+      return longform.bring(source);
+    };
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToHistory();
@@ -176,16 +208,13 @@ class Studio {
 
   /** Its takes are heard in the player like all others, from their first sound on. */
   #listenToCompare() {
-    const { tabs, compare, fields, nowPlaying, takeActions } = this;
+    const { compare, nowPlaying, takeActions } = this;
     const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
     on("play", ({ take, others }) => takeActions.play(take, others.includes(nowPlaying.current) && !nowPlaying.isOver ? nowPlaying.position : 0));
     on("grown", ({ take }) => nowPlaying.grow(take));
     on("made", ({ take }) => nowPlaying.settle(take));
     on("told", ({ take }) => nowPlaying.settle(take));
-    on("use", ({ changes }) => {
-      fields.fill(changes);
-      tabs.show("studio");
-    });
+    on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 
   /** What becomes of takes there becomes of them on the Studio's list. */

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import app
 from fleet import start
+from studio.start.launch import main as serve
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
         deploy(*arguments)
 
     start.deploy = deploy_paced  # type: ignore[assignment]
-    return app.main()
+    return serve()
 
 
 if __name__ == "__main__":

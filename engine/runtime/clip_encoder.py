@@ -79,7 +79,10 @@ class ClipEncoder:
         return self._thread.submit(self.now, np.zeros(round(SECONDS_AT_ONCE * rate), np.float32), rate)
 
     async def encode(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
-        """A clip's codes and timbre. Raises EngineStopped."""
+        """A clip's codes and timbre. Being cancelled takes it out of the line, unless it has begun.
+
+        Raises EngineStopped.
+        """
         clip = Clip(audio, sample_rate)
         self._waiting.append(clip)
         try:
@@ -128,6 +131,9 @@ class ClipEncoder:
         batch: list[Clip] = []
         longest = 0.0
         while self._waiting and len(batch) < self._at_once:
+            if self._waiting[0].encoded.cancelled():  # its caller has left: it makes no batch longer
+                self._waiting.popleft()
+                continue
             longest = max(longest, self._waiting[0].seconds)
             if batch and longest * (len(batch) + 1) > SECONDS_AT_ONCE:
                 break

@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from studio.api.http.docs_page import install_docs_page
 from studio.api.http.errors import ApiError, error_response
 from studio.api.http.openapi import install_document
 from studio.api.layers import install_layers
@@ -34,58 +35,80 @@ from studio.services import Studio
 from studio.takes.mending import TakeMender
 from studio.takes.timestamps import TakeTimes
 
+PREFIXES = ("/v1", "/V1", "/audio", "/models")
+"""Below these every address is the API's: the last two are where OpenAI's clients call with a base URL without /v1."""
+
 
 def install_api(app: FastAPI, studio: Studio) -> None:
     """Give the app everything but the page; call it before a page is mounted at "/"."""
     settings, speech = studio.settings, studio.speech
     install_layers(app, settings)
     install_document(app, bool(settings.api_keys), settings.root_path)
-    times = TakeTimes(studio.history, studio.library, speech.host)
+    install_docs_page(app, settings.root_path)
+    times = TakeTimes(studio.history, studio.library, speech.host, speech.queues.alignments)
     routers = [
-        speech_routes(speech, settings),
+        speech_routes(speech),
         batch_routes(speech),
         socket_routes(speech, settings),
-        queue_routes(speech),
-        TakeRoutes(studio.history, times, settings.share_days).router(),
+        queue_routes(speech, settings),
+        TakeRoutes(studio.history, times, settings.share_days, speech.queues.exports).router(),
         ShareRoutes(studio.history, studio.library, settings).router(),
-        continuing_routes(speech, studio.history, settings),
+        continuing_routes(speech, studio.history),
         mending_routes(TakeMender(studio.history, times, studio.library, speech)),
         model_routes(speech),
-        OpenAIVoiceRoutes(speech, studio.voices, studio.transcriber, studio.denoiser).router(),
-        VoiceRoutes(speech, studio.library, studio.transcriber, studio.denoiser).router(),
+        OpenAIVoiceRoutes(speech, studio.voices, studio.clips).router(),
+        VoiceRoutes(speech, studio.library, studio.clips, speech.queues).router(),
         ProjectRoutes(studio.projects).router(),
         ArrangementRoutes(studio.projects, PartMender(studio.library, speech)).router(),
-        ProjectFiles(studio.projects).router(),
+        ProjectFiles(studio.projects, speech.queues).router(),
         cover_routes(studio.library),
         PronunciationRoutes(speech.voices).router(),
-        recogniser_routes(studio.transcriber, studio.recogniser_fetch, settings),
-        system_routes(speech, studio.library, studio.transcriber, studio.denoiser),
+        recogniser_routes(studio.clips.transcriber, studio.recogniser_fetch, settings),
+        system_routes(speech, studio.library, studio.clips),
         about_routes(speech, studio.library, settings),
     ]
     if settings.page:
         routers.append(gradio_file_routes(studio.client_files))
     for router in routers:
         app.include_router(router)
-    for path in ("/v1", "/v1/{path:path}", "/V1", "/V1/{path:path}"):
-        app.router.routes.append(Route(path, NothingHere(routers), include_in_schema=False))
+    nothing = NothingHere(routers)
+    own = [path for path in nothing.paths if not path.startswith(("/v1/", "/gradio_api/"))]
+    for path in own + [path for prefix in PREFIXES for path in (prefix, f"{prefix}/{{path:path}}")]:
+        app.router.routes.append(Route(path, nothing, include_in_schema=False))
 
 
 class NothingHere:
-    """An ASGI app, and so for whatever method: 405 where another one is right, else 404.
+    """An ASGI app, and so for whatever method: 405 where another one is right, else 404 with what the address lacks.
 
     A page mounted at "/" would take every address that no route fits, and answer in HTML.
     """
 
     def __init__(self, routers: list[APIRouter]) -> None:
-        self._routers = routers
+        self._routes = [route for router in routers for route in router.routes if isinstance(route, Route)]
+
+    @property
+    def paths(self) -> list[str]:
+        """Of all routes, each once."""
+        return list(dict.fromkeys(route.path for route in self._routes))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        allowed: set[str] = set()
-        for route in (route for router in self._routers for route in router.routes):
-            if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE:
-                allowed |= route.methods or set()
         url = f"{scope['method']} {scope['path']}"
-        error = ApiError(404, f"Invalid URL ({url})")
-        if allowed:
+        error = ApiError(404, f"Invalid URL ({url}){self._hint(scope)}")
+        if allowed := self._methods(scope):
             error = ApiError(405, f"Invalid method for URL ({url})", headers={"Allow": ", ".join(sorted(allowed))})
         await error_response(error)(scope, receive, send)
+
+    def _methods(self, scope: Scope) -> set[str]:
+        """Those of the address; of /v1/takes/export those of its own routes, not of /v1/takes/{take} as well."""
+        fitting = [route for route in self._routes if route.matches(scope)[0] is not Match.NONE]
+        fewest = min((route.path.count("{") for route in fitting), default=0)
+        return {method for route in fitting if route.path.count("{") == fewest for method in route.methods or ()}
+
+    def _hint(self, scope: Scope) -> str:
+        path: str = scope["path"]
+        wanted = path.rstrip("/")
+        if not wanted.lower().startswith("/v1"):
+            wanted = f"/v1{wanted}"
+        if wanted == path or not self._methods({**scope, "path": wanted}):
+            return ""
+        return f": the address is {wanted}; a client's base URL ends in /v1"

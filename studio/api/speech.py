@@ -19,7 +19,7 @@ class SpeechApi:
     """An ASGI app, and which requests are for it."""
 
     def __init__(self, service: SpeechService, settings: Settings) -> None:
-        routers = speech_routes(service, settings), batch_routes(service), socket_routes(service, settings)
+        routers = speech_routes(service), batch_routes(service), socket_routes(service, settings)
         self.app = FastAPI(openapi_url=None)
         install_layers(self.app, settings)
         for router in routers:

@@ -1,4 +1,4 @@
-"""Reading a clip that a stranger sent: told apart by its first bytes, decoded up to the limits."""
+"""Reading an uploaded clip: its container is recognised by its first bytes, its sound decoded up to the limits."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import av
 import numpy as np
-from av.error import FFmpegError
+from av.error import FFmpegError, PatchWelcomeError
 
 from studio.audio import plain_wav
 from studio.errors import InvalidClip
+from studio.work.job import check_job
 
 MAX_BYTES = 10 * 1024 * 1024
 MIN_SECONDS = 1.0
@@ -37,10 +38,16 @@ PROBE = {"probesize": str(32 * 1024)}
 """Bytes from which FFmpeg learns what a track is. It would read up to five million: of a ten-second WAV, ten of the
 twelve milliseconds that reading it takes."""
 
+MAX_CHUNKS = 1000
+"""Of a WAV file; FFmpeg takes seconds for the 65,535 that may be in one, and recorders write a dozen."""
+
 PART = 2**15
 """Samples that are looked at together."""
 
-CONTAINERS = "WAV, FLAC, MP3, Ogg, AAC, M4A/MP4, WebM, AIFF or CAF"
+CANCELLED = 0.6
+"""Channels whose mean has less than this share of the level that unrelated sounds would leave cancel each other out."""
+
+CONTAINERS = "WAV, FLAC, MP3, Ogg, AAC, M4A/MP4, WebM, AIFF, CAF, WMA or AMR"
 MEDIA_TYPES = {
     "wav": "audio/wav",
     "flac": "audio/flac",
@@ -51,7 +58,11 @@ MEDIA_TYPES = {
     "caf": "audio/x-caf",
     "aac": "audio/aac",
     "mp3": "audio/mpeg",
+    "asf": "audio/x-ms-wma",
+    "amr": "audio/amr",
 }
+_WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
+"""What an ASF file begins with, the container of WMA."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,6 +73,8 @@ class Clip:
     sample_rate: int
     channel_levels: tuple[float, ...] = ()
     """RMS of each channel that the file has, before they became one."""
+    channel: int | None = None
+    """The one channel that was taken, from 0; None: the mean of all."""
 
     @property
     def seconds(self) -> float:
@@ -77,7 +90,9 @@ def read_clip(
 ) -> Clip:
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 
-    ``channel`` takes one channel (from 0) in place of the mean of all. Nothing outside of the span is kept.
+    ``channel`` takes one channel (from 0) in place of the mean of all, which channels in antiphase would leave silent:
+    of those the loudest is taken. Nothing outside of the span is kept.
+
     Raises InvalidClip, which says what is wrong and what is allowed, and names start, end or channel where it is one of
     these; ``param`` is the field that it names for the file.
     """
@@ -88,6 +103,7 @@ def read_clip(
         raise InvalidClip(f"the span lasts {end - start:.2f} s; at most {MAX_SECONDS:g} s are allowed", "end")
     pieces, squares, position, rate = list[np.ndarray](), np.zeros(1), 0, 0
     for sound, rate in _sounds(data, param):
+        check_job()
         first, last = round(start * rate), None if end is None else round(end * rate)
         part = sound[:, max(first - position, 0) : None if last is None else max(last - position, 0)]
         position += sound.shape[1]
@@ -105,25 +121,30 @@ def read_clip(
             raise InvalidClip("the span lies beyond the end of the file", "start")
         raise InvalidClip("the file has no sound", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
-    clip = Clip(pcm, rate, tuple(float(level) for level in np.sqrt(squares / len(pcm))))
+    levels = tuple(float(level) for level in np.sqrt(squares / len(pcm)))
+    mixed = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
+    if channel is None and mixed < CANCELLED * float(np.linalg.norm(levels)) / len(levels):
+        return read_clip(data, param, start, end, levels.index(max(levels)))
+    clip = Clip(pcm, rate, levels, channel)
     _check(clip, param)
     return clip
 
 
 def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, float]:
-    """RMS of the mono sound for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and how
+    """RMS over all channels for each whole STEP of a file of up to MAX_START + MAX_SECONDS, float32 (steps,), and how
     many seconds that is to the sample. Blocking.
 
     Keeps 200 bytes a second, whatever the file unpacks to. Raises InvalidClip.
     """
     levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
+        check_job()
         length += sound.shape[1]
         seconds = length / rate
         size = round(STEP * rate)
-        rest = np.concatenate([rest, sound.mean(axis=0)])
+        rest = np.concatenate([rest, np.square(sound).mean(axis=0)])
         whole = len(rest) // size
-        levels.append(np.sqrt(np.square(rest[: whole * size].reshape(whole, size)).mean(axis=1)))
+        levels.append(np.sqrt(rest[: whole * size].reshape(whole, size).mean(axis=1)))
         rest = rest[whole * size :]
         if seconds > MAX_START + MAX_SECONDS:
             break
@@ -172,6 +193,10 @@ def _container(head: bytes) -> str | None:
         return "aiff"
     if head[:4] == b"caff":
         return "caf"
+    if head == _WMA[: len(head)] and len(head) > 4:
+        return "asf"
+    if head[:5] == b"#!AMR":
+        return "amr"
     if len(head) > 1 and head[0] == 0xFF and head[1] & 0xF6 == 0xF0:
         return "aac"
     if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):
@@ -185,28 +210,76 @@ def _sounds(data: bytes, param: str | None) -> Iterator[tuple[np.ndarray, int]]:
     if (plain := plain_wav.samples_of(data)) and plain[1] in USUAL_RATES:  # a tenth of FFmpeg's time, the same bits
         yield from ((part, plain[1]) for part in plain_wav.in_parts(plain[0], PART))
         return
+    if container == "wav" and _has_many_chunks(data):
+        raise InvalidClip(f"the WAV file has more than {MAX_CHUNKS} chunks; save it again as a plain WAV file", param)
     try:
         with av.open(io.BytesIO(data), "r", format=container, options=PROBE) as source:
             if not source.streams.audio:
                 raise InvalidClip("the file has no audio track", param)
-            # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
-            rate = 0
-            for frame in source.decode(audio=0):
-                if not rate:
-                    rate = frame.sample_rate
-                    target = rate if rate in USUAL_RATES else OTHER_RATE
-                    resampler = av.AudioResampler(format="flt", rate=target, frame_size=PART)
-                _check_frame(frame, rate, param)
-                for part in resampler.resample(frame):
-                    yield part.to_ndarray().reshape(part.samples, -1).T, target
-            for part in resampler.resample(None) if rate else ():
-                yield part.to_ndarray().reshape(part.samples, -1).T, target
+            yield from _resampled(_frames(source), param)
+    except PatchWelcomeError as error:
+        what = f"the clip changes its format in the middle, which cannot be read in {container}"
+        raise InvalidClip(f"{what}; convert it to WAV or FLAC", param) from error
     except (FFmpegError, ValueError) as error:
         raise InvalidClip(f"the clip cannot be decoded as {container}: {_reason(error)}", param) from error
 
 
-def _check_frame(frame: av.AudioFrame, rate: int, param: str | None) -> None:
-    if not MIN_RATE <= rate <= MAX_RATE or frame.sample_rate != rate:
+def _has_many_chunks(data: bytes) -> bool:
+    at = len(b"RIFF....WAVE")
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(data):
+            return False
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + size + size % 2
+    return at + 8 <= len(data)
+
+
+def _frames(source: av.container.InputContainer) -> Iterator[av.AudioFrame]:
+    """The first audio track's frames. Packets that cannot be decoded are left out, as players do: the last one of a
+    download that broke off, half a sample at the end. Raises FFmpegError where most are such.
+    """
+    decoded, damaged, error = 0, 0, None
+    for packet in source.demux(audio=0):
+        check_job()
+        try:
+            frames = packet.decode()
+        except FFmpegError as reason:
+            damaged, error = damaged + 1, reason
+            continue
+        decoded += len(frames)
+        yield from frames
+    if error is not None and damaged > decoded:
+        raise error
+
+
+def _resampled(frames: Iterator[av.AudioFrame], param: str | None) -> Iterator[tuple[np.ndarray, int]]:
+    """The frames at one of USUAL_RATES and in the layout of the first, also where the file changes these later on."""
+    # Interleaved: PyAV counts the planes of a planar frame of 8 channels wrongly, and reads what is not there.
+    resampler, first, before = None, None, None
+    for frame in frames:
+        _check_frame(frame, param)
+        first = first or frame
+        target = first.sample_rate if first.sample_rate in USUAL_RATES else OTHER_RATE
+        form = (frame.sample_rate, frame.layout.name, frame.format.name)
+        if resampler is None or form != before:
+            yield from _converted(resampler, None, target)
+            resampler = av.AudioResampler(format="flt", layout=first.layout, rate=target, frame_size=PART)
+            before = form
+        yield from _converted(resampler, frame, target)
+    if first is not None:
+        yield from _converted(resampler, None, target)
+
+
+def _converted(
+    resampler: av.AudioResampler | None, frame: av.AudioFrame | None, rate: int
+) -> Iterator[tuple[np.ndarray, int]]:
+    """What a resampler gives for a frame, or, for None, at its end."""
+    for part in resampler.resample(frame) if resampler else ():
+        yield part.to_ndarray().reshape(part.samples, -1).T, rate
+
+
+def _check_frame(frame: av.AudioFrame, param: str | None) -> None:
+    if not MIN_RATE <= frame.sample_rate <= MAX_RATE:
         raise InvalidClip(
             f"the clip's sample rate is {frame.sample_rate} Hz; allowed is {MIN_RATE} to {MAX_RATE} Hz", param
         )

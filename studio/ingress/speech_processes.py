@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import shutil
@@ -10,7 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -165,6 +166,16 @@ class StudioServer(ListeningServer):
         """``serving`` is set once it listens, or cannot."""
         super().__init__(config)
         self._port, self._processes, self._serving = port, processes, serving
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal that stops it is over then: raised again, as uvicorn does, it would end the process before what is
+        left to be done, and with a code that looks like a fault."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
 
     async def startup(self, sockets: object = None) -> None:
         await super().startup()

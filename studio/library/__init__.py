@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 from studio.background import Watch
@@ -28,12 +29,14 @@ from studio.library.records import (
     VoiceDraft,
 )
 from studio.library.shares import Shares
+from studio.library.sqlite import Database
 from studio.library.takes import Takes
 from studio.library.voices.codes import Codes
 from studio.library.voices.consents import Consents
 from studio.library.voices.repository import VoiceChanges, Voices
 
 __all__ = [
+    "Adopted",
     "AuditEntry",
     "Backup",
     "Consent",
@@ -50,9 +53,17 @@ __all__ = [
 ]
 
 UNDO_SECONDS = 3600.0
-"""How long a deleted voice or take can be brought back …"""
+"""How long a deleted voice, take or project can be restored …"""
 CLEAR_SECONDS = 300.0
 """… and how long it may be there after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What belongs to the owner of the first key since this start, and was made without one."""
+
+    takes: int = 0
+    projects: int = 0
 
 
 class Library:
@@ -64,14 +75,15 @@ class Library:
         self.home = home
         self.backup: Backup | None = None
         """Whoever keeps copies of it, for saying how that goes."""
+        self.adopted = Adopted()
         self.files = store.files
         self.voices = Voices(store, undo_seconds)
         self.codes = Codes(store)
         self.takes = Takes(store, undo_seconds)
         self.shares = Shares(store)
         self.consents = Consents(store)
-        self.projects = Projects(store)
-        self.arrangement = Arrangement(store)
+        self.projects = Projects(store, undo_seconds)
+        self.arrangement = Arrangement(store, undo_seconds)
         self.replacements = Replacements(store)
         self.covers = Covers(store)
         self.pronunciations = Pronunciations(store)
@@ -86,11 +98,11 @@ class Library:
         """Remove for good what was deleted too long ago. Blocking: milliseconds. Raises LibraryUnavailable."""
         self.voices.purge()
         self.takes.purge()
+        self.projects.purge()
 
-    def _make_room(self) -> None:
-        """Give up deletions' undoing, where the disk is full: that of takes first. Blocking."""
-        if not self.takes.purge(everything=True):
-            self.voices.purge(everything=True)
+    def _make_room(self) -> bool:
+        """Give up deletions' undoing, where the disk is full, of takes first; whether there was any. Blocking."""
+        return any(shelf.purge(everything=True) for shelf in (self.takes, self.projects, self.voices))
 
     async def clear_away(self) -> None:
         """`purge` now and again, for in a library that nobody uses nothing else would."""
@@ -102,5 +114,18 @@ class Library:
     def hand_over(self, owner: str, to: str) -> None:
         """Make one owner's takes and projects another's."""
         with self.store.writing() as db:
-            db.execute("update takes set caller = ? where caller = ?", [to, owner])
-            db.execute("update projects set owner = ? where owner = ?", [to, owner])
+            _give(db, to, "= ?", owner)
+
+    def adopt(self, owner: str) -> None:
+        """Make the takes and projects that were made without a key somebody's: they have an address, or nothing, in the
+        place of an owner. How many they were, `adopted` says."""
+        with self.store.writing() as db:
+            counts = [_give(db, owner, "like ?", "address %"), _give(db, owner, "= ?", "")]
+        self.adopted = Adopted(sum(takes for takes, _ in counts), sum(projects for _, projects in counts))
+
+
+def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int]:
+    """How many takes, and how many projects."""
+    takes = db.execute(f"update takes set caller = ? where caller {condition}", [to, owner]).rowcount
+    projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
+    return int(takes), int(projects)

@@ -33,10 +33,11 @@ class Audit:
 
     def entries(self, subject: str | None = None, event: str | None = None) -> list[AuditEntry]:
         """All entries, or those about one voice or consent, or of one kind; oldest first."""
-        where = "(?1 is null or subject = ?1) and (?2 is null or event = ?2)"
-        values = [subject, event]
+        asked = {"subject": subject, "event": event}
+        wanted = {column: value for column, value in asked.items() if value is not None}
+        where = " and ".join(f"{column} = :{column}" for column in wanted) or "1"
         with self._store.reading() as db:
-            return [_entry(row) for row in db.table("audit").rows_where(where, values, order_by="n")]
+            return [_entry(row) for row in db.table("audit").rows_where(where, wanted, order_by="n")]
 
     def verify(self) -> int:
         """The number of entries, all of them unbroken. Raises StudioError naming the first that is not."""

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import itertools
 import logging
+import os
 import sqlite3
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library.files import AudioFiles
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
+from studio.library.projects import project_migrations  # noqa: F401  (registers them)
 from studio.library.reserve import NO_ROOM, Reserve, is_full
 from studio.library.schema import MIGRATIONS
 from studio.library.sqlite import Database, select
+from studio.library.voices import voice_migrations  # noqa: F401  (as above)
 
 log = logging.getLogger(__name__)
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 BUSY_SECONDS = 60
 """How long a call waits for another writer."""
+MOST_WRITERS = 16
+"""So many calls wait for another writer; each has a thread of those that readers need too."""
+WRITER_SECONDS = 2.0
+"""After which a call that would be one more is refused."""
+CHECKPOINT_SECONDS = 2.0
+"""How long a stop waits for other readers and writers."""
 LOG_BYTES = 8 * 2**20
 """The write-ahead log keeps its room, which a full disk can then still be written to; more than this is given back."""
 IDLE_CONNECTIONS = 8
@@ -59,8 +74,15 @@ def named_files(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in connection.execute(_NAMED) if row[0]}
 
 
+_WRITING = "begin immediate"
+"""Begins a transaction that has the write lock from its first statement."""
 _VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", default=(None, None))
 """The store of which this context reads one view, and that."""
+
+
+class _Connection(sqlite3.Connection):
+    can_write = True
+    """Whether the file could be written as it was opened: SQLite then opens it for reading, and that stays so."""
 
 
 class Store:
@@ -71,10 +93,11 @@ class Store:
         self.home = home
         self.path = home / "library.db"
         self.files = AudioFiles(home / "audio")
-        self.make_room: Callable[[], object] = lambda: None
-        """Called when the disk is found full: lets go of what is only kept for an undo. The next try may then do."""
+        self.make_room: Callable[[], bool] = lambda: False
+        """Called when the disk is found full: lets go of what is only kept for an undo; whether there was any."""
         self._reserve = Reserve(home / "reserve")
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[_Connection] = []
+        self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.lent(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
@@ -115,8 +138,7 @@ class Store:
         if store is self and view is not None:
             yield view
             return
-        with self.explained(), self._lent() as connection:
-            connection.execute("begin")
+        with self.explained(), self._lent("begin") as connection:
             yield Database(connection, recursive_triggers=False)
 
     @contextlib.contextmanager
@@ -140,12 +162,30 @@ class Store:
 
         Audio files that were put meanwhile go with it. Raises LibraryUnavailable, LibraryFull.
         """
+        with self._making_room(), self._transaction() as db:
+            yield db
+
+    @contextlib.contextmanager
+    def adding(self, sounds: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
+        """As `writing`, with these as audio files, each given in pieces; their digests.
+
+        They are written before the lock is taken, several at once. Raises LibraryUnavailable, LibraryFull.
+        """
+        with (
+            self._making_room(),
+            self.explained(),
+            self.files.drafted(sounds) as drafts,
+            self._transaction() as db,
+        ):
+            yield db, self.files.keep(drafts)
+
+    @contextlib.contextmanager
+    def _making_room(self) -> Iterator[None]:
         try:
-            with self._transaction() as db:
-                yield db
-        except LibraryFull:
+            yield
+        except LibraryFull as full:
             with contextlib.suppress(LibraryUnavailable):
-                self.make_room()
+                full.has_made_room = self.make_room()
             raise
 
     @contextlib.contextmanager
@@ -162,8 +202,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._lent() as connection:
-                connection.execute("begin immediate")
+            with self.explained(), self._writer(), self._lent(_WRITING) as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -177,12 +216,28 @@ class Store:
                 self.drop_unreferred(added)
             raise
 
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[None]:
+        """One of MOST_WRITERS. Raises sqlite3.OperationalError."""
+        if not self._writers.acquire(timeout=WRITER_SECONDS):
+            raise sqlite3.OperationalError("database is locked")
+        try:
+            yield
+        finally:
+            self._writers.release()
+
     def drop_unreferred(self, digests: Iterable[str]) -> None:
         """Remove those audio files that no row names any more. Call it after the rows are gone for good."""
         with self.freeing() as db:
             for digest in digests:
                 if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
+
+    def checkpoint(self) -> None:
+        """Put the log into library.db, so that a copy of that alone is whole; readers may prevent it. Blocking."""
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
+            connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
+            connection.execute("pragma wal_checkpoint(truncate)")
 
     def _clear_orphans(self, db: Database) -> None:
         known = named_files(db.conn)
@@ -203,16 +258,14 @@ class Store:
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _lent(self) -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else has meanwhile, in no transaction before and after."""
+    def _lent(self, begin: str = "") -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else has meanwhile; ``begin`` begins a transaction, which is over afterwards."""
         if self._file() != self._opened:  # what is written to a file that is gone would be lost without a word
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connect()
+        connection = self._free(begin)
         is_well = True
         try:
+            connection.execute(begin)
             yield connection
         except (sqlite3.Error, OSError):
             is_well = False
@@ -225,6 +278,17 @@ class Store:
             else:
                 connection.close()
 
+    def _free(self, begin: str) -> _Connection:
+        """One of the idle connections, if it is of use, else a new one."""
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return self._connect()
+            if connection.can_write or begin != _WRITING:
+                return connection
+            connection.close()
+
     def _file(self) -> tuple[int, int] | None:
         """Which file it is, whatever it is called; None where there is none."""
         try:
@@ -233,14 +297,30 @@ class Store:
             return None
         return found.st_dev, found.st_ino
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
+    def _connect(self) -> _Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False, factory=_Connection)
+        connection.can_write = os.access(self.path, os.W_OK)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
 
 
-def _close_all(*lists: list[sqlite3.Connection]) -> None:
+def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Have a method of a repository try again where the disk was full and what was deleted has made room by now."""
+
+    @functools.wraps(method)
+    def trying(*values: Given.args, **named: Given.kwargs) -> Result:
+        while True:
+            try:
+                return method(*values, **named)
+            except LibraryFull as full:
+                if not full.has_made_room:
+                    raise
+
+    return trying
+
+
+def _close_all(*lists: list[_Connection]) -> None:
     for connection in itertools.chain(*lists):
         connection.close()

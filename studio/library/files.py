@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import os
 import re
+import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from studio.errors import StudioError
+from studio.errors import Damaged
 from studio.library.private_files import make_private_folder, open_privately
+from studio.threads import side_by_side
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+WRITERS = 4
+"""Threads that write files at once: one alone waits for the disk most of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file on its way into the folder."""
+
+    digest: str
+    pieces: Sequence[bytes] = field(repr=False)
+    path: Path
+    """Where its bytes are until it is kept."""
+
+
 class AudioFiles:
-    """A folder of files named by content. Whoever writes or removes holds the database's write lock."""
+    """A folder of files named by content. `put`, `keep` and `remove` need the database's write lock."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.added: list[str] = []
-        """Digests that `put` has written or begun to write; for whoever has to take them back."""
+        """Digests that `keep` has given their names, or begun to; a transaction that fails removes them again."""
         make_private_folder(folder)
 
     def path(self, digest: str) -> Path:
@@ -34,24 +51,61 @@ class AudioFiles:
 
     def put(self, data: bytes) -> str:
         """Store bytes and return their digest; they are on the disk, under their final name, when this returns."""
-        digest = hashlib.sha256(data).hexdigest()
-        path = self.path(digest)
-        if path.exists():
-            return digest
-        self.added.append(digest)
-        make_private_folder(path.parent)
-        write_whole(path, io.BytesIO(data))
-        _sync_folder(path.parent)
-        return digest
+        with self.drafted([[data]]) as drafts:
+            return self.keep(drafts)[0]
+
+    @contextlib.contextmanager
+    def drafted(self, contents: Sequence[Sequence[bytes]]) -> Iterator[list[Draft]]:
+        """Write contents, each of them in pieces, to the disk under names that nobody reads; `keep` them in the block.
+
+        What takes time is done here, in several threads, and needs no lock. Drafts that were not kept are removed.
+        Raises OSError.
+        """
+        drafts: list[Draft] = []
+        try:
+            yield side_by_side(lambda pieces: self._draft(pieces, drafts), contents, WRITERS)
+        finally:
+            for draft in drafts:
+                draft.path.unlink(missing_ok=True)
+
+    def keep(self, drafts: Sequence[Draft]) -> list[str]:
+        """Give drafts their final names, which are on the disk when this returns; their digests. Raises OSError."""
+        folders = set[Path]()
+        for draft in drafts:
+            path = self.path(draft.digest)
+            if path.exists():
+                continue
+            self.added.append(draft.digest)
+            try:
+                draft.path.replace(path)
+            except FileNotFoundError:  # it was not needed as it was made; or a start has cleared it away as a leftover
+                make_private_folder(path.parent)
+                _write_synced(draft.path, draft.pieces)
+                draft.path.replace(path)
+            folders.add(path.parent)
+        side_by_side(_sync_folder, sorted(folders), WRITERS)
+        return [draft.digest for draft in drafts]
+
+    def _draft(self, pieces: Sequence[bytes], drafts: list[Draft]) -> Draft:
+        sha256 = hashlib.sha256()
+        for piece in pieces:
+            sha256.update(piece)
+        path = self.path(sha256.hexdigest())
+        draft = Draft(path.name, pieces, path.with_name(f"{path.name}.{secrets.token_hex(4)}.part"))
+        drafts.append(draft)
+        if not path.exists():
+            make_private_folder(path.parent)
+            _write_synced(draft.path, pieces)
+        return draft
 
     def read(self, digest: str) -> bytes:
-        """The bytes of a digest. Raises StudioError when they are missing or have been changed."""
+        """The bytes of a digest. Raises Damaged when they are missing or have been changed."""
         try:
             data = self.path(digest).read_bytes()
         except FileNotFoundError:
-            raise StudioError(f"the audio file {digest[:12]}… is missing from the library") from None
+            raise Damaged(f"the audio file {digest[:12]}… is missing from the library") from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StudioError(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
+            raise Damaged(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
         return data
 
     def remove(self, digest: str) -> None:
@@ -79,6 +133,13 @@ def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _write_synced(path: Path, pieces: Sequence[bytes]) -> None:
+    with open(path, "wb", opener=open_privately) as file:
+        file.writelines(pieces)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

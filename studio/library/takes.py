@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from studio.errors import NotFound
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.records import SpokenPart, StoredTake, TakeCodes, TakeFilter, WordTime
 from studio.library.sqlite import Database, select
 from studio.strings import normalised
@@ -30,6 +30,17 @@ _PASSING = "starred = 0 and deleted is null"
 """Takes that the retention may let go."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewTake:
+    """A take on its way into the library."""
+
+    take: StoredTake
+    audio: Sequence[bytes] = field(default=(), repr=False)
+    """Its audio file in pieces; none: it has no sound."""
+    codes: TakeCodes | None = field(default=None, repr=False)
+    words: Sequence[WordTime] | None = None
+
+
 class Takes:
     """The history of a library. Calls block for milliseconds; any thread and any process may make them."""
 
@@ -45,19 +56,28 @@ class Takes:
         words: Sequence[WordTime] | None = None,
     ) -> StoredTake:
         """Keep a take, and if there are any its audio file, its codes and when its words are heard; as kept."""
-        row = asdict(take) | {
-            "parameters": json.dumps(take.parameters, sort_keys=True),
-            "timings": json.dumps(take.timings, sort_keys=True),
-            "starred": int(take.starred),
+        return self.add_all([NewTake(take, [audio] if audio else [], codes, words)])[0]
+
+    @once_more_with_room
+    def add_all(self, takes: Sequence[NewTake]) -> list[StoredTake]:
+        """Keep these, in this order, or none of them: one transaction, their audio files written side by side."""
+        with self._store.adding([new.audio for new in takes if new.audio]) as (db, digests):
+            left = iter(digests)
+            return [self._insert(db, new, next(left) if new.audio else None) for new in takes]
+
+    def _insert(self, db: Database, new: NewTake, digest: str | None) -> StoredTake:
+        row = asdict(new.take) | {
+            "parameters": json.dumps(new.take.parameters, sort_keys=True),
+            "timings": json.dumps(new.take.timings, sort_keys=True),
+            "starred": int(new.take.starred),
         }
-        with self._store.writing() as db:
-            if audio:
-                row |= {"audio": self._store.files.put(audio), "size": len(audio)}
-            number = db.table("takes").insert(row).last_rowid
-            if codes is not None:
-                db.table("take_codes").insert({"take": number} | _codes_row(codes))
-            if words is not None:
-                db.table("take_times").insert({"take": number, "words": json.dumps(words)})
+        if digest is not None:
+            row |= {"audio": digest, "size": sum(map(len, new.audio))}
+        number = db.table("takes").insert(row).last_rowid
+        if new.codes is not None:
+            db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
+        if new.words is not None:
+            db.table("take_times").insert({"take": number, "words": json.dumps(new.words)})
         return _take(row)
 
     def codes(self, take_id: str) -> TakeCodes | None:

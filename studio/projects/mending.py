@@ -17,7 +17,7 @@ from studio.speech.mending.mend import KeptSound, SpokenAnew, mend
 from studio.speech.mending.selection import select
 from studio.speech.request import SpeechRequest
 from studio.speech.service import SpeechService
-from studio.speech.timing.words import words_in
+from studio.speech.timing.words import are_all
 
 AT_ONCE = 2
 """Sentences that are spoken anew at once; others wait, and leave the places to those who listen."""
@@ -48,7 +48,7 @@ class PartMender:
         studio.speech.mending.mend raises.
         """
         base = await to_thread.run_sync(self._base, project_id, sees, part_id, text)
-        chosen = select(base.part.text, start, end)
+        chosen = select(base.part.text, start, end, [word for word, _, _ in base.heard.words])
 
         def request(said: str, seed: int) -> SpeechRequest:
             return request_of(base.project.settings, said, base.part.voice, seed)
@@ -67,7 +67,7 @@ class PartMender:
         if part.state != "done" or part.take is None:
             raise Changed("this part has no sound of its present words and voice; speak all of it first", "part")
         known = projects.word_times(project_id, sees, [part.take.id]).get(part.take.id)
-        if known is None or len(known[1]) != len(words_in(part.text)):
+        if known is None or not are_all(part.text, [word for word, _, _ in known[1]]):
             raise NoTimestamps("nothing tells when the words of this part are heard; speak all of it again")
         heard = KeptSound(self._library.files.path(part.take.audio), part.take.sample_rate, known[1])
         return Base(project, part, part.take, heard)

@@ -2,70 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+
+from anyio import to_thread
 
 from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
-from studio.library.projects.repository import PartChanges, Which
-from studio.projects.documents import Document, into_parts
-from studio.projects.documents.parts import BY_LENGTH, Cutting
+from studio.library.projects.repository import MAX_TITLE, PartChanges, Which
+from studio.library.voices.known_voices import KnownVoices
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import Document
 from studio.projects.edges import quiet_edges
 from studio.projects.timeline import Timeline, lay_out
 from studio.projects.worker import ProjectWorker
-from studio.speech.dialogue import fold_speaker
 from studio.voices.resolver import VoiceResolver
+from studio.work.job import check_job
+from studio.work.work_queue import WorkQueue
 
 
 class ProjectService:
-    """What owners do with their projects; ``sees`` is as for Projects. Calls block for milliseconds, on any thread."""
+    """What owners do with their projects; ``sees`` is as for Projects.
 
-    def __init__(self, library: Library, worker: ProjectWorker, voices: VoiceResolver) -> None:
+    `create` is used from one event loop; the other calls block for milliseconds, on any thread.
+    """
+
+    def __init__(self, library: Library, worker: ProjectWorker, voices: VoiceResolver, documents: WorkQueue) -> None:
+        """``documents``: in which they are read."""
         self.library = library
+        self._documents = documents
         self._voices = voices
         self._projects = library.projects
         self._worker = worker
 
-    def create(
+    async def create(
         self,
         owner: str,
-        document: Document,
-        kind: str,
+        wanted: DocumentImport,
         title: str = "",
         settings: ProjectSettings | None = None,
-        cast: Mapping[str, str] | None = None,
-        cut: Cutting = BY_LENGTH,
         start: bool = False,
     ) -> Project:
-        """A project of a document's parts; lines of names in the cast, or of voices' names, get these voices.
+        """A project of a document's parts, read in its turn; ``start`` has them spoken at once.
 
-        ``start`` has them spoken at once. Raises InvalidDocument, InvalidRequest, and UnknownVoice for a voice of the
-        settings or the cast; a part may name one that is not there, and fails alone when its turn comes.
+        Without ``title`` it is called as the document says, else as its file. Being cancelled ends the reading, and no
+        project is made. Raises InvalidDocument, InvalidRequest, TooCostly, LineFull, TooManyRequests, and UnknownVoice
+        for a voice of the settings or the cast; a part may name one that is not there, and fails alone when its turn
+        comes.
         """
         settings = settings or ProjectSettings()
-        self._check_voices(settings.voice, *(cast or {}).values())
-        is_voice = self.library.voices.known_now()
-        known: dict[str, str | None] = {fold_speaker(name): voice for name, voice in (cast or {}).items()}
+        is_voice = await to_thread.run_sync(self._checked_voices, settings.voice, *wanted.cast.values())
+        document = await wanted.read(self._documents, owner, is_voice)
+        return await to_thread.run_sync(self._keep, owner, wanted, document, title, settings, start)
 
-        def voice_of(name: str) -> str | None:
-            folded = fold_speaker(name)
-            if folded not in known:
-                known[folded] = name if is_voice(name) else None
-            return known[folded]
+    def _checked_voices(self, *names: str | None) -> KnownVoices:
+        self._check_voices(*names)
+        return self.library.voices.known_now()
 
+    def _keep(
+        self,
+        owner: str,
+        wanted: DocumentImport,
+        document: Document,
+        title: str,
+        settings: ProjectSettings,
+        start: bool,
+    ) -> Project:
         parts = [
-            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end)
-            for part in into_parts(document, voice_of, cut)
+            NewPart(part.text, part.chapter, part.voice, part.pause, part.start, part.end) for part in document.passages
         ]
-        title = title.strip() or document.title or parts[0].text.splitlines()[0][:80]
+        named = " ".join(wanted.file_name.rpartition(".")[0].split())[:MAX_TITLE]
+        title = title.strip() or document.title or named or parts[0].text.splitlines()[0][:80]
         settings = replace(
             settings,
             author=settings.author or document.author,
             language=settings.language or document.language,
         )
-        project = self._projects.create(owner, title, kind, parts, settings, document.cover)
+        project = self._projects.create(owner, title, wanted.kind, parts, settings, document.cover, document.skipped)
         return self.ask(project.id, owner, "missing") if start else project
 
     def edit(
@@ -115,10 +130,17 @@ class ProjectService:
         self._worker.stop_project(project_id)
         return project
 
-    def delete(self, project_id: str, sees: str | None) -> None:
-        """Raises NotFound."""
+    def delete(self, project_id: str, sees: str | None) -> float:
+        """For how many seconds `restore` brings it back; nothing of it is spoken meanwhile. Raises NotFound."""
         self._projects.delete(project_id, sees)
         self._worker.stop_project(project_id)
+        return self._projects.undo_seconds
+
+    def restore(self, project_id: str, sees: str | None) -> Project:
+        """Undo a deletion; what was asked for is spoken. Raises NotFound when it is too late, InvalidRequest."""
+        project = self._projects.restore(project_id, sees)
+        self._worker.wake()
+        return project
 
     def seconds_left(self, project: Project) -> float | None:
         """Until what is asked for is spoken, at the pace so far; None: not known, or paused."""
@@ -140,6 +162,7 @@ class ProjectService:
         return timeline
 
     def _edges(self, take: PartTake) -> tuple[int, int]:
+        check_job()
         return quiet_edges(self.library.files.path(take.audio), take.sample_rate)
 
     def tags(self, project_id: str, sees: str | None, timeline: Timeline) -> Tags:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import secrets
 import sqlite3
 import time
@@ -20,7 +19,6 @@ from studio.audio.encode import wav_samples, whole_wav
 from studio.background import Watch
 from studio.errors import (
     Cancelled,
-    LibraryFull,
     LibraryUnavailable,
     LineFull,
     NotReady,
@@ -42,6 +40,10 @@ AGAIN_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
 """… up to this: to speak what then is thrown away costs the engine as much as a part that stays."""
 
+RENEW_SECONDS = 5.0
+"""How often the leases of what is spoken are renewed, and how often it is looked for what another studio on the same
+library has queued, cancelled, or left behind."""
+
 NOT_ITS_FAULT = (LineFull, TooManyRequests, NotReady, Unavailable, LibraryUnavailable, EngineFull, EngineStopped)
 """What says nothing of the part: it is tried again until it goes."""
 
@@ -50,7 +52,10 @@ Note = Callable[[], None]
 
 
 class ProjectWorker:
-    """The one worker of a library's projects. Made anywhere; `run` in the event loop of the SpeechService."""
+    """A studio's worker for the projects of its library, which other studios may work on too.
+
+    Made anywhere; `run` in the event loop of the SpeechService.
+    """
 
     def __init__(self, service: SpeechService, rows: int | None = None) -> None:
         """``rows``: so many parts at once at most, 0 none; None is half of the engine's places."""
@@ -60,8 +65,11 @@ class ProjectWorker:
         self._wake = asyncio.Event()
         self.watch = Watch("projects")
         self._speaking: dict[asyncio.Task[None], ClaimedPart] = {}
-        self._is_unsettled = False
-        """Whether a part may be said to be spoken that is not, because what became of it could not be noted."""
+        self._given_up = set[str]()
+        """Leases of parts that count as being spoken and are not: what became of them was not noted."""
+        self._stopped = set[str]()
+        """Projects that were stopped while a part was being claimed."""
+        self._renew_at = 0.0
         self._pause, self._not_before = AGAIN_SECONDS, 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -77,17 +85,19 @@ class ProjectWorker:
             self._loop.call_soon_threadsafe(self._wake.set)
 
     def stop_project(self, project_id: str) -> None:
-        """End what is being spoken of a project. From any thread."""
+        """End at once what is being planned or spoken of a project. From any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._service.register.cancel_all, f"{project_id}.")
+            self._loop.call_soon_threadsafe(self._stop, project_id)
+
+    def _stop(self, project_id: str) -> None:
+        self._stopped.add(project_id)
+        for task, part in self._speaking.items():
+            if part.project_id == project_id:
+                task.cancel()
 
     async def run(self) -> None:
-        """Speak until cancelled, or not at all without an engine; what was under way is begun again at the next start.
-
-        Raises LibraryUnavailable.
-        """
+        """Speak until cancelled, or not at all without an engine; what is under way then goes back in line."""
         self._loop = asyncio.get_running_loop()
-        await to_thread.run_sync(self._work.recover)
         if not await self._service.host.comes_up():
             return
         try:
@@ -96,22 +106,28 @@ class ProjectWorker:
                 with anyio.move_on_after(await self._begin()):
                     await self._wake.wait()
         finally:
-            for task in self._speaking:
+            parts = dict(self._speaking)
+            for task in parts:
                 task.cancel()
-            await asyncio.gather(*self._speaking, return_exceptions=True)
+            await asyncio.gather(*parts, return_exceptions=True)
+            self._given_up |= {part.lease for part in parts.values()}
+            if self._given_up:
+                with self.watch.guarded("parts under way could not be put back in line"):
+                    await self._keep_leases()
 
     async def _begin(self) -> float:
         """Begin what there are places for; returns after how many seconds to look again if nothing wakes it."""
         while True:
-            if (wait := self._not_before - time.monotonic()) > 0:
-                return wait
             try:
-                if self._is_unsettled:
-                    await self._settle()
+                if self._given_up or time.monotonic() >= self._renew_at:
+                    await self._keep_leases()
+                if (wait := self._not_before - time.monotonic()) > 0:
+                    return min(wait, RENEW_SECONDS)
                 if len(self._speaking) >= self.at_once:
-                    return math.inf
+                    return RENEW_SECONDS
                 if not self._has_place():
                     return LOOK_SECONDS
+                self._stopped.clear()
                 part = await to_thread.run_sync(self._work.claim)
             except (NotReady, Unavailable):
                 return AGAIN_SECONDS
@@ -121,19 +137,28 @@ class ProjectWorker:
             if part is None:
                 if not self._speaking:
                     self._all_well()
-                return math.inf
+                return RENEW_SECONDS
+            if part.project_id in self._stopped:
+                self._given_up.add(part.lease)
+                continue
             task = asyncio.create_task(self._speak(part))
             self._speaking[task] = part
             task.add_done_callback(self._ended)
 
-    async def _settle(self) -> None:
-        """Put back in line what is said to be spoken and is not. Raises LibraryUnavailable."""
-        self._is_unsettled = False
+    async def _keep_leases(self) -> None:
+        """Queue again what is not being spoken any more, renew the leases of what is being spoken here, and end what
+        has lost its own: it was cancelled or deleted, or taken over. Raises LibraryUnavailable."""
+        given_up, self._given_up = self._given_up, set()
+        speaking = {part.lease: task for task, part in self._speaking.items()}
         try:
-            await to_thread.run_sync(self._work.recover, [part.part_id for part in self._speaking.values()])
+            held = await to_thread.run_sync(self._work.renew, list(speaking)) if speaking else set()
+            await to_thread.run_sync(self._work.recover, list(given_up))
         except BaseException:
-            self._is_unsettled = True
+            self._given_up |= given_up
             raise
+        self._renew_at = time.monotonic() + RENEW_SECONDS
+        for lease in speaking.keys() - held:
+            speaking[lease].cancel()
 
     def _has_place(self) -> bool:
         """Nobody waits, and one place stays free for whoever comes next, where there are several."""
@@ -142,13 +167,14 @@ class ProjectWorker:
         return not stats.waiting and taken < max(1, places - 1)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._speaking[task]
+        part = self._speaking.pop(task)
         self._wake.set()
         if task.cancelled():
+            self._given_up.add(part.lease)
             return
         error = task.exception()
         if isinstance(error, Exception):
-            self._is_unsettled = True
+            self._given_up.add(part.lease)
             self._hold_off("a part could not be spoken", error)
 
     def _hold_off(self, what: str, error: Exception) -> None:
@@ -210,12 +236,8 @@ class ProjectWorker:
             characters=len(part.text),
             work_s=seconds,
         )
-        keep = partial(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
         try:
-            try:
-                await to_thread.run_sync(keep)
-            except LibraryFull:  # what was deleted has made room by now
-                await to_thread.run_sync(keep)
+            await to_thread.run_sync(self._work.done, part, take, whole_wav(wav, speech.sample_rate), words)
         except (sqlite3.Error, OSError) as error:
             self._hold_off("the sound of a part could not be kept", error)
             return partial(self._work.release, part, f"the sound could not be kept: {error}")

@@ -137,9 +137,14 @@ class Delivery:
         if self._closed:
             return
         self._closed = True
-        if self._source is not None:
-            with anyio.CancelScope(shield=True):
-                await self._source.aclose()
+        try:
+            if self._source is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._source.aclose()
+        finally:
+            self._settle(error)
+
+    def _settle(self, error: BaseException | None) -> None:
         if isinstance(error, (EngineError, StudioError)) and not isinstance(error, Cancelled):
             self._record(replace(self._take, state="failed", error=str(error)))
         elif not self._take.ended:

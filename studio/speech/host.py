@@ -55,6 +55,11 @@ class EngineHost:
         self._thread = threading.Thread(target=self._run, name="engine-start", daemon=True)
 
     @property
+    def max_waiting(self) -> int:
+        """How many utterances may wait in the engine's line."""
+        return self._config.max_waiting
+
+    @property
     def status(self) -> HostStatus:
         status = self._status
         if status.state == "failed" or not self._engine.done():
@@ -92,6 +97,10 @@ class EngineHost:
     def wait(self, timeout: float | None = None) -> SpeechEngine:
         """As `ready`, for a thread: blocking. Raises TimeoutError after ``timeout`` seconds."""
         return self._engine.result(timeout)
+
+    def begin_stop(self) -> None:
+        """From now on its start ends at the next step, and nobody is told that it is ready."""
+        self._stopping.set()
 
     def stop(self) -> None:
         """Stop the engine, or its start at the next step of that. Blocking, STOP_SECONDS at most.

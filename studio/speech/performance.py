@@ -14,6 +14,7 @@ from studio.errors import DegenerateSpeech
 from studio.library.records import SpokenPart
 from studio.speech.quality import QualityCheck
 from studio.speech.request import MAX_SEED
+from studio.speech.script.brackets import manner_of
 from studio.speech.text import Pause, Script, Words
 from studio.takes.record import TurnTime
 
@@ -203,11 +204,18 @@ class Performance:
             del self._history[:-MOST_TURNS]
 
     def _heard_again(self, words: Words) -> tuple[Reference, ...]:
-        """The latest turns that leave the part half of the context; a token is at least a byte of text."""
+        """The latest turns that leave the part half of the context; a token is at least a byte of text.
+
+        A model that obeys tags only where a part begins goes on as it spoke last: of what was said with tags it hears
+        only what was said with the same ones.
+        """
         room = self._engine.info.max_context // 2 - len(words.text.encode()) - 64
         room -= sum(_positions(reference) for reference in self._utterance.references)
+        manners = None if self._engine.info.card.tags is None else ("", manner_of(words.text))
         turns: list[Reference] = []
         for turn in reversed(self._history):
+            if manners and manner_of(turn.text) not in manners:
+                continue
             room -= _positions(turn)
             if room < 0:
                 break

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 
 from engine import AudioChunk
 from studio.errors import DegenerateSpeech
+from studio.speech.script.brackets import TAG
 
 LETTERS_A_SECOND = 60
 """Four times as fast as a hurried speaker."""
@@ -19,15 +19,13 @@ LOOP_FRAMES = 64
 LOOP_PERIODS = range(1, 9)
 """… that repeat, in all their codebooks, every so many frames are no speech."""
 
-_TAGS = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
-
 
 class QualityCheck:
     """Watches one take, chunk by chunk. Silence and brevity are told at its end, the rest at once."""
 
     def __init__(self, text: str, frame_rate: float, heard: np.ndarray | None = None) -> None:
         """``heard``: codes (codebooks, frames) of the take's beginning, which passed when they were spoken."""
-        letters = sum(character.isalnum() for character in _TAGS.sub("", text))
+        letters = sum(character.isalnum() for character in TAG.sub("", text))
         self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
         self._frames = 0 if heard is None else heard.shape[1]
         self._peak = 1.0 if self._frames else 0.0

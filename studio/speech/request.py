@@ -128,6 +128,11 @@ class Origin:
     background: bool = False
     """A part of a project: it counts to nobody's share, and the project keeps it instead of the takes."""
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether something else bounds how many there are of these at a time."""
+        return self.patient or self.background
+
 
 def new_request_id() -> str:
     """A name for one request, as clients know it from the x-request-id header."""

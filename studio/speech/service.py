@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from anyio import to_thread
@@ -44,7 +44,8 @@ from studio.takes.recorder import Recorder, Retention
 from studio.takes.register import Register
 from studio.voices.fetch import Fetcher
 from studio.voices.references import References
-from studio.voices.resolver import Progress, VoiceResolver
+from studio.voices.resolver import VoiceResolver
+from studio.work.work_queues import WorkQueues
 
 log = logging.getLogger(__name__)
 
@@ -116,9 +117,9 @@ class SpeechService:
         self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
-        self._planner = Planner(voices)
-        self._references = References()
-        self._fetcher = fetcher or Fetcher()
+        self.queues = WorkQueues(host.max_waiting)
+        self._planner = Planner(voices, self.queues.texts)
+        self._references = References(self.queues.encodings, fetcher or Fetcher())
 
     @property
     def status(self) -> HostStatus:
@@ -149,10 +150,10 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await self._planner.plan(request, engine.info.card)
+        plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
         delivery = await self._open(request, plan, origin, engine)
         try:
-            references = await delivery.unless_cancelled(self._references_of(request, plan, engine))
+            references = await delivery.unless_cancelled(self._references_of(request, plan, engine, origin))
             parts = begun.parts if begun else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
             sounds = begun.followed_by(sounds) if begun else sounds
@@ -195,24 +196,24 @@ class SpeechService:
         self.register.add(delivery)
         return delivery
 
-    async def save_voice(self, save: Callable[[], Voice], progress: Progress | None = None) -> Voice:
-        """What ``save`` makes of the library, its codes with it if the engine is up, else at the first use of them.
+    async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
+        """What ``saving`` puts into the library, its codes with it if the engine is up, else at the first use of them.
 
-        ``save`` may block. Raises what it raises.
+        Raises what it raises.
         """
-        voice = await to_thread.run_sync(save)
+        voice = await saving
         if self.status.state == "ready":
             try:
-                await self.voices.references(self.host.engine(), voice, progress)
+                await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
                 # It is saved all the same; whoever speaks in it is told what is wrong.
                 log.warning("the voice %s could not be encoded yet: %s", voice.slug, error)
         return voice
 
-    async def reading(self, request: SpeechRequest) -> str:
-        """The request's text as it would be read. Raises InvalidRequest, NotReady, Unavailable."""
+    async def reading(self, request: SpeechRequest, caller: str) -> str:
+        """The request's text as it would be read. Raises InvalidRequest, LineFull, NotReady, Unavailable."""
         card = self.host.engine().info.card
-        return await to_thread.run_sync(reading_of, request, self.voices, card) or request.text
+        return await self.queues.texts.run(caller, reading_of, request, self.voices, card) or request.text
 
     def check_alignment(self) -> None:
         """Raises CannotAlign where the engine cannot tell when words are heard, NotReady, Unavailable."""
@@ -237,6 +238,8 @@ class SpeechService:
             "waiting": stats.waiting,
             "max_rows": engine.info.max_rows,
             "max_waiting": engine.info.max_waiting,
+            "max_per_caller": self.register.at_a_time,
+            "work": self.queues.figures,
             "requests": [take.as_json() for take in self.register.active(caller)],
         }
 
@@ -271,7 +274,7 @@ class SpeechService:
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
             try:
-                references = await self.voices.references(engine, voice)
+                references = await self.voices.references(engine, voice, self.queues.encodings)
                 if voice.favourite and favourites <= WARMED:
                     # One frame of each favourite: the engine then remembers its state after the reference.
                     async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
@@ -285,18 +288,16 @@ class SpeechService:
             self.warming.went_well()
 
     async def _references_of(
-        self, request: SpeechRequest, plan: Plan, engine: SpeechEngine
+        self, request: SpeechRequest, plan: Plan, engine: SpeechEngine, origin: Origin
     ) -> dict[str, tuple[Reference, ...]]:
         """By `PlannedPart.who`; looked up, and if need be fetched and encoded, once each."""
         found: dict[str, tuple[Reference, ...]] = {RANDOM: ()}
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in found:
-                found[OWN_CLIP] = (await self._clip_of(request, engine),)
+                clip = request.clip if request.clip_url is None else request.clip_url
+                assert clip is not None and request.clip_text is not None, "a request with a clip has both"
+                encode = self._references.encode
+                found[OWN_CLIP] = (await encode(engine, clip, request.clip_text, origin.caller, origin.is_bounded),)
             elif part.voice is not None and part.who not in found:
-                found[part.who] = await self.voices.references(engine, part.voice)
+                found[part.who] = await self.voices.references(engine, part.voice, self.queues.encodings)
         return found
-
-    async def _clip_of(self, request: SpeechRequest, engine: SpeechEngine) -> Reference:
-        clip = request.clip if request.clip_url is None else await self._fetcher.fetch(request.clip_url)
-        assert clip is not None and request.clip_text is not None, "a request with a clip has both"
-        return await self._references.encode(engine, clip, request.clip_text, "ref_audio")

@@ -7,7 +7,10 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from studio.errors import InvalidRequest
+from studio.errors import InvalidRequest, NothingToSay
+from studio.speech.script.brackets import PAUSE, TAG, manner_of, pauses_before_manner
+from studio.speech.script.sentence_ends import find_ends
+from studio.speech.script.signs import UNSEEN
 
 PART_BYTES = 300
 """A part has at most so many bytes of UTF-8: about 20 s of English, and as long in scripts of 2 or 3 bytes a letter."""
@@ -15,37 +18,17 @@ MAX_PAUSE = 10.0
 MAX_PAUSES = 600.0
 """Seconds of silence in one script."""
 
-_PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
-TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
-"""What is no text to say: [whisper], [pause:1s], <|speaker:0|>."""
-_OPENED = re.compile(r"\[[^\[\]]*\Z|<(?:\|[^|>]*\|?)?\Z")
-_SPEAKER = re.compile(r"<\|speaker:\d+\|>")
-_END = re.compile(
-    # Scripts that put a space after a sentence. A run of stops is looked at from its first one only: else a line of
-    # dots would be gone through from each of them.
-    r"(?:(?<![.!?…])[.!?…]+|(?<![؟۔।॥])[؟۔।॥]+)[\"'”’»)\]]*(?=\s)"
-    r"|[。！？｡]+[”’」』）]*"  # scripts that do not
-    r"|\n\s*(?=\n)|\n(?=\s*\S)"  # lines
-)
-_STOPS = ".!?…؟۔।॥"
-_CLOSING = "\"'”’»)]"
 _CLAUSE = re.compile(r"[,;:،؛—–](?=\s)|[、，；：]")
 _BLANK = re.compile(r"\s+")
 _INSIDE = re.compile(r"\S")
-_BEFORE_A_WORD = re.compile(r"[\s(\"'“‘]")
 _NEAR = 64
-"""Characters that are looked at on one side of a place: no abbreviation, and no letter with its marks, is longer."""
-_FAR = 256
-"""Characters that are looked at again when more text comes: no tag, and no end of a sentence, is longer."""
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe0e\ufe0f")
-"""Characters that are letters or marks by their category, and that nobody sees."""
-_ABBREVIATIONS = frozenset(
-    re.findall(
-        r"\S+",
-        "mr mrs ms dr prof st sr jr vs etc eg ie e.g i.e nos fig vol approx dept est inc ltd co corp gen col capt "
-        "a.m p.m u.s u.k z.b d.h u.a bzw ca nr str hr fr evtl ggf usw m mme mlle p.ex sig sra av",
-    )
-)
+"""Characters that are looked at before a place: no letter with its marks is longer."""
+_SPEAKER = re.compile(r"<\|speaker:\d+\|>")
+_MARKS = re.compile(rf"{PAUSE.pattern}|<\|[^|>]*\|>", re.IGNORECASE)
+_LEADING_PAUSES = re.compile(rf"(?:\s*{PAUSE.pattern})+\s*", re.IGNORECASE)
+_SELECTORS = "\ufe0e\ufe0f"
+_READ_ALOUD = "%&@"
+"""Punctuation by its category, and yet read aloud."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +50,30 @@ Script = tuple[Words | Pause, ...]
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing in it that anybody could see, or say."""
-    return all(sign.isspace() or unicodedata.category(sign) in ("Cc", "Cf") or sign in _UNSEEN for sign in text)
+    return all(
+        sign.isspace() or sign in UNSEEN or sign in _SELECTORS or unicodedata.category(sign) in ("Cc", "Cf")
+        for sign in text
+    )
 
 
-def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
+def has_words(text: str, tags_are_words: bool = False) -> bool:
+    """Whether there is a letter, a figure or another sign that is read aloud, outside tags unless they count too."""
+    rest = (_MARKS if tags_are_words else TAG).sub("", text)
+    return any(sign.isalnum() or sign in _READ_ALOUD or unicodedata.category(sign) == "Sc" for sign in rest)
+
+
+def read_script(text: str, part_bytes: int = PART_BYTES, apart: bool = False) -> Script:
     """Words and pauses in order; every word is in it once. ``[pause:1.5s]`` and ``[pause:300ms]`` are pauses.
 
-    A part after the first of a speaker begins with the speaker's tag again. Raises InvalidRequest for a pause
-    that is too long, for too many of them, and when there is nothing but pauses.
+    A part after the first of a speaker begins with the speaker's tag again. ``apart``: a sentence that begins with a
+    tag is a part of its own, for a model that obeys tags only there. Raises InvalidRequest for a pause that is too
+    long, for too many of them, and when there is nothing but pauses.
     """
     steps: list[Words | Pause] = []
     speaker = ""
     at = 0
-    for mark in (*_PAUSE.finditer(text), None):
-        for part in split_text(text[at : mark.start() if mark else len(text)], part_bytes):
+    for mark in (*PAUSE.finditer(text), None):
+        for part in split_text(text[at : mark.start() if mark else len(text)], part_bytes, apart):
             tags = _SPEAKER.findall(part)
             steps.append(Words(part if not speaker or _SPEAKER.match(part) else speaker + part))
             speaker = tags[-1] if tags else speaker
@@ -89,7 +82,7 @@ def read_script(text: str, part_bytes: int = PART_BYTES) -> Script:
             at = mark.end()
     check_pauses(steps)
     if not any(isinstance(step, Words) for step in steps):
-        raise InvalidRequest("input has pauses only: there is nothing to say", "input")
+        raise NothingToSay("input has no words to say, only pauses or signs that nobody sees", "input")
     return tuple(steps)
 
 
@@ -106,6 +99,7 @@ class Sentences:
 
     def __init__(self) -> None:
         self._held = ""  # what is no complete sentence yet
+        self._settled, self._has_word = 0, False  # of that, see Ends
         self._pauses = ""  # before it: alone they are nothing to say
 
     @property
@@ -114,40 +108,35 @@ class Sentences:
         return len(self._held) + len(self._pauses)
 
     def add(self, text: str) -> list[str]:
-        """The sentences that are complete with this, in time that depends on ``text`` alone.
+        """The sentences that are complete with this, in time that depends on ``text`` alone: those of the whole text.
 
-        A sentence is complete when something follows its end: a point may still become a number or an ellipsis.
-        Pauses that stand alone begin the sentence after them.
+        A sentence is complete when what follows its end has begun: a point may still become a number or an ellipsis,
+        and "Why?" may be followed by who asks. Pauses that stand alone begin the sentence after them.
         """
-        start = _undecided(self._held)
         self._held += text
-        *sentences, rest = _cut(self._held, _sentence_ends(self._held, start))
-        self._held = rest if not sentences or rest.strip() else ""
+        ends = find_ends(self._held, self._settled, self._has_word, is_whole=False)
+        *sentences, rest = _cut(self._held, ends.places)
+        self._settled, self._has_word = ends.settled - len(self._held) + len(rest), ends.has_word
+        self._held = rest
         return self._with_words(sentences)
 
     def flush(self) -> list[str]:
         """What is held, complete or not; pauses that stand alone go on waiting for a sentence."""
         rest, self._held = self._held, ""
-        return self._with_words([rest])
+        self._settled, self._has_word = 0, False
+        return self._with_words(_cut(rest, find_ends(rest).places))
 
     def _with_words(self, pieces: Iterable[str]) -> list[str]:
         sentences = []
         for piece in pieces:
-            if is_blank(_PAUSE.sub("", piece)):
-                self._pauses += "".join(f"{mark[0]} " for mark in _PAUSE.finditer(piece))
+            if is_blank(PAUSE.sub("", piece)):
+                self._pauses += "".join(f"{mark[0]} " for mark in PAUSE.finditer(piece))
             else:
-                sentences.append(self._pauses + piece.strip())
+                leading = _LEADING_PAUSES.match(piece)
+                first = "".join(f"{mark[0]} " for mark in PAUSE.finditer(leading[0])) if leading else ""
+                sentences.append(self._pauses + first + piece[leading.end() if leading else 0 :].strip())
                 self._pauses = ""
         return sentences
-
-
-def _undecided(text: str) -> int:
-    """From where on what comes next can still make a difference: an opened tag, or the end of a sentence or line."""
-    begin = max(0, len(text) - _FAR)
-    tail = _mask(text[begin:])
-    at = len(tail.rstrip().rstrip(_CLOSING).rstrip(_STOPS))
-    opened = _OPENED.search(tail)
-    return begin + (min(at, opened.start()) if opened else at)
 
 
 def _seconds(mark: re.Match[str]) -> float:
@@ -157,12 +146,17 @@ def _seconds(mark: re.Match[str]) -> float:
     return seconds
 
 
-def split_text(text: str, limit: int) -> list[str]:
-    """Pieces of at most ``limit`` bytes: whole sentences, as many as fit; one that alone is too long is cut further."""
+def split_text(text: str, limit: int, apart: bool = False) -> list[str]:
+    """Pieces of at most ``limit`` bytes: whole sentences, as many as fit; one that alone is too long is cut further.
+
+    ``apart``: as `read_script` has it.
+    """
     parts: list[str] = []
     held = ""
-    for sentence in _cut(text, _sentence_ends(text)):
-        if held and _size(held + sentence) > limit:
+    is_manner = False
+    for sentence in _with_manners_apart(sentences_of(text)) if apart else sentences_of(text):
+        was_manner, is_manner = is_manner, apart and bool(manner_of(sentence))
+        if held and (is_manner or was_manner or _size(held + sentence) > limit):
             parts.append(held)
             held = ""
         held += sentence
@@ -172,9 +166,20 @@ def split_text(text: str, limit: int) -> list[str]:
     return [part.strip() for part in (*parts, held) if not is_blank(part)]
 
 
+def _with_manners_apart(sentences: Iterable[str]) -> list[str]:
+    """The sentences; the tag of a pause before another tag goes with the sentence before."""
+    apart: list[str] = []
+    for sentence in sentences:
+        place = pauses_before_manner(sentence) if apart else 0
+        if place:
+            apart[-1] += sentence[:place]
+        apart.append(sentence[place:])
+    return apart
+
+
 def sentences_of(text: str) -> list[str]:
     """All of a text, sentence by sentence."""
-    return _cut(text, _sentence_ends(text))
+    return _cut(text, find_ends(text).places)
 
 
 def _shorten(text: str, limit: int) -> list[str]:
@@ -199,23 +204,6 @@ def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[i
     cuts = [found.end() for found in _CLAUSE.finditer(masked, at, window) if found.end() - at > third]
     cuts = cuts or [found.end() for found in _BLANK.finditer(masked, at, window)]
     return cuts[-1] if cuts else _between_letters(text, at, window, tags)
-
-
-def _sentence_ends(text: str, start: int = 0) -> list[int]:
-    """Those from ``start`` on, which must not be inside a tag."""
-    masked = text[:start] + _mask(text[start:])
-    return [found.end() for found in _END.finditer(masked, start) if not _goes_on(masked, found)]
-
-
-def _goes_on(text: str, end: re.Match[str]) -> bool:
-    """Whether a full stop ends an abbreviation, an initial or an ordinal number and not a sentence."""
-    if end[0] != ".":
-        return False
-    following = _INSIDE.search(text, end.end())
-    if following and following[0].islower():
-        return True
-    last = _BEFORE_A_WORD.split(text[max(0, end.start() - _NEAR) : end.start()])[-1]
-    return last.lower() in _ABBREVIATIONS or bool(re.fullmatch(r"(?:\w\.)*[A-ZÀ-Þ]|\d{1,2}", last))
 
 
 def _mask(text: str) -> str:

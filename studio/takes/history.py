@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from anyio import to_thread
@@ -16,7 +17,7 @@ from studio.library.voices.names import split_revision
 from studio.takes.as_json import recent_json, stored_json, whole_json
 from studio.takes.recent import RecentTakes
 from studio.takes.record import Take
-from studio.takes.recorder import Recorder
+from studio.takes.recorder import NOT_WHOLE, Outcome, Recorder
 
 TakeJson = dict[str, object]
 
@@ -33,18 +34,28 @@ class TakePage:
 class History:
     """Used from one event loop. ``sees`` is the caller whose takes are meant; None means everybody's."""
 
-    def __init__(self, library: Library, recent: RecentTakes, recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        library: Library,
+        recent: RecentTakes,
+        recorder: Recorder | None,
+        outcomes: Mapping[Outcome, int] = MappingProxyType({}),
+    ) -> None:
+        """``outcomes``: of the takes that were to be kept, since the start."""
+        self._outcomes = outcomes
         self._library = library
         self._recent = recent
         self._recorder = recorder
 
     @property
     def retention_json(self) -> TakeJson | None:
-        """What stays, and how long a deletion can be undone; None where no takes are kept."""
+        """What stays, how long a deletion can be undone, and how many takes could not be kept, or only without their
+        sound, since the start; None where no takes are kept."""
         if self._recorder is None:
             return None
         kept = self._recorder.retention
-        return {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
+        lost: TakeJson = {outcome: self._outcomes.get(outcome, 0) for outcome in NOT_WHOLE}
+        return lost | {"takes": kept.takes, "bytes": kept.bytes, "undo_seconds": self.undo_seconds}
 
     @property
     def undo_seconds(self) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,8 @@ from studio.speech.mending.mend import KeptSound, Mended, SpokenAnew, mend
 from studio.speech.mending.selection import Selection, check_span, no_sentence, select
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import SpeechService
-from studio.speech.timing.words import words_in
+from studio.speech.timing.timestamps import without_names
+from studio.speech.timing.words import are_all, places_of
 from studio.takes.as_json import address_now
 from studio.takes.history import History, TakeJson
 from studio.takes.recorder import Recorder
@@ -47,11 +49,9 @@ class TakeMender:
         """
         take, wav = await self._history.sound(take_id, sees)
         recorder = self._check(take)
-        chosen = await to_thread.run_sync(self._chosen, take, start, end)
         await to_thread.run_sync(self._check_model, take)
-        _, words = await self._times.get(take_id, "word", sees)
-        if chosen.sentences.last > len(words):
-            raise CannotMend("nothing tells when these words are heard; speak all of it again", "take_id")
+        _, words = await self._times.get(take_id, "word", sees, origin.caller)
+        chosen = await to_thread.run_sync(self._chosen, take, start, end, [word.text for word in words])
         heard = KeptSound(wav, take.sample_rate, [(word.text, word.start, word.end) for word in words])
 
         def request(text: str, seed: int) -> SpeechRequest:
@@ -91,13 +91,15 @@ class TakeMender:
                 "take_id",
             )
 
-    def _chosen(self, take: StoredTake, start: int, end: int) -> Chosen:
+    def _chosen(self, take: StoredTake, start: int, end: int, words: Sequence[str]) -> Chosen:
         """Blocking. Raises InvalidRequest where no sentence is, CannotMend for a voice that cannot be asked again."""
         cast = take.parameters.get("cast")
+        if not are_all(without_names(take.text, cast is not None), words):
+            raise CannotMend("nothing tells when these words are heard; speak all of it again", "take_id")
         if cast is None:
-            sentences, voice = select(take.text, start, end), take.voice
+            sentences, voice = select(take.text, start, end, words), take.voice
         else:
-            turn, sentences = _turn_of(take.text, start, end)
+            turn, sentences = _turn_of(take.text, start, end, words)
             voice = _voice_of(turn, cast, take.parameters)
         if voice == OWN_CLIP:
             raise CannotMend(
@@ -110,23 +112,24 @@ class TakeMender:
         return Chosen(sentences, address_now(take, voice, self._library))
 
 
-def _turn_of(text: str, start: int, end: int) -> tuple[Turn, Selection]:
+def _turn_of(text: str, start: int, end: int, words: Sequence[str]) -> tuple[Turn, Selection]:
     """The one turn of a dialogue that is selected, and its sentences. Raises InvalidRequest."""
     check_span(text, start, end)
-    before, found = 0, list[tuple[Turn, int]]()
+    places = places_of(without_names(text, True), words)
+    at, found = 0, list[tuple[Turn, int, int]]()
     for turn in read_turns(text):
-        ends = turn.begins + len(turn.written)
-        if (turn.begins < end and start < ends) or turn.begins <= start == end <= ends:
-            found.append((turn, before))
-        before += len(words_in(turn.written))
+        begins, ends = turn.begins, turn.begins + len(turn.written)
+        first, at = bisect_left(places, at), at + len(turn.written) + 1  # as without_names puts them together
+        if (begins < end and start < ends) or begins <= start == end <= ends:
+            found.append((turn, first, bisect_left(places, at)))
     if not found:
         raise no_sentence()
     if len(found) > 1:
         raise CannotMend("several speakers are selected: select words of one of them", "start")
-    turn, before = found[0]
+    turn, first, last = found[0]
     start, end = (min(max(0, each - turn.begins), len(turn.written)) for each in (start, end))
-    said = select(turn.written, start, end)
-    return turn, replace(said, first=said.first + before, last=said.last + before)
+    said = select(turn.written, start, end, words[first:last])
+    return turn, replace(said, first=said.first + first, last=said.last + first)
 
 
 def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,9 @@ import numpy as np
 
 from studio.audio.encode import pcm16, wav_header
 from studio.background import Watch
-from studio.errors import LibraryFull
 from studio.library import Library, StoredTake
 from studio.library.records import OWN_CLIP, SpokenPart, TakeCodes, WordTime
+from studio.library.takes import NewTake
 from studio.takes.record import Take, ended
 
 log = logging.getLogger(__name__)
@@ -28,10 +28,13 @@ MAX_HELD = 256 * 2**20
 MAX_WAITING = 1000
 """Takes that wait for the disk; those beyond it are not kept."""
 BATCH = 32
+"""Takes that one transaction writes at most."""
 PATIENCE = 5.0
 """Seconds that somebody who asks for a take waits for the disk."""
 
 Outcome = Literal["kept", "soundless", "lost"]
+NOT_WHOLE: tuple[Outcome, ...] = ("soundless", "lost")
+"""What somebody ought to know of: the disk was too slow, or full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,13 @@ class _Ended:
     sound: list[bytes] = field(repr=False)
     size: int
     """Bytes of the sound."""
-    codes: TakeCodes | None = None
+    codes: TakeCodes | None
     done: Future[None] = field(default_factory=Future)
+
+    @property
+    def file(self) -> list[bytes]:
+        """A WAV in pieces; none where there is no sound."""
+        return [wav_header(self.take.sample_rate, self.size // 2), *self.sound] if self.sound else []
 
 
 class Recorder:
@@ -64,11 +72,13 @@ class Recorder:
         self._told = told
         self.watch = Watch("recorder")
         self._open: weakref.WeakSet[Recording] = weakref.WeakSet()
-        self._jobs: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
+        self._waiting: deque[_Ended] = deque()
+        self._is_stopping = False
         self._pending: dict[str, Future[None]] = {}
         self._elsewhere: dict[str, Future[None]] = {}
         self._held = 0
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
 
     def open(self, draft: StoredTake, made_by: str) -> Recording:
@@ -103,8 +113,10 @@ class Recorder:
 
     def stop(self, seconds: float = 10.0) -> None:
         """Write what waits and end. Blocking, ``seconds`` at most."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify()
         if self._thread is not None:
-            self._jobs.put(None)
             self._thread.join(seconds)
             if left := len(self._pending):
                 log.error("%d takes were not kept: the disk was too slow at the end", left)
@@ -121,29 +133,25 @@ class Recorder:
         """Have a take written; never blocks."""
         job = _Ended(take, sound, size, codes)
         self._told(take.id, None)
-        with self._lock:
+        with self._changed:
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
                 self._pending[take.id] = job.done
+                self._waiting.append(job)
+                self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
                 self._thread.start()
         if is_full:
-            self.hold(-size)
-            self._told(take.id, "lost")
-            log.warning("the take %s is not kept: %d are already waiting for the disk", take.id, MAX_WAITING)
-            return
-        self._jobs.put(job)
+            self._end(job, "lost")
+            self.watch.went_wrong(f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already")
 
     def keep(self, take: StoredTake, wav: bytes, words: Sequence[WordTime]) -> None:
         """Keep a take whose sound is there already, for somebody who waits for it. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """
-        try:
-            self._takes.add(take, wav, words=words)
-        except LibraryFull:  # what was deleted has made room by now
-            self._takes.add(take, wav, words=words)
+        self._takes.add(take, wav, words=words)
         self._told(take.id, "kept")
         self._let_go()
 
@@ -167,44 +175,69 @@ class Recorder:
         return counted, 0
 
     def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            batch = [self._jobs.get()]
-            while len(batch) < BATCH and not self._jobs.empty():
-                batch.append(self._jobs.get())
-            stopping = None in batch
-            jobs = [job for job in batch if job is not None]
+        while jobs := self._next():
             failures = self.watch.status.failures
-            for job in jobs:
-                self._write(job)
+            self._write(jobs)
             self._let_go()
             if self.watch.status.failures == failures:
                 self.watch.went_well()
-            for job in jobs:
-                with self._lock:
-                    self._pending.pop(job.take.id, None)
-                job.done.set_result(None)
+            self._settled(jobs)
             self.check()
+
+    def _next(self) -> list[_Ended]:
+        """Wait for takes to write, BATCH at most; none when it is time to end."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_stopping)
+                if not self._waiting:
+                    return []
+                outlived = [self._waiting.popleft() for _ in range(self._outlived())]
+                jobs = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            for job in outlived:
+                self._end(job, "kept")
+            self._settled(outlived)
+            if jobs:
+                return jobs
+
+    def _outlived(self) -> int:
+        """How many of the takes that wait need not be written: newer ones that wait too leave them no room."""
+        size = 0
+        for newer, job in enumerate(reversed(self._waiting)):
+            size += job.size
+            if newer >= self.retention.takes or size > self.retention.bytes:
+                return len(self._waiting) - newer
+        return 0
+
+    def _settled(self, jobs: Sequence[_Ended]) -> None:
+        """End the wait of everyone who asked for these takes."""
+        for job in jobs:
+            with self._changed:
+                self._pending.pop(job.take.id, None)
+            job.done.set_result(None)
+
+    def _write(self, jobs: Sequence[_Ended]) -> None:
+        """Keep these takes; those of which one cannot be kept one by one."""
+        is_kept = False
+        with self.watch.guarded("a take could not be kept"):
+            self._takes.add_all([NewTake(job.take, job.file, job.codes) for job in jobs])
+            is_kept = True
+        if not is_kept and len(jobs) > 1:
+            for job in jobs:
+                self._write([job])
+            return
+        for job in jobs:
+            self._end(job, "lost" if not is_kept else "kept" if job.sound or not job.take.frames else "soundless")
+
+    def _end(self, job: _Ended, outcome: Outcome) -> None:
+        self._told(job.take.id, outcome)
+        job.sound.clear()
+        self.hold(-job.size)
 
     def _let_go(self) -> None:
         """Of takes that were deleted, and of those that the newer ones leave no room."""
         with self.watch.guarded("old takes could not be removed"):
             self._takes.purge()
             self._takes.keep_newest(self.retention.takes, self.retention.bytes)
-
-    def _write(self, job: _Ended) -> None:
-        outcome: Outcome = "lost"
-        with self.watch.guarded("a take could not be kept"):
-            header = wav_header(job.take.sample_rate, job.size // 2) if job.sound else b""
-            sound = b"".join([header, *job.sound])
-            try:
-                self._takes.add(job.take, sound, job.codes)
-            except LibraryFull:  # what was deleted has made room by now
-                self._takes.add(job.take, sound, job.codes)
-            outcome = "kept" if sound or not job.take.frames else "soundless"
-        self._told(job.take.id, outcome)
-        job.sound.clear()
-        self.hold(-job.size)
 
 
 class Recording:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from typing import Protocol
 
 from studio.errors import NotFound
@@ -36,6 +38,9 @@ class Register:
         self._limits = limits
         self._metrics = metrics
         self._active: dict[str, OpenRequest] = {}
+        self.outcomes: Counter[Outcome] = Counter()
+        """What became of the takes that were to be kept, since the start."""
+        self._lock = threading.Lock()
 
     @property
     def at_a_time(self) -> int | None:
@@ -71,6 +76,8 @@ class Register:
     def recorded(self, take_id: str, outcome: Outcome | None) -> None:
         """What the library kept of a take; None: that is to be seen. Any thread may call it."""
         if outcome is not None:
+            with self._lock:
+                self.outcomes[outcome] += 1
             self._metrics.recorded(outcome)
 
     def active(self, caller: str) -> list[Take]:

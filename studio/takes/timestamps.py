@@ -15,25 +15,28 @@ from studio.speech.host import EngineHost
 from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.speech.timing.words import Timed
 from studio.takes.history import History
+from studio.work.work_queue import WorkQueue
 
 
 class TakeTimes:
     """Of the takes of this history. Used from one event loop."""
 
-    def __init__(self, history: History, library: Library, host: EngineHost) -> None:
-        self._history, self._takes, self._host = history, library.takes, host
+    def __init__(self, history: History, library: Library, host: EngineHost, queue: WorkQueue) -> None:
+        """``queue``: in which the engine is asked."""
+        self._history, self._takes, self._host, self._queue = history, library.takes, host, queue
         self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def get(self, take_id: str, unit: Unit, sees: str | None) -> tuple[str, list[Timed]]:
+    async def get(self, take_id: str, unit: Unit, sees: str | None, caller: str) -> tuple[str, list[Timed]]:
         """The text, and its times in seconds of the kept sound; the first time costs the engine hundredths of these.
 
-        Raises NotFound, UnderWay, NoTimestamps, NotReady, Unavailable, CannotAlign, EngineStopped.
+        Raises NotFound, UnderWay, NoTimestamps, LineFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
         take = await self._history.stored(take_id, sees)
         async with self._finding.setdefault(take_id, asyncio.Lock()):  # who asks at the same time has the same words
             kept = await to_thread.run_sync(self._takes.word_times, take_id)
             if kept is None:
-                kept = [(word.text, word.start, word.end) for word in await self._find(take)]
+                async with self._queue.turn(caller):
+                    kept = [(word.text, word.start, word.end) for word in await self._find(take)]
                 await to_thread.run_sync(self._takes.keep_word_times, take_id, kept)
         words = [Timed(*word) for word in kept]
         times = await to_thread.run_sync(partial(in_units, unit, take.text, "cast" in take.parameters, words))

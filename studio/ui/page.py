@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,6 +13,7 @@ from starlette.middleware import Middleware
 
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
+from studio.paths import ASSETS
 from studio.phrases import marked, page_phrases
 from studio.services import Studio
 from studio.settings import Settings, on_space
@@ -29,7 +29,7 @@ from studio.ui.offered_routes import of_offered_routes
 from studio.ui.theme import page_theme
 from studio.voices.resolver import ListedVoice, VoiceResolver
 
-PAGE_FILES = Path(__file__).resolve().parents[2] / "assets" / "page"
+PAGE_FILES = ASSETS / "page"
 
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
@@ -124,44 +124,44 @@ def build_page(studio: Studio) -> StudioBlocks:
         _html(_part("shell/header"))
         if is_temporary:
             _html(words.TEMPORARY)
-        with gr.Column(elem_id="area-studio", elem_classes="area"):
-            with gr.Row(elem_id="desk", equal_height=False):
-                with gr.Column(scale=8, min_width=320):
-                    text = gr.Textbox(
-                        words.SAMPLE,
-                        label=words.SCRIPT,
-                        placeholder=words.SCRIPT_PLACEHOLDER,
-                        lines=6,
-                        max_lines=24,
-                        elem_id="script",
-                        autofocus=True,
-                    )
-                    _html(_part("speak/script-tools"))
-                    _html(_part("speak/reading"))
-                    _html(_part("speak/cast"))
-                    with gr.Row(elem_id="actions"):
-                        speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
-                        stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
-                        four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
-                        _html(words.KEPT_SEED)
-                        _html(words.HINTS)
-                    _html(_part("speak/error-card"))
-                with gr.Column(scale=4, min_width=300, elem_id="side"):
-                    source, voice, clip_text, compare = _voice_fields(studio.voices)
-                    sampling = _sampling_fields()
-            _html(_part("takes/take-list"))
+        with gr.Column(elem_id="area-studio", elem_classes="area"), gr.Row(elem_id="desk", equal_height=False):
+            with gr.Column(scale=8, min_width=320):
+                text = gr.Textbox(
+                    words.SAMPLE,
+                    label=words.SCRIPT,
+                    placeholder=words.SCRIPT_PLACEHOLDER,
+                    lines=6,
+                    max_lines=24,
+                    elem_id="script",
+                    autofocus=True,
+                )
+                _html(_part("speak/script-tools"))
+                _html(_part("speak/reading"))
+                _html(_part("speak/cast"))
+                with gr.Row(elem_id="actions"):
+                    speak = gr.Button(words.SPEAK, variant="primary", elem_id="speak")
+                    stop = gr.Button(words.STOP, variant="stop", elem_id="stop")
+                    four = gr.Button(words.FOUR_TAKES, elem_id="speak-four")
+                    _html(words.KEPT_SEED)
+                    _html(words.HINTS)
+                _html(_part("speak/error-card"))
+                _html(_part("takes/take-list"))
+            with gr.Column(scale=4, min_width=300, elem_id="side"):
+                source, voice, clip_text, compare = _voice_fields(studio.voices)
+                sampling = _sampling_fields()
         for area in AREAS:
             _html(_part(f"{area}/{area}"))
         _html(_part("player/player-bar"))
         _html(_part("api/code-dialog"))
         _html(_part("shell/get-s2-pro"))
+        _html(_part("shell/sign-in"))
         refill = gr.Button("Refill", elem_id="refill", visible="hidden")
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
     with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
         add_speech_endpoints(studio.speech, studio.client_files)
         add_voice_endpoints(studio)
-        add_take_endpoints(studio.history, studio.client_files)
+        add_take_endpoints(studio.history, studio.client_files, studio.speech.queues.exports)
         add_project_endpoints(studio.projects)
     return page
 

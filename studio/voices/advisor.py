@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from studio.audio.loudness import amplitude
 from studio.audio.read import Clip
 from studio.library.records import Cut
+from studio.voices.levelling import QUIET_DB, SPEECH_DB, gain_to_usual
 from studio.voices.measure import Figures, decibel, measure
 
 Severity = Literal["bad", "poor", "hint"]
@@ -17,8 +17,6 @@ Severity = Literal["bad", "poor", "hint"]
 PENALTIES: dict[Severity, int] = {"bad": 35, "poor": 15, "hint": 5}
 TAIL = 0.4
 """Seconds of silence to keep around speech: less and words bleed into what is spoken, more teaches pauses."""
-SPEECH_DB = -22.0
-"""The level that a gain fix aims at."""
 
 _WIDE_FROM = "\u2e80"
 """From here on letters without case are ideographs, kana and hangul, each about as long as 2.5 others."""
@@ -37,6 +35,8 @@ class Finding:
     """What the fix would do, in words, if there is one."""
     cut: Cut | None = None
     """How to use the clip so that this is mended."""
+    values: dict[str, float] = field(default_factory=dict)
+    """The numbers in message and fix, by name, for a reader of another language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Advice:
                     "severity": finding.severity,
                     "message": finding.message,
                     "fix": finding.fix,
+                    "values": finding.values,
                     "cut": None if finding.cut is None else cut_json(finding.cut),
                 }
                 for finding in self.findings
@@ -103,56 +104,55 @@ def _findings(clip: Clip, figures: Figures, text: str, cut: Cut) -> Iterator[Fin
 def _length(figures: Figures) -> Iterator[Finding]:
     speech = figures.seconds - figures.head - figures.tail
     if speech < 3:
-        yield Finding("short", "poor", f"Only {speech:.1f} s of speech; 5 to 20 s give a better likeness.")
+        message = f"Only {speech:.1f} s of speech; 5 to 20 s sound closer to the person."
+        yield Finding("short", "poor", message, values={"seconds": round(speech, 1)})
     elif speech < 5:
-        yield Finding("short", "hint", f"{speech:.1f} s of speech is enough; 5 to 20 s are better.")
+        message = f"{speech:.1f} s of speech is enough; 5 to 20 s are better."
+        yield Finding("short", "hint", message, values={"seconds": round(speech, 1)})
 
 
 def _channels(clip: Clip, cut: Cut) -> Iterator[Finding]:
-    levels = clip.channel_levels
-    if cut.channel is not None or len(levels) < 2:
-        return
-    best = max(range(len(levels)), key=levels.__getitem__)
-    mixed = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5 / amplitude(cut.gain_db)
-    if mixed < 0.6 * levels[best]:
-        message = "The channels cancel each other out when mixed down to one."
-        yield Finding("channels", "poor", message, f"use channel {best + 1} only", replace(cut, channel=best))
+    if cut.channel is None and clip.channel is not None:
+        message = f"The channels cancel each other out; channel {clip.channel + 1} alone is used."
+        yield Finding("channels", "hint", message, values={"channel": clip.channel + 1})
 
 
 def _level(figures: Figures, cut: Cut) -> Iterator[Finding]:
     if figures.clipped > 2e-4:
         severity: Severity = "bad" if figures.clipped > 2e-3 else "poor"
-        yield Finding(
-            "clipping", severity, f"{figures.clipped:.2%} of it is clipped: record again with a lower input level."
-        )
-    gain = min(SPEECH_DB - figures.speech_db, -1.0 - figures.peak_db)
-    if figures.speech_db < -34 and gain > 1:
+        message = f"{figures.clipped:.2%} of it is clipped: record again with a lower input level."
+        yield Finding("clipping", severity, message, values={"percent": round(100 * figures.clipped, 2)})
+    gain = gain_to_usual(figures.speech_db, figures.peak_db)
+    if figures.speech_db < QUIET_DB and gain > 1:
         raised = replace(cut, gain_db=round(cut.gain_db + gain, 1))
-        yield Finding(
-            "quiet", "poor", f"Speech is quiet: {figures.speech_db:.0f} dB.", f"raise by {gain:.0f} dB", raised
-        )
+        values: dict[str, float] = {"level": round(figures.speech_db), "gain": round(gain)}
+        message = f"Speech is quiet: {figures.speech_db:.0f} dB."
+        yield Finding("quiet", "poor", message, f"raise by {gain:.0f} dB", raised, values)
     elif figures.speech_db > -10:
         lower = SPEECH_DB - figures.speech_db
         lowered = replace(cut, gain_db=round(cut.gain_db + lower, 1))
         message = f"Speech is very loud: {figures.speech_db:.0f} dB."
-        yield Finding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered)
+        values = {"level": round(figures.speech_db), "gain": round(-lower)}
+        yield Finding("loud", "hint", message, f"lower by {-lower:.0f} dB", lowered, values)
 
 
 def _noise(figures: Figures) -> Iterator[Finding]:
     if figures.snr_db < 15:
         message = f"Noise is only {figures.snr_db:.0f} dB below the voice; record in a quieter place."
-        yield Finding("noise", "bad" if figures.snr_db < 8 else "poor", message)
+        severity: Severity = "bad" if figures.snr_db < 8 else "poor"
+        yield Finding("noise", severity, message, values={"below": round(figures.snr_db)})
     elif figures.snr_db < 25:
-        yield Finding("noise", "hint", f"Some noise can be heard, {figures.snr_db:.0f} dB below the voice.")
+        message = f"Some noise can be heard, {figures.snr_db:.0f} dB below the voice."
+        yield Finding("noise", "hint", message, values={"below": round(figures.snr_db)})
     if figures.hum:
-        yield Finding(
-            "hum", "poor", f"The mains hums at {figures.hum} Hz; move the microphone away from power supplies."
-        )
+        message = f"There is a {figures.hum} Hz mains hum; move the microphone away from power supplies."
+        yield Finding("hum", "poor", message, values={"hertz": figures.hum})
     if figures.bandwidth < 5000:
         message = f"It sounds like a telephone: nothing above {figures.bandwidth / 1000:.1f} kHz."
-        yield Finding("bandwidth", "poor", message)
+        yield Finding("bandwidth", "poor", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
     elif figures.bandwidth < 7000:
-        yield Finding("bandwidth", "hint", f"It is a little dull: nothing above {figures.bandwidth / 1000:.1f} kHz.")
+        message = f"It is a little dull: nothing above {figures.bandwidth / 1000:.1f} kHz."
+        yield Finding("bandwidth", "hint", message, values={"kilohertz": round(figures.bandwidth / 1000, 1)})
 
 
 def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
@@ -160,11 +160,13 @@ def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
     if figures.head > 1:
         trims.append(replace(cut, start=round(cut.start + figures.head - TAIL / 2, 3)))
         message = f"{figures.head:.1f} s of silence at the beginning."
-        yield Finding("head_silence", "hint", message, "trim the beginning", trims[-1])
+        values = {"seconds": round(figures.head, 1)}
+        yield Finding("head_silence", "hint", message, "trim the beginning", trims[-1], values)
     if figures.tail > 1:
         end = round(cut.start + clip.seconds - figures.tail + TAIL, 3)
         message = f"{figures.tail:.1f} s of silence at the end."
-        yield Finding("tail_silence", "hint", message, "trim the end", replace(cut, end=end))
+        values = {"seconds": round(figures.tail, 1)}
+        yield Finding("tail_silence", "hint", message, "trim the end", replace(cut, end=end), values)
     if figures.head == 0 and _cut_off(clip, first=True):
         yield Finding("cut_start", "poor", "It begins in the middle of a sound: the first word is cut off.")
     if figures.tail < 0.05 and _cut_off(clip, first=False):
@@ -179,10 +181,10 @@ def _words(figures: Figures, text: str) -> Iterator[Finding]:
         message = (
             f"The transcript is too long for the clip: {rate:.0f} letters a second. Does it contain more than is said?"
         )
-        yield Finding("transcript_long", "bad", message)
+        yield Finding("transcript_long", "bad", message, values={"rate": round(rate)})
     elif rate < SLOW:
         message = f"The transcript is too short for the clip: {rate:.1f} letters a second. Are words missing?"
-        yield Finding("transcript_short", "bad", message)
+        yield Finding("transcript_short", "bad", message, values={"rate": round(rate, 1)})
     last = text.rstrip()[-1]
     if unicodedata.category(last)[0] in "LN":
         yield Finding("punctuation", "hint", "The transcript ends without a full stop; what follows may run on.")

@@ -76,7 +76,8 @@ def import_bundled(library: Library, folder: Path) -> None:
 
     One that somebody has deleted stays deleted, one that somebody has recorded anew stays as it is, and one that shares
     its name with a voice of the library's owner is left out. A clip without words, or words without a clip, is none.
-    What the folder says of a voice is said in the library, except where its owner has said otherwise.
+    One whose file in the library is damaged gets it again. What the folder says of a voice is said in the library,
+    except where its owner has said otherwise.
     Raises SettingsError for facts that say it wrong.
     """
     facts = read_facts(folder)
@@ -92,6 +93,8 @@ def import_bundled(library: Library, folder: Path) -> None:
             text, data = text_of(words).strip(), clip.read_bytes()
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
             if source in known:
+                if library.voices.mend(data):
+                    log.warning("the recording of the bundled voice %s was damaged, and has been replaced", name)
                 continue
             _bring(library, name, take_in(data, text).sample(text), source, brought.get(name))
         except NameTaken:

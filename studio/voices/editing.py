@@ -42,7 +42,7 @@ def edit_sample(
     check_words(text, "text")
     cut = changes.cut or before.cut
     try:
-        judged = take_in(library.files.read(before.clip), text, cut).sample(text)
+        judged = take_in(library.voices.clip(before), text, cut).sample(text)
     except InvalidClip as error:  # the clip was fine as it was: it is the cut, which is given whole
         raise InvalidClip(error.message, "cut") from None
     after = replace(
@@ -114,7 +114,7 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
 
 def _again(library: Library, sample: Sample) -> NewSample:
     same = {each.name for each in fields(NewSample)} - {"data"}
-    return NewSample(data=library.files.read(sample.clip), **{name: getattr(sample, name) for name in same})
+    return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in same})
 
 
 def remove_sample(library: Library, reference: str, sample_id: str, version: int | None = None) -> Voice:

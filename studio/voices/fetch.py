@@ -58,8 +58,8 @@ class Fetcher:
 
     async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
         """The bytes behind an address, at most MAX_BYTES. Raises InvalidClip."""
-        scheme = url.partition(":")[0].strip().lower()
-        if scheme == "data":
+        scheme = _scheme_of(url)
+        if is_inline(url):
             return await to_thread.run_sync(data_bytes, url, param)
         if scheme not in ("http", "https", "file"):
             raise InvalidClip(f"{param} must be a data:, https:, http: or file: address", param)
@@ -170,6 +170,15 @@ def is_public(address: Address) -> bool:
         and not address.is_link_local
         and not address.is_unspecified
     )
+
+
+def _scheme_of(url: str) -> str:
+    return url.partition(":")[0].strip().lower()
+
+
+def is_inline(url: str) -> bool:
+    """Whether an address has the clip in it."""
+    return _scheme_of(url) == "data"
 
 
 def data_bytes(url: str, param: str = "ref_audio") -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
     if not cut.gain_db:
         return clip
     louder = np.clip(clip.pcm * np.float32(amplitude(cut.gain_db)), -1, 1)
-    return Clip(louder, clip.sample_rate, clip.channel_levels)
+    return replace(clip, pcm=louder)
 
 
 def suggest_span(data: bytes, param: str | None = None) -> Cut:

@@ -46,8 +46,7 @@ class Figures:
 def measure(pcm: np.ndarray, rate: int) -> Figures:
     """Measure float32 mono samples (samples,) of at least a second."""
     levels = frame_levels(pcm, rate)
-    loud = np.sort(levels)[-max(1, len(levels) // 20) :].mean()
-    speaking = levels > loud - _SPEECH_BELOW_PEAK_DB
+    speaking, loud = _speaking(levels)
     where = np.flatnonzero(speaking)
     quiet = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
@@ -59,8 +58,14 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
         bandwidth=_bandwidth(pcm, rate, speaking),
         head=float(where[0]) * FRAME_SECONDS,
         tail=max(len(pcm) / rate - float(where[-1] + 1) * FRAME_SECONDS, 0.0),
-        hum=_hum(pcm, rate, float(loud)),
+        hum=_hum(pcm, rate, loud),
     )
+
+
+def speech_level(pcm: np.ndarray, rate: int) -> float:
+    """RMS in dB of float32 mono samples (samples,) while somebody speaks."""
+    levels = frame_levels(pcm, rate)
+    return _mean_db(levels[_speaking(levels)[0]])
 
 
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
@@ -69,6 +74,12 @@ def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
     whole = max(len(pcm) // size, 1)
     frames = pcm[: whole * size].reshape(whole, -1).astype(np.float64)
     return np.maximum(10 * np.log10(np.square(frames).mean(axis=1) + 1e-20), _FLOOR_DB)
+
+
+def _speaking(levels: np.ndarray) -> tuple[np.ndarray, float]:
+    """Which frames are speech, bool (frames,), and the level of the loudest twentieth in dB."""
+    loud = float(np.sort(levels)[-max(1, len(levels) // 20) :].mean())
+    return levels > loud - _SPEECH_BELOW_PEAK_DB, loud
 
 
 def decibel(level: float) -> float:

@@ -161,7 +161,7 @@ def _described(voice: Voice) -> dict[str, Any]:
 def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[str, bytes]) -> dict[str, Any]:
     sample = voice.samples[position]
     clip = f"clips/{position}.{sample.media_type.rpartition('/')[2].removeprefix('x-')}"
-    entries[clip] = library.files.read(sample.clip)
+    entries[clip] = library.voices.clip(sample)
     return {
         "clip": _named(clip, entries),
         "text": sample.text,

@@ -1,58 +1,97 @@
-"""Encoded reference clips, kept by their content: a clip is encoded once, however many ask."""
+"""Clips of requests' own, fetched and encoded; kept by their content, so that one is encoded once for many callers."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from anyio import to_thread
 
 from engine import InvalidReference, Reference, SpeechEngine
 from studio.audio.read import read_clip
 from studio.errors import InvalidClip
+from studio.voices.fetch import Fetcher, is_inline
+from studio.voices.levelling import levelled
+from studio.work.work_queue import ThreadTurn, WorkQueue
+
+PARAM = "ref_audio"
+
+
+@dataclass(eq=False, slots=True)
+class _Encoding:
+    task: asyncio.Task[Reference]
+    wanted_by: int = 0
 
 
 class References:
     """A bounded cache from clip bytes and words to codes. Used from one event loop.
 
-    Callers that ask for a clip being encoded wait for that one encoding; it goes on when one of them leaves.
+    Callers that ask for a clip being encoded wait for that one encoding. It goes on when one of them leaves; when the
+    last one does, it is cancelled, and the engine forgets a clip that it has not begun.
     """
 
-    def __init__(self, limit: int = 256) -> None:
+    def __init__(self, queue: WorkQueue, fetcher: Fetcher, limit: int = 256) -> None:
+        """``queue``: in which clips are fetched, decoded and encoded."""
+        self._queue = queue
+        self._fetcher = fetcher
         self._limit = limit
-        self._tasks: OrderedDict[str, asyncio.Task[Reference]] = OrderedDict()
+        self._known: OrderedDict[str, Reference] = OrderedDict()
+        self._encodings: dict[str, _Encoding] = {}
 
-    async def encode(self, engine: SpeechEngine, clip: bytes, text: str, param: str | None = None) -> Reference:
-        """The reference of a clip (any readable container, 1 to 30 s) and the words in it.
+    async def encode(
+        self, engine: SpeechEngine, clip: bytes | str, text: str, caller: str, patient: bool = False
+    ) -> Reference:
+        """The reference of a clip (any readable container, 1 to 30 s), or of the address of one, and the words in it.
 
-        Raises InvalidClip, EngineStopped.
+        ``patient`` waits however many there are: for work that is bounded elsewhere.
+        Raises InvalidClip, LineFull, TooManyRequests, TooCostly, EngineStopped.
         """
-        key = _key(clip, text, engine.info.codec_fingerprint)
-        task = self._tasks.get(key)
-        if task is None:
-            task = asyncio.create_task(_encode(engine, clip, text, param))
-            self._tasks[key] = task
-            task.add_done_callback(lambda done: self._settle(key, done))
-        self._tasks.move_to_end(key)
-        return await asyncio.shield(task)
+        codec = engine.info.codec_fingerprint
+        if isinstance(clip, str) and is_inline(clip):
+            clip = await self._fetcher.fetch(clip)  # it is here already, and quickly read
+        if isinstance(clip, bytes) and (known := self._lookup(await to_thread.run_sync(_key, clip, text, codec))):
+            return known
+        async with self._queue.turn(caller, patient) as turn:
+            data = clip if isinstance(clip, bytes) else await self._fetcher.fetch(clip)
+            key = await to_thread.run_sync(_key, data, text, codec)
+            return self._lookup(key) or await self._encoded(key, engine, data, text, turn)
 
-    def _settle(self, key: str, task: asyncio.Task[Reference]) -> None:
-        if task.cancelled() or task.exception() is not None:
-            self._tasks.pop(key, None)
-        while len(self._tasks) > self._limit:
-            self._tasks.popitem(last=False)
+    def _lookup(self, key: str) -> Reference | None:
+        if key in self._known:
+            self._known.move_to_end(key)
+        return self._known.get(key)
 
+    async def _encoded(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
+        encoding = self._encodings.get(key)
+        if encoding is None:
+            encoding = _Encoding(asyncio.create_task(self._encode(key, engine, clip, text, turn)))
+            self._encodings[key] = encoding
+        encoding.wanted_by += 1
+        try:
+            return await asyncio.shield(encoding.task)
+        finally:
+            encoding.wanted_by -= 1
+            if not encoding.wanted_by:
+                encoding.task.cancel()
+                if self._encodings.get(key) is encoding:
+                    del self._encodings[key]
 
-async def _encode(engine: SpeechEngine, clip: bytes, text: str, param: str | None) -> Reference:
-    sound = await to_thread.run_sync(read_clip, clip, param)
-    try:
-        return await engine.encode_reference(sound.pcm, sound.sample_rate, text)
-    except InvalidReference as error:
-        raise InvalidClip(str(error), param) from error
+    async def _encode(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
+        sound = await turn.run(lambda: levelled(read_clip(clip, PARAM)))
+        try:
+            reference = await engine.encode_reference(sound.pcm, sound.sample_rate, text)
+        except InvalidReference as error:
+            raise InvalidClip(str(error), PARAM) from error
+        self._known[key] = reference
+        while len(self._known) > self._limit:
+            self._known.popitem(last=False)
+        return reference
 
 
 def _key(clip: bytes, text: str, fingerprint: str) -> str:
+    """Blocking, for a large clip."""
     digest = hashlib.sha256()
     for part in (fingerprint.encode(), text.encode(), clip):
         digest.update(len(part).to_bytes(8, "little"))

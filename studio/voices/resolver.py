@@ -18,6 +18,8 @@ from studio.library import Library, Sample, Voice
 from studio.library.records import RANDOM, Scalar
 from studio.library.voices.names import MAX_REFERENCE, split_revision
 from studio.voices.intake import sound_of
+from studio.voices.levelling import is_levelled, levelled
+from studio.work.work_queue import WorkQueue
 
 OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
@@ -32,10 +34,10 @@ Preferred = Mapping[str, Sequence[str]]
 FindVoice = Callable[[str | None], Voice | None]
 """`VoiceResolver.find`, or one that remembers what it found."""
 
-Progress = Callable[[float], None]
-"""Hears how much of a voice is encoded, 0 to 1."""
-
 DEFAULT = "default"
+
+LIBRARY = "library"
+"""As the caller whose turn it is when a voice's clip is encoded, which stays for all."""
 
 REMEMBERED = 1000
 """Samples whose codes are kept in memory, some 4 kB each."""
@@ -147,27 +149,23 @@ class VoiceResolver:
             meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
         return None if meant == RANDOM else self.library.voices.get(meant)
 
-    async def references(
-        self, engine: SpeechEngine, voice: Voice, progress: Progress | None = None
-    ) -> tuple[Reference, ...]:
+    async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes and words, and who speaks.
 
-        Codes come from the library; what it lacks for this codec is encoded and kept.
-        Raises InvalidClip, EngineStopped.
+        Codes come from the library; what it lacks for this codec is encoded, in its turn of ``queue``, and kept.
+        Raises InvalidClip, Damaged, EngineStopped.
         """
-        keys = [(sample.cut_key, engine.info.codec_fingerprint) for sample in voice.samples]
+        keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
         known = {key: self._codes[key] for key in keys if key in self._codes}
         if len(known) < len(keys):
             known |= await to_thread.run_sync(self._kept, keys)
             self._remember(known)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
-            codes = known[key] if key in known else await self._encoded(engine, sample, key)
+            codes = known[key] if key in known else await self._encoded(engine, sample, key, queue)
             # The engine numbers speakers by position where the words do not say otherwise.
             spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, spoken))
-            if progress is not None:
-                progress((position + 1) / len(voice.samples))
         return tuple(references)
 
     def first_choices(self) -> Iterable[Voice]:
@@ -186,7 +184,7 @@ class VoiceResolver:
         while len(self._codes) > REMEMBERED:
             del self._codes[next(iter(self._codes))]
 
-    async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey) -> np.ndarray:
+    async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey, queue: WorkQueue) -> np.ndarray:
         """Callers that want the same codes wait for one encoding, which goes on when one of them leaves."""
 
         def forget(done: asyncio.Task[np.ndarray]) -> None:
@@ -196,19 +194,25 @@ class VoiceResolver:
 
         task = self._encoding.get(key)
         if task is None:
-            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, key[1]))
+            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, key[1], queue))
             task.add_done_callback(forget)
         return await asyncio.shield(task)
 
-    async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str) -> np.ndarray:
-        data = await to_thread.run_sync(self.library.files.read, sample.clip)
-        clip = await to_thread.run_sync(sound_of, data, sample.cut, "voice")
-        try:
-            reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
-        except InvalidReference as error:
-            raise InvalidClip(str(error), "voice") from error
+    async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str, queue: WorkQueue) -> np.ndarray:
+        async with queue.turn(LIBRARY, patient=True) as turn:
+            data = await turn.run(self.library.voices.clip, sample)
+            clip = await turn.run(lambda: levelled(sound_of(data, sample.cut, "voice")))
+            try:
+                reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
+            except InvalidReference as error:
+                raise InvalidClip(str(error), "voice") from error
         await to_thread.run_sync(self.library.codes.put, sample.cut_key, codec, reference.codes)
         return reference.codes
+
+
+def _codes_key(sample: Sample, codec: str) -> _CodesKey:
+    """What a sample's codes are filed under, by the codec's fingerprint."""
+    return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec
 
 
 def _listed(voice: Voice) -> ListedVoice:

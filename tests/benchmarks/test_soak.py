@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.serving.recording import record
 from benchmarks.soak import Look, verdict
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 STEADY = [Look(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
 LEAKING = [replace(look, memory_mib=look.memory_mib + 2 * look.minute) for look in STEADY]
@@ -46,3 +47,8 @@ def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voi
     (look,) = told["looks"]
     assert told["reasons"] == {} and look["takes"] + look["hang_ups"] > 0
     assert len(told["broken"]) == 1 and "too short" in told["broken"][0]
+
+
+async def test_takes_at_a_rate_are_spoken_and_counted(tmp_path: Path) -> None:
+    outcome = await record(tmp_path, takes_a_second=40, seconds=0.5, take_seconds=1.0)
+    assert outcome.takes == outcome.kept > 0 == outcome.lost == outcome.soundless

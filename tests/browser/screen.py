@@ -158,7 +158,7 @@ class Screen:
     def cut_after(self, seconds: float) -> None:
         """Have takes cut after so many seconds: a random model never ends by itself."""
         self.open_sampling()
-        field = self.page.get_by_label("Cut after (seconds)")
+        field = self.page.get_by_label("Maximum length (seconds)")
         field.fill(str(seconds))
         field.press("Tab")
         self.page.wait_for_function("(seconds) => window.studio.fields.values.cutAfter === seconds", arg=seconds)

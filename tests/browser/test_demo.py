@@ -18,7 +18,7 @@ from tests.studio.sounds import tone, wav
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 DEMO = ModelCard(languages=("en",), demo=True)
-CLONE = "A clone by the demo model: it only comes near the voice."
+CLONE = "Cloned with the demo model: only an approximation of the voice."
 
 
 def more(screen: Screen) -> Locator:
@@ -31,7 +31,7 @@ def test_a_demo_says_what_it_is_and_how_to_get_more(steered: Steer, open_page: O
     screen = open_page(studio, **look).ready()
     line = screen.page.locator("#demo-line")
     expect(line).to_contain_text(
-        "You hear a small demo model: English only, synthetic voices, and clones only come near."
+        "This is a small demo model: English only, with synthetic voices; cloned voices are only approximate."
     )
     assert in_both_schemes(screen) == []
     dialog = screen.page.get_by_role("dialog", name="Get S2 Pro")
@@ -69,7 +69,7 @@ def test_a_clone_is_told_where_it_is_made_and_once_where_it_is_first_heard(
         client.post("/v1/audio/voices", data=told, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio).ready()
     screen.page.get_by_role("tab", name="New voice").click()
-    expect(screen.page.get_by_role("tabpanel", name="New voice")).to_contain_text("only comes near a voice")
+    expect(screen.page.get_by_role("tabpanel", name="New voice")).to_contain_text("only approximates a voice")
     screen.page.get_by_role("tab", name="Studio").click()
 
     def speak(count: int) -> Locator:

@@ -149,10 +149,10 @@ def test_a_stopped_studio_is_told_in_every_area_until_it_is_back(
     expect(history).to_contain_text(SILENT)
     lost = page.get_by_text("Not connected to the studio. Trying again …")
     expect(lost).to_be_visible()  # at once: nobody has to wait until it is asked again
+    area(screen, "Studio")  # elsewhere the player is thin
     dock.get_by_role("button", name="Speak sentence again").click()
     expect(dock.locator(".read-along-said")).to_contain_text(SILENT)
-    voices = area(screen, "Voices")
-    expect(voices).to_contain_text(SILENT)
+    expect(area(screen, "Voices")).to_contain_text(SILENT)
     longform = area(screen, "Long form")
     longform.get_by_text("Paste a text").click()
     longform.locator("[data-part=paste]").fill("Some words.")

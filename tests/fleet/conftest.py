@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app import _start_engine, _way_in
 from fleet import start
 from studio.settings import Settings
+from studio.start.launch import _start_engine, _way_in
 from tests.studio.ingress.several import Several, several
 
 # Ray reads its environment when it is first imported, whichever test that is in.

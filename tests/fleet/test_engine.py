@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
@@ -20,14 +21,14 @@ from tests.fleet.fakes import INFO, FakeLine, codes_of, utterance
 
 
 @contextmanager
-def fleet(line: FakeLine) -> Iterator[tuple[FleetEngine, list[str]]]:
+def fleet(line: FakeLine, head: str | None = None) -> Iterator[tuple[FleetEngine, list[str]]]:
     """A fleet over the line, and what it has freed."""
     freed: list[str] = []
 
     async def connect() -> FakeLine:
         return line
 
-    engine = FleetEngine(connect, lambda: freed.append("once"))
+    engine = FleetEngine(connect, lambda: freed.append("once"), head)
     try:
         yield engine, freed
     finally:
@@ -47,6 +48,22 @@ async def test_takes_of_any_event_loop() -> None:
         elsewhere = await asyncio.to_thread(lambda: asyncio.run(hear(engine, utterance(9))))
     for seed, take in [*enumerate(takes), (9, elsewhere)]:
         assert np.array_equal(take.codes, codes_of(seed, 0, 10))
+
+
+async def test_a_head_that_has_gone_is_told_and_one_that_is_back_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_engine, "HEAD_SECONDS", 0.05)
+    head = socket.create_server(("127.0.0.1", 0))
+    port = head.getsockname()[1]
+    with fleet(FakeLine(), f"127.0.0.1:{port}") as (engine, _):
+        head.settimeout(10)
+        head.accept()[0].close()
+        assert engine.stats().trouble is None and engine.failure is None
+        head.close()
+        await until(lambda: engine.stats().trouble is not None)
+        assert "Ray's head does not answer" in str(engine.stats().trouble) and engine.failure is None
+        assert len((await hear(engine, utterance(1))).codes)
+        with socket.create_server(("127.0.0.1", port)):
+            await until(lambda: engine.stats().trouble is None)
 
 
 async def test_figures_are_the_sums_and_each_ones_own() -> None:

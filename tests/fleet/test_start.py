@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 import torch
 
-import app
 from engine import ConfigError, Engine, EngineConfig
 from fleet import start
 from studio.settings import ALL_GPUS, Settings, SettingsError
+from studio.start import launch
 
 
 def starting(engines: int | None = 2, address: str | None = None, **config: Any) -> None:
@@ -43,13 +43,13 @@ def gpus(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> Callable[[int], Non
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or pip install -r require"):
+    with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or .* -m pip install -r"):
         starting()
 
 
 def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
-    with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, and 2.9.3 is installed: pip install -r require"):
+    with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, and 2.9.3 is installed: .* -m pip install -r req"):
         starting()
 
 
@@ -137,7 +137,6 @@ def test_where_ray_is(text: str) -> None:
         ({"ENGINES": "0"}, "ENGINES='0' cannot be used: it must be a whole number from 1 to 1024, or all"),
         ({"ENGINES": "two"}, "it must be a whole number from 1 to 1024, or all"),
         ({"RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
-        ({"RAY_ADRESS": "auto"}, "did you mean RAY_ADDRESS"),
     ],
 )
 def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) -> None:
@@ -146,7 +145,7 @@ def test_settings_that_cannot_be_used(environment: dict[str, str], told: str) ->
 
 
 def test_without_its_settings_the_studio_has_one_engine_and_imports_no_ray(tmp_path: Path) -> None:
-    assert app._start_engine(Settings()) == Engine.start
+    assert launch._start_engine(Settings()) == Engine.start
     program = (
         "import sys, app, studio.ingress.process; app.create_app(app.Settings(page=False)); "
         "print(*(name in sys.modules for name in ('ray', 'fleet', 'gradio')))"

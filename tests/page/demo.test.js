@@ -9,9 +9,9 @@ const GIB = 2 ** 30;
 const gpu = (/** @type {number} */ gib) => ({ name: "A card", memory_bytes: gib * GIB });
 
 test("the line names the languages that the model says it speaks, and none where it does not say", () => {
-  assert.equal(demoLine(["en"]), "You hear a small demo model: English only, synthetic voices, and clones only come near.");
+  assert.equal(demoLine(["en"]), "This is a small demo model: English only, with synthetic voices; cloned voices are only approximate.");
   assert.match(demoLine(["en", "de"]), /: English and German only, /);
-  assert.match(demoLine([]), /model: synthetic voices/);
+  assert.match(demoLine([]), /model with synthetic voices/);
 });
 
 test("the model is told with its size", () => {

@@ -9,7 +9,7 @@ const OFFER = { name: null, installed: true, install: "pip install it", offered:
 
 test("size and licence are said before, and why it failed after", () => {
   assert.match(wordsFor(OFFER), /^No speech recogniser .* Whisper base \(a\/b on Hugging Face\): 148 MB, licence MIT, once\./);
-  assert.match(wordsFor({ ...OFFER, error: "the disk is full" }), /^It was not fetched: the disk is full\. The studio can fetch/);
+  assert.match(wordsFor({ ...OFFER, error: "the disk is full" }), /^Download failed: the disk is full\. The studio can fetch/);
   assert.match(wordsFor({ ...OFFER, installed: false }), /install the package faster-whisper .*\(pip install it\)/);
 });
 

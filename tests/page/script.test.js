@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
+import { dealVoices, folded, isTold, speakers, voiceNamed } from "../../assets/page/speak/dialogue.js";
 import { lint } from "../../assets/page/speak/script-tools.js";
 import { KNOWN, offered, OFTEN, TAGS } from "../../assets/page/speak/speech-tags.js";
 
@@ -42,6 +42,7 @@ test("names that begin lines are speakers, as first written", () => {
   assert.deepEqual(speakers(script), ["Anna", "Bert"]);
   assert.deepEqual(speakers(script, 2), ["Anna"]);
   assert.deepEqual(speakers("No names here."), []);
+  assert.deepEqual(speakers("\ufeffAn\u00adna: Hi.\n**Bert:** Hello.\n**Cleo**: Yes."), ["Anna", "Bert", "Cleo"]);
 });
 
 test("words before the first name are told", () => {
@@ -72,7 +73,15 @@ test("a model that names its tags offers those first, and every other one apart"
 
 test("tags are looked up among those of the model that is loaded", () => {
   assert.deepEqual(wordsOf("[whisper] a [Fast] b [pause:1s]", 0, CARD), []);
-  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["[excited], [sad]: not tags of this model, which leaves them out."]);
+  assert.deepEqual(wordsOf("[excited] a [sad] b", 0, CARD), ["[excited], [sad]: not tags of this model; the words are read aloud."]);
+});
+
+test("what stands in brackets is a tag, words or a citation mark, and a backslash makes words of it", () => {
+  const script = "[whisper] He cast [Fireball] twice [1, 2]. \\[laughs] [pause:1s]";
+  assert.deepEqual(wordsOf(script, 0, CARD), ["[1, 2]: citation marks are left out.", "[Fireball]: not a tag of this model; the words are read aloud."]);
+  assert.ok(lint(script, 0, CARD).facts.includes("2 tags"));
+  assert.deepEqual(wordsOf("[Level Up]", 0, CARD), ["[Level Up]: not a tag of this model; the words are read aloud."]);
+  assert.deepEqual(wordsOf("\\[sad] a", 0), []);
 });
 
 test("a text in another language than the model's is told, where both are known", () => {
@@ -84,4 +93,14 @@ test("a text in another language than the model's is told, where both are known"
 
 test("a text without letters is told", () => {
   assert.deepEqual(graveOf("😀🎉 ***"), ["There are no letters or numbers to say."]);
+});
+
+test("a cast has voices of its names' usual gender, in turn where a name tells nothing, and not the narrator's", () => {
+  const voices = ["alan male", "angus male", "clara female", "otto male", "nora female"].map((each) => each.split(" ")).map(([id, gender]) => ({ id, gender }));
+  const deal = (...names) => dealVoices(names, voices, [], "clara").map(([, id]) => id);
+  assert.deepEqual(deal("Anna", "Ben", "Captain Reyes", "Mrs. Hill"), ["nora", "alan", "angus", "otto"]);
+  assert.deepEqual(deal("The Fish", "The Crab"), ["alan", "nora"]);
+  assert.deepEqual(dealVoices(["Eve"], voices, ["nora"], "clara"), [["Eve", "alan"]]);
+  assert.deepEqual(dealVoices(["Eve"], [voices[2]], [], "clara"), [["Eve", "clara"]]);
+  assert.deepEqual(dealVoices(["Eve"], [], [], ""), [["Eve", ""]]);
 });

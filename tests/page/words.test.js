@@ -24,7 +24,7 @@ test("parts in a row have the silence after them", () => {
 });
 
 test("a recording's level and a clip's grade", () => {
-  assert.deepEqual([[-1, -20], [-6, -50], [-6, -20]].map(([peak, rms]) => verdict(peak, rms)[0]), ["loud", "quiet", "good"]);
+  assert.deepEqual([[0, -20], [-6, -9], [-1, -20], [-6, -50], [-6, -20]].map(([peak, rms]) => verdict(peak, rms)[0]), ["loud", "loud", "good", "quiet", "good"]);
   assert.deepEqual([100, 80, 79, 50, 49].map(gradeOf), ["good", "good", "fair", "fair", "bad"]);
 });
 

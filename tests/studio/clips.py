@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 
 from studio.library import Cut, NewSample
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 CLIPS = sorted((ROOT / "assets" / "fry" / "voices").glob("*.wav"))
 """Whichever they are: a few seconds of clean speech each."""

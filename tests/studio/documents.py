@@ -26,8 +26,17 @@ def epub(
     author: Sequence[str] = (),
     language: str = "",
     cover: bytes = b"",
+    nav: str = "<h1>Contents</h1>",
+    ncx: str = "",
+    guide: str = "",
+    files: Mapping[str, str | bytes] | None = None,
+    lacks: Sequence[str] = (),
 ) -> bytes:
-    """An EPUB 3 of XHTML pages by file name, in this order; `prologue` stands before its package's root."""
+    """An EPUB 3 of XHTML pages by file name, in this order.
+
+    `prologue` stands before its package's root, `nav` is the body of its contents, `ncx` the navMap of EPUB 2 and
+    `guide` its references. `files` are further entries by their whole path; `lacks` names pages without a file.
+    """
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )
@@ -35,21 +44,30 @@ def epub(
     about = "".join(f"<dc:creator>{each}</dc:creator>" for each in author) + f"<dc:language>{language}</dc:language>"
     if cover:
         items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'
+    if ncx:
+        items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+    guide = f"<guide>{guide}</guide>" if guide else ""
     package = (
         f'<?xml version="1.0"?>{prologue}<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
         f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>{about}</metadata>'
         '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
-        f'{items}</manifest><spine><itemref idref="nav"/>{spine}</spine></package>'
+        f'{items}</manifest><spine toc="ncx"><itemref idref="nav"/>{spine}</spine>{guide}</package>'
     )
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip")
         archive.writestr("META-INF/container.xml", CONTAINER)
         archive.writestr("OEBPS/book.opf", package.encode(encoding))
-        archive.writestr("OEBPS/nav.xhtml", "<html><body><h1>Contents</h1></body></html>")
+        archive.writestr("OEBPS/nav.xhtml", f"<html><body>{nav}</body></html>")
+        archive.writestr(
+            "OEBPS/toc.ncx", f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{ncx}</navMap></ncx>'
+        )
         archive.writestr("OEBPS/front.png", cover)
-        for name, page in pages.items():
-            archive.writestr(f"OEBPS/{name}", page)
+        for name, text in pages.items():
+            if name not in lacks:
+                archive.writestr(f"OEBPS/{name}", text)
+        for path, content in (files or {}).items():
+            archive.writestr(path, content)
     return file.getvalue()
 
 
@@ -77,7 +95,9 @@ def png(width: int = 8, height: int = 8) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def docx(body: str, about: str = "", styles: str = "") -> bytes:
+def docx(
+    body: str, about: str = "", styles: str = "", numbering: str = "", footnotes: str = "", endnotes: str = ""
+) -> bytes:
     """A Word document of this markup, in which w: is Word's namespace and dc: the Dublin Core's."""
     names = (
         'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
@@ -89,11 +109,25 @@ def docx(body: str, about: str = "", styles: str = "") -> bytes:
         archive.writestr("word/document.xml", f"<w:document {names}><w:body>{body}</w:body></w:document>")
         archive.writestr("word/styles.xml", f"<w:styles {names}>{styles}</w:styles>")
         archive.writestr("docProps/core.xml", f"<about {names}>{about}</about>")
+        for part, markup in (("numbering", numbering), ("footnotes", footnotes), ("endnotes", endnotes)):
+            if markup:
+                archive.writestr(f"word/{part}.xml", f"<w:{part} {names}>{markup}</w:{part}>")
     return file.getvalue()
 
 
-def pdf(pages: Sequence[Sequence[str]], outline: Mapping[int, str] | None = None, locked_with: str = "") -> bytes:
-    """A PDF of lines in Helvetica, a page for each list; ``outline``: titles by the number of the page, from 0."""
+def placed(*pieces: tuple[float, float, float, str]) -> bytes:
+    """A page of a PDF with texts at their places: x, y and size in points, each drawn by itself."""
+    return "\n".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in pieces).encode(
+        "cp1252"
+    )
+
+
+def pdf(
+    pages: Sequence[Sequence[str] | bytes],
+    outline: Mapping[int, str] | Sequence[tuple[int, str]] | None = None,
+    locked_with: str = "",
+) -> bytes:
+    """A PDF in Helvetica of pages as lists of lines, or as they are drawn; ``outline``: titles and pages, from 0."""
     writer = PdfWriter()
     font = DictionaryObject(
         {NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in (
@@ -104,11 +138,14 @@ def pdf(pages: Sequence[Sequence[str]], outline: Mapping[int, str] | None = None
         page = writer.add_blank_page(612, 792)
         fonts = DictionaryObject({NameObject("/F1"): font})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-        shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
         stream = DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 72 720 Td\n{shown}ET".encode("cp1252"))
+        if isinstance(lines, bytes):
+            stream.set_data(lines)
+        else:
+            shown = "".join(f"({line}) Tj 0 -14 Td\n" for line in lines)
+            stream.set_data(f"BT /F1 12 Tf 72 720 Td\n{shown}ET".encode("cp1252"))
         page[NameObject("/Contents")] = writer._add_object(stream)
-    for number, title in (outline or {}).items():
+    for number, title in outline.items() if isinstance(outline, Mapping) else outline or ():
         writer.add_outline_item(title=title, page_number=number)
     writer.add_metadata({"/Title": "A PDF", "/Author": "Ann"})
     if locked_with:

@@ -68,6 +68,7 @@ class FakeEngine:
         self.utterances: list[Utterance] = []
         self.aligned: list[str] = []
         self.encoded: list[tuple[int, int, str]] = []
+        self.clips: list[tuple[np.ndarray, str]] = []
         self.running = self.waiting = self.finished = self.cancelled = 0
         self.stopped = False
 
@@ -132,6 +133,7 @@ class FakeEngine:
         if not len(pcm):
             raise InvalidReference("the clip is empty")
         self.encoded.append((pcm.shape[-1], sample_rate, text))
+        self.clips.append((pcm, text))
         await asyncio.sleep(0)
         return Reference(np.zeros((10, 5), np.int16), text)
 
@@ -160,6 +162,7 @@ class FakeEngine:
             raise EngineStopped(self.failure)
 
     async def _until(self, true: Callable[[], bool]) -> None:
+        await asyncio.sleep(0)  # no real engine has all frames at once
         while not true():
             self._check()
             await asyncio.sleep(0.002)

@@ -29,6 +29,20 @@ def test_every_setting_is_told_with_its_source_and_no_key(steered: Steer) -> Non
         assert "top-secret" not in text and digest.hex() not in text
 
 
+def test_settings_and_paths_are_for_the_first_key_alone(steered: Steer) -> None:
+    digests = tuple(hashlib.sha256(key).digest() for key in (b"top-secret", b"other"))
+    served, _ = steered(api_keys=digests, key_names=("ann", "bob"), max_per_caller=2)
+    home = served.app.state.studio.settings.studio_home
+    logging.getLogger("studio.test").warning("what happened in %s", home)
+    with served.client(headers=HEADERS) as first, served.client(headers={"Authorization": "Bearer other"}) as other:
+        for client, name, is_owner in ((first, "ann", True), (other, "bob", False)):
+            for path in ("/v1/settings", "/v1/diagnostics"):
+                answer = client.get(path)
+                assert answer.json()["is_owner"] == is_owner == bool(answer.json()["settings"]) == (home in answer.text)
+            line = client.get("/v1/queue").json()
+            assert (line["caller"], line["max_per_caller"]) == (name, 2)
+
+
 def test_storage_grows_with_what_is_kept(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:

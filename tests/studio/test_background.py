@@ -17,12 +17,12 @@ import pytest
 from engine import AudioChunk, EngineConfig, Utterance
 from studio.background import Watch
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library import Library
+from studio.library import Library, VoiceChanges, VoiceDraft
 from studio.library.projects.work import ProjectWork
 from studio.settings import Settings
 from studio.takes.record import Take
 from studio.takes.recorder import Recorder, Retention
-from studio.voices.bundled import import_bundled
+from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.worker import stored_take
@@ -135,25 +135,24 @@ def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) ->
         assert "ZeroDivisionError" in parts_of(served, project)[0]["error"]
 
 
-def test_a_damaged_voice_keeps_no_other_from_being_made_ready(
-    tmp_path: Path, voices_folder: Path, steered: Steer
-) -> None:
+def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path / "home")
-    import_bundled(library, voices_folder)
-    library.files.path(library.voices.get("anna").samples[0].clip).write_bytes(b"noise")
+    voice = library.voices.create(VoiceDraft("Aaron"), [new_sample()])
+    library.voices.edit("aaron", VoiceChanges(favourite=True))
+    library.files.path(voice.samples[0].clip).write_bytes(b"noise")
     served, engine = steered(studio_home=str(tmp_path / "home"))
     deadline = time.monotonic() + 10
-    while len(engine.encoded) < 1 or not background(served)["warming"]["failures"]:
+    while len(engine.encoded) < 2 or not background(served)["warming"]["failures"]:
         assert time.monotonic() < deadline
-    assert [text for *_, text in engine.encoded] == ["My name is bert."]
+    assert [text for *_, text in engine.encoded] == ["My name is anna.", "My name is bert."]
     with served.client() as client:
-        assert "Anna" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
+        assert "Aaron" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
 
 
 def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    left = fails(monkeypatch, type(library.takes), "add", KeyError("unforeseen"))
+    left = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
 
     def speak() -> bool:
         with served.client() as client:

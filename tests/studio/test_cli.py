@@ -16,7 +16,7 @@ import pytest
 
 from studio.cli import main
 from studio.library import Library
-from studio.settings import ROOT
+from studio.paths import ROOT
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 
 

@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 
-TOLD = "import json, sys, app\nbefore = set(sys.modules)\n{}\nprint(json.dumps(sorted(set(sys.modules) - before)))"
+TOLD = """import json, sys
+from studio.start import launch as app
+before = set(sys.modules)
+{}
+print(json.dumps(sorted(set(sys.modules) - before)))"""
 ENGINE = """
 from importlib.util import find_spec
 from pkgutil import walk_packages

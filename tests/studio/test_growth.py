@@ -1,94 +1,24 @@
-"""What twice the input costs: at most three times the work, in every parser of what strangers send."""
+"""What twice the input costs: at most three times the work, in every reader of texts and names that strangers send."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from studio.errors import InvalidRequest
-from studio.library import Library, StoredTake, TakeFilter
+from studio.library import Library, StoredTake
 from studio.library.checks import MAX_DESCRIPTION, clean_text
 from studio.library.voices.names import clean_name, clean_slug, fold
-from studio.projects.documents import into_parts, read_document
 from studio.speech.dialogue import read_turns
+from studio.speech.reading import normalised as read_aloud
+from studio.speech.script.brackets import read_brackets
+from studio.speech.script.markup import without_markup
+from studio.speech.script.signs import clean_signs
 from studio.speech.text import Sentences, read_script, split_text
 from studio.strings import normalised
 from studio.takes.export import file_name
-from tests.studio.documents import epub, page
-
-Work = Callable[[str], object]
-
-TIMES = 3
-"""Twice the input may cost so many times as much: a half more than twice is for the machine's moods."""
-LEAST = 0.004
-"""Seconds under which nothing can be told."""
-LARGEST = 1 << 17
-"""Characters; what costs too little to be told even then is cheap enough."""
-TRIES = 4
-"""What grows by the square does so in each of them."""
-
-PIECES = {
-    "sentences": "This is one sentence, and it has some words. ",
-    "lines": "A line of a text without a blank line anywhere,\n",
-    "words without an end": "word ",
-    "letters": "a",
-    "letters of three bytes": "好",
-    "marks without a letter": "\u0301",
-    "marks out of order": "\u0301\u0323",
-    "stops": ".",
-    "stops and spaces": ". ",
-    "exclamations": "!)",
-    "blanks": " ",
-    "blank lines": "\n ",
-    "opened tags": "[",
-    "tags": "[a tag] ",
-    "control tags": "<|",
-    "pauses": "[pause:1s]a ",
-    "pauses alone": "[pause:1ms]\n",
-    "opened pauses": "[pause:",
-    "initials": "A. ",
-    "names": "Anna: Hi. ",
-}
-
-
-def cost(work: Work, told: str) -> float:
-    """Seconds of this thread."""
-    gc.disable()
-    begun = time.thread_time()
-    try:
-        with contextlib.suppress(InvalidRequest):  # a refusal must not cost more either
-            work(told)
-        return time.thread_time() - begun
-    finally:
-        gc.enable()
-
-
-def check(work: Work, make: Callable[[int], str], size: int) -> None:
-    """Makes the input larger until there is something to measure."""
-    while cost(work, make(size)) < LEAST and size < LARGEST:
-        size *= 4
-    found = []
-    for each in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
-        for _ in range(TRIES):
-            once, twice = cost(work, make(each)), cost(work, make(2 * each))
-            found.append(f"{each}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
-            if twice <= TIMES * max(once, LEAST):
-                return
-    raise AssertionError(f"characters, {'; '.join(found)}")
-
-
-def pieces(piece: str) -> Callable[[int], str]:
-    return lambda size: "x" + piece * (size // len(piece))
-
-
-def end_of(words: str) -> Callable[[int], str]:
-    return lambda size: words[-size:]
+from tests.growth import PIECES, Work, check, pieces
 
 
 def written(text: str) -> list[str]:
@@ -105,10 +35,66 @@ TEXTS: dict[str, Work] = {
 }
 
 
+PASTED = PIECES | {
+    "emphasis": "*a _b",
+    "stars": "*",
+    "links": "[a](http://b",
+    "link after link": "[a](http://b) ",
+    "citations": "[1]",
+    "bars": "|",
+    "bars and spaces": "a | ",
+    "rows": "| a | b |\n",
+    "rules": "-|",
+    "lists": "- ",
+    "headings": "# a # ",
+    "ticks": "`",
+    "pictures": "🎉 ",
+    "entities": "&amp;",
+    "opened entities": "&amp",
+    "entities again": "&am&shy;p;",
+    "soft hyphens": "a\u00ad",
+    "joiners": "\u200d",
+    "ligatures": "\ufb01",
+    "backslashes": "\\[a]",
+    "questions": '"Why?" Anna ',
+    "ellipses": ". . .a",
+}
+CLEANERS: dict[str, Work] = {
+    "signs": clean_signs,
+    "markup": without_markup,
+    "brackets": lambda text: read_brackets(text, ("whisper",)),
+}
+
+
+@pytest.mark.parametrize("kind", PASTED)
+@pytest.mark.parametrize("cleaner", CLEANERS)
+def test_what_is_pasted_is_cleaned_in_linear_time(cleaner: str, kind: str) -> None:
+    check(CLEANERS[cleaner], pieces(PASTED[kind]), 4096)
+
+
+@pytest.mark.parametrize("kind", ["questions", "ellipses", "opened entities", "soft hyphens"])
+def test_what_is_pasted_is_cut_in_linear_time(kind: str) -> None:
+    for reader in TEXTS.values():
+        check(reader, pieces(PASTED[kind]), 4096)
+
+
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("reader", TEXTS)
 def test_text_is_cut_in_linear_time(reader: str, kind: str) -> None:
     check(TEXTS[reader], pieces(PIECES[kind]), 4096)
+
+
+FORMS = (
+    "1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "A$1", "1h ", "1:1 ", "code ", "[", "`",
+    "$1 ", "1-", "$1k-", "5pm-", "May 5-", "1/1/1 ", "1.000", "1e1", "+1.", "the 1990 a", "1990's ", "1/2 tsp ",
+    "a $1 ", "Ps 1:1-", "NY 10001 ", "@a", "A&", "<3 ", ":) ", "GMT-", "NO ", "QU", "AE", "STR", "NOOO", "I'M ", "A-",
+    "DR. ", "IT US ", "XI ", "MON-", "<|", "<|phoneme_start|>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_written_forms_are_read_in_linear_time(form: str) -> None:
+    check(read_aloud, pieces(form), 2048)
 
 
 NAMES: dict[str, Work] = {
@@ -136,52 +122,3 @@ def test_a_voice_is_looked_for_in_linear_time(tmp_path: Path) -> None:
     voices = Library(tmp_path).voices
     check(voices.exists, pieces(PIECES["marks out of order"]), 4096)
     check(voices.page, pieces(PIECES["marks out of order"]), 4096)
-
-
-DOCUMENTS: dict[str, Callable[[str], bytes]] = {
-    "txt": str.encode,
-    "md": str.encode,
-    "csv": lambda text: b"text\n" + text.encode(),
-    "srt": lambda text: b"1\n00:00:01,000 --> 00:00:02,000\n" + text.encode(),
-    "epub": lambda text: epub({"a.xhtml": page(text)}),
-    "epub, cut off": lambda text: epub({"a.xhtml": f"<p>Hi</p>{text}"}),
-}
-HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lines", "opened tags", "names")} | {
-    "quotes": "> ",
-    "emphasis": "*a _b",
-    "links": "[a](<b",
-    "code": "`a``",
-    "opened markup": "<a ",
-    "closed markup": "</",
-    "comments": "<!--",
-    "entities": "&am",
-    "paragraphs": "<p>a</p>\n\n",
-    "rows": '"a",b\n',
-    "cues": "\n2\n00:00:01,000 --> 00:00:02,000\nHello\n",
-}
-
-
-@pytest.mark.parametrize("kind", HARD)
-@pytest.mark.parametrize("format_name", DOCUMENTS)
-def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
-    def read(text: str) -> object:
-        document = read_document(DOCUMENTS[format_name](text), format_name.partition(",")[0])
-        return into_parts(document, lambda name: None)
-
-    check(read, pieces(HARD[kind]), 2048)
-
-
-def test_a_wrapped_paragraph_of_a_book_is_put_together_in_linear_time() -> None:
-    """What copies all that is there already for every line shows only where that is longer than a cache."""
-    line = pieces("A line that is long enough to have been wrapped by somebody,\n")
-    check(lambda text: read_document(text.encode(), "txt"), line, 1 << 19)
-
-
-def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
-    library = Library(tmp_path)
-    words = "the same few words again and again " * 400
-    for number in range(20):
-        told: tuple[Any, ...] = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
-        library.takes.add(StoredTake(f"req_{number}", float(number), *told))
-    for sought in (words, words[:-1] + "x"):
-        check(lambda query: library.takes.page(TakeFilter(query)), end_of(sought), 1024)

@@ -93,12 +93,24 @@ def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(variable
     assert variable in str(refused.value) and value in str(refused.value) and "must be" in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["MAX_ROW", "MAXROWS", "MODLE", "DEVISE", "max_rows", "MAX-ROWS", "API_KEY", "ENGINE"])
+def test_a_name_that_is_nearly_a_setting_is_ignored_with_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert Settings.from_environment({name: "1"}) == Settings()
+    (record,) = caplog.records
+    assert f"ignoring {name}, which is not a setting (did you mean " in record.getMessage()
+
+
+def test_the_platform_that_condas_compilers_keep_in_host_is_not_an_address() -> None:
+    assert Settings.from_environment({"HOST": "x86_64-conda-linux-gnu"}).host == Settings().host
+    assert Settings.from_environment({"HOST": "arm64-apple-darwin20.0.0"}).host == Settings().host
+
+
 @pytest.mark.parametrize(
-    "mistyped", ["MAX_ROW", "MAXROWS", "MODLE", "DEVISE", "max_rows", "MAX-ROWS", "CORS_ORIGIN", "THREAD"]
+    "origin",
+    ["chrome-extension://abcdefghijklmnop", "moz-extension://1b2c-3d", "app://obsidian.md", "tauri://localhost"],
 )
-def test_a_mistyped_variable_is_refused(mistyped: str) -> None:
-    with pytest.raises(SettingsError, match="did you mean"):
-        Settings.from_environment({mistyped: "1"})
+def test_extensions_and_apps_are_origins_as_sites_are(origin: str) -> None:
+    assert Settings.from_environment({"CORS_ORIGINS": f"https://example.org,{origin}"}).cors_origins[1] == origin
 
 
 def test_variables_of_others_are_left_alone() -> None:

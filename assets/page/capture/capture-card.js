@@ -56,7 +56,7 @@ export class CaptureCard extends EventTarget {
     this.stretches.addEventListener("chosen", ({ detail }) => draft.set({ ...NOTHING, clip: detail.blob, source: detail.words }));
     this.#offerTexts();
     part("file").addEventListener("change", ({ target }) => {
-      if (target.files[0]) this.#bring(target.files[0]);
+      if (target.files[0]) this.bring(target.files[0]);
       target.value = "";
     });
     this.#takeDrops();
@@ -79,7 +79,7 @@ export class CaptureCard extends EventTarget {
 
   /** Let go of what was recorded or opened here. */
   clear() {
-    this.recording.finish();
+    this.recording.drop();
     this.#forget();
   }
 
@@ -127,12 +127,14 @@ export class CaptureCard extends EventTarget {
     this.part("reading").lang = language;
   }
 
-  #recorded({ blob, seconds }) {
+  #recorded({ blob, seconds, words }) {
     this.#forget();
-    this.draft.set({ clip: blob, source: phrase("newVoice.recorded", { time: clock(seconds) }), words: this.part("reading").textContent, language: this.part("reading-language").value });
+    const source = [phrase("newVoice.recorded", { time: clock(seconds) }), words].filter(Boolean).join(". ");
+    this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
-  async #bring(file) {
+  /** A file that was chosen or dropped. */
+  async bring(file) {
     this.#forget();
     const isLatest = this.#brought.begin();
     this.#isOpening = true;
@@ -177,7 +179,7 @@ export class CaptureCard extends EventTarget {
       delete root.dataset.over;
       if (!isFile(event)) return;
       event.preventDefault();
-      if (event.dataTransfer.files[0]) this.#bring(event.dataTransfer.files[0]);
+      if (event.dataTransfer.files[0]) this.bring(event.dataTransfer.files[0]);
     });
   }
 

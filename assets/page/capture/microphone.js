@@ -31,11 +31,16 @@ async function ask() {
   }
 }
 
+const FLUSHED = 500; // ms that the last samples may take
+
 function decibel(amplitude) {
   return 20 * Math.log10(Math.max(amplitude, 1e-5));
 }
 
-/** Fires "level" with {peak, rms} in decibels below full scale, some twenty times a second. */
+/**
+ * Fires "level" with {peak, rms} in decibels below full scale, some twenty times a second, and "lost" when no more comes: it was
+ * unplugged, or another program took it.
+ */
 export class Microphone extends EventTarget {
   isPaused = false;
   /** @type {MediaStream | null} */
@@ -45,6 +50,10 @@ export class Microphone extends EventTarget {
   /** @type {Int16Array<ArrayBuffer>[]} */
   #pieces = [];
   #samples = 0;
+  #sampleRate = 0;
+  /** @type {AudioWorkletNode | null} */
+  #node = null;
+  #flushed = () => {};
 
   /** Begin a recording. Raises Refusal when there is no microphone, or it may not be used. */
   async start() {
@@ -54,14 +63,19 @@ export class Microphone extends EventTarget {
     this.#stream = await ask();
     this.#context = new AudioContext();
     await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url)).catch(() => Promise.reject(notConnected()));
-    const node = new AudioWorkletNode(this.#context, "recorder", { numberOfInputs: 1, channelCount: 1, channelCountMode: "explicit" });
-    node.port.onmessage = ({ data }) => this.#take(data);
+    const context = this.#context;
+    const lost = () => this.#context === context && this.dispatchEvent(new CustomEvent("lost"));
+    for (const track of this.#stream.getTracks()) track.addEventListener("ended", lost); // not by our own stop()
+    context.addEventListener("statechange", () => context.state !== "running" && lost());
+    this.#sampleRate = context.sampleRate;
+    const node = (this.#node = new AudioWorkletNode(context, "recorder", { numberOfInputs: 1, channelCount: 1, channelCountMode: "explicit" }));
+    node.port.onmessage = ({ data }) => (data.length ? this.#take(data) : this.#flushed());
     // Its output is silence; only what leads to the loudspeaker is sure to run.
-    this.#context.createMediaStreamSource(this.#stream).connect(node).connect(this.#context.destination);
+    context.createMediaStreamSource(this.#stream).connect(node).connect(context.destination);
   }
 
   get seconds() {
-    return this.#context ? this.#samples / this.#context.sampleRate : 0;
+    return this.#sampleRate ? this.#samples / this.#sampleRate : 0;
   }
 
   #take(floats) {
@@ -77,13 +91,23 @@ export class Microphone extends EventTarget {
     this.dispatchEvent(new CustomEvent("level", { detail: { peak: decibel(peak), rms: decibel(Math.sqrt(power / floats.length)) } }));
   }
 
-  /** End the recording and let the microphone go; the recording as a WAV blob, null if nothing was heard. */
-  stop() {
-    if (!this.#context) return null;
-    const { sampleRate } = this.#context;
-    for (const track of this.#stream?.getTracks() ?? []) track.stop();
-    this.#context.close();
+  /** End the recording and let the microphone go; the recording to its last sample as a WAV blob, null if nothing was heard. */
+  async stop() {
+    const [context, stream] = [this.#context, this.#stream];
     this.#context = this.#stream = null;
-    return this.#pieces.length ? wavFile(this.#pieces, sampleRate) : null;
+    if (!context) return null;
+    if (this.#node && context.state === "running") await this.#flush(this.#node);
+    for (const track of stream?.getTracks() ?? []) track.stop();
+    await context.close();
+    return this.#pieces.length ? wavFile(this.#pieces, this.#sampleRate) : null;
+  }
+
+  /** What the worklet still has; it is lost if that does not answer, as of a context that was just suspended. */
+  #flush(node) {
+    return new Promise((resolve) => {
+      this.#flushed = () => resolve(null);
+      setTimeout(resolve, FLUSHED);
+      node.port.postMessage("flush");
+    });
   }
 }

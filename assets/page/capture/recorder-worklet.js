@@ -6,6 +6,15 @@ class Recorder extends AudioWorkletProcessor {
   piece = new Float32Array(PIECE);
   filled = 0;
 
+  constructor() {
+    super();
+    this.port.onmessage = () => { // the recording ends: what is not a whole piece yet, and an empty one for its end
+      if (this.filled) this.port.postMessage(this.piece.slice(0, this.filled));
+      this.filled = 0;
+      this.port.postMessage(new Float32Array(0));
+    };
+  }
+
   process([input]) {
     const [heard] = input;
     if (!heard) return true;

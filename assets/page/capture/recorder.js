@@ -7,21 +7,22 @@ import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
-const [LOUD, QUIET] = [-1.5, -38]; // dB: a peak above the first is too loud, speech below the second too quiet
+const [CLIPPED, LOUD, QUIET] = [-0.1, -10, -34]; // dB, as the advisor judges: a peak above the first, speech above the second or below the third
 const MEMORY = 1500; // ms that a verdict looks back: speech has pauses
 const LOWEST = -60; // dB at the meter's empty end
 
 /** How loud it is, in words, from the recent loudest peak and RMS in dB. */
 export function verdict(peak, rms) {
-  if (peak > LOUD) return ["loud", phrase("mic.loud")];
+  if (peak > CLIPPED || rms > LOUD) return ["loud", phrase("mic.loud")];
   if (rms < QUIET) return ["quiet", phrase("mic.quiet")];
   return ["good", phrase("mic.good")];
 }
 
-/** Fires "begun" and "recorded" with {blob, seconds}. hint(seconds): what to say of the length. */
+/** Fires "begun" and "recorded" with {blob, seconds, words}, words: why it ended, blank after a press. hint(seconds): what to say of the length. */
 export class Recording extends EventTarget {
   /** @type {Microphone | null} */
   #microphone = null;
+  #isEnding = false; // its last samples are on their way
   #recent = [];
   #begins = new Latest();
 
@@ -49,7 +50,7 @@ export class Recording extends EventTarget {
   }
 
   get isRecording() {
-    return this.#microphone !== null;
+    return this.#microphone !== null || this.#isEnding;
   }
 
   async #begin() {
@@ -61,18 +62,19 @@ export class Recording extends EventTarget {
     try {
       await microphone.start();
     } catch (problem) {
-      microphone.stop();
+      await microphone.stop();
       if (!(problem instanceof Refusal)) throw problem;
       return this.#say(`${problem.why} ${problem.advice}`);
     } finally {
       this.record.disabled = false;
     }
     if (!isWanted()) {
-      microphone.stop();
+      await microphone.stop();
       return this.#say("");
     }
     this.#microphone = microphone;
     this.#recent = [];
+    microphone.addEventListener("lost", () => this.#microphone === microphone && this.finish(phrase("mic.lost")));
     microphone.addEventListener("level", ({ detail }) => this.#level(detail));
     this.#show("recording");
     this.dispatchEvent(new CustomEvent("begun"));
@@ -84,15 +86,28 @@ export class Recording extends EventTarget {
     if (this.#microphone && !this.#microphone.isPaused) this.#pause();
   }
 
-  finish() {
+  /** What was recorded is not wanted any more. */
+  drop() {
     this.#begins.end();
-    if (!this.#microphone) return;
-    const { seconds } = this.#microphone;
-    const blob = this.#microphone.stop();
+    this.#microphone?.stop();
     this.#microphone = null;
     this.#show("idle");
     this.#say("");
-    if (blob) this.dispatchEvent(new CustomEvent("recorded", { detail: { blob, seconds } }));
+  }
+
+  /** words: why it ends, if not by a press. */
+  async finish(words = "") {
+    this.#begins.end();
+    const microphone = this.#microphone;
+    if (!microphone) return;
+    this.#microphone = null;
+    this.#show("idle");
+    this.#say(words);
+    const isWanted = this.#begins.join();
+    this.#isEnding = true;
+    const blob = await microphone.stop();
+    this.#isEnding = false;
+    if (blob && isWanted()) this.dispatchEvent(new CustomEvent("recorded", { detail: { blob, seconds: microphone.seconds, words } }));
   }
 
   #pause() {

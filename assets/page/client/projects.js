@@ -8,23 +8,25 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-export const readParts = (id, offset, limit) => ask(at(id, `/parts?offset=${offset}&limit=${limit}`));
+/** state: those in this state only, blank: all. */
+export const readParts = (id, offset, limit, state = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${state ? `&state=${state}` : ""}`));
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** source: a File, or a text; cast: voice ids by name; cut: split_by and part_length. Raises Refusal. */
-export function makeProject(source, voice, cast, cut) {
-  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...cut }));
+/** source: a File, or a text; cast: voice ids by name; how: split_by, part_length and notes. Raises Refusal. */
+export function makeProject(source, voice, cast, how) {
+  if (typeof source === "string") return ask("/v1/projects", json("POST", { input: source, voice, cast, ...how }));
   const body = new FormData();
   body.append("file", source);
   body.append("voice", voice);
   body.append("cast", JSON.stringify(cast));
-  for (const [name, value] of Object.entries(cut)) body.append(name, value);
+  for (const [name, value] of Object.entries(how)) body.append(name, value);
   return ask("/v1/projects", { method: "POST", body });
 }
 
 export const changeProject = (id, changes) => ask(at(id), json("PATCH", changes));
-/** Also while the page is being left. */
-export const deleteProject = (id) => ask(at(id), { method: "DELETE", keepalive: true });
+/** {undo_seconds}: so long it can be restored. */
+export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
+export const restoreProject = (id) => ask(at(id, "/restore"), { method: "POST" });
 export const changePart = (id, part, changes) => ask(partAt(id, part), json("PATCH", changes));
 
 /** A new part after another one; null: before the first. */
@@ -35,13 +37,14 @@ export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/sp
 export const mendPart = (id, part, text, start, end) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end }));
 export const mergeParts = (id, part, following) => ask(partAt(id, part, "/merge"), json("POST", { following }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
-/** Also while the page is being left. */
-export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE", keepalive: true });
+/** {undo_seconds}: so long it can be restored. */
+export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });
+export const restoreParts = (id, ids) => ask(at(id, "/parts/restore"), json("POST", { ids }));
 /** wanted: find, replace, match_case, whole_words and dry_run, which only counts. */
 export const replaceWords = (id, wanted) => ask(at(id, "/replace"), json("POST", wanted));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
-/** parts: "missing", "all" or a list of ids. */
+/** parts: "missing", "stale", "all" or a list of ids. */
 export const speakParts = (id, parts) => ask(at(id, "/speak"), json("POST", { parts }));
 
 /** verb: pause, resume or cancel. */

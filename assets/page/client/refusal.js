@@ -2,8 +2,24 @@
 
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "lost" whenever the studio has not answered, or no more. */
+/** Fires "lost" whenever the studio has not answered, or no more, and "signed-out" when it does not know this browser's key. */
 export const connection = new EventTarget();
+
+let isSigningOut = false;
+
+/** From now on nobody is told that the key is not known: the page is about to be left. */
+export function expectSignOut() {
+  isSigningOut = true;
+}
+
+/**
+ * Tell of an answer that says that no key, or an unknown one, came with the request.
+ *
+ * @param {Response} response
+ */
+export function noticeSignOut(response) {
+  if (response.status === 401 && !isSigningOut) connection.dispatchEvent(new Event("signed-out"));
+}
 
 /**
  * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
@@ -56,6 +72,7 @@ const BY_STATUS = {
  * @param {Response} response
  */
 export async function refusalOf(response) {
+  noticeSignOut(response);
   /** @type {{ message?: string, param?: any, code?: string }} */
   let error = {};
   try {

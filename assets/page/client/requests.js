@@ -1,7 +1,7 @@
 // Requests to the studio's API and their answers as JSON; a refusal is raised, or read as null where it says enough.
 
 import { address } from "./address.js";
-import { notConnected, refusalOf } from "./refusal.js";
+import { notConnected, noticeSignOut, refusalOf } from "./refusal.js";
 
 /**
  * What comes of a request; that nobody answers, breaks off, or that it is another who answers, is a Refusal.
@@ -53,6 +53,7 @@ export function ask(path, options) {
 export function readJson(path, options) {
   return connected(async () => {
     const response = await fetch(address(path), options);
+    noticeSignOut(response);
     return response.ok ? response.json() : null;
   });
 }

@@ -13,11 +13,10 @@ import { phrase } from "../lib/phrases.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
 const SEEDS = 2 ** 31;
-const [BUSY, TRIES] = [429, 30]; // callers may have few requests at a time: ask again when there is room
 
 /**
  * Fires "play" {take, others} (if one of the others is heard: at the same place), "grown" and "made" {take} while takes
- * are made, "told" {take} when a name is shown, and "use" {changes} for the Studio's fields.
+ * are made, "told" {take} when a name is shown, and "use" {take}: its script and settings for the Studio.
  */
 export class Compare extends EventTarget {
   /** @type {CandidateCard[]} */
@@ -152,7 +151,7 @@ export class Compare extends EventTarget {
       for (const each of this.#cards) each.setBest(each === card && !card.isBest);
       this.#voted();
     });
-    card.addEventListener("use", () => this.#tell("use", { changes: card.take.settings }));
+    card.addEventListener("use", () => this.#tell("use", { take: card.take }));
     return card;
   }
 
@@ -167,7 +166,7 @@ export class Compare extends EventTarget {
     this.#say(phrase(isAnyHeard ? "compare.ready" : "compare.none"), !isAnyHeard);
   }
 
-  async #make(card, signal, triesLeft = TRIES) {
+  async #make(card, signal) {
     if (signal.aborted) return card.say(phrase("compare.stopped"));
     try {
       await generateTake(card.take, signal, {
@@ -186,12 +185,7 @@ export class Compare extends EventTarget {
     } catch (problem) {
       if (problem.name === "AbortError") return card.take.file ? undefined : card.say(phrase("compare.stopped"));
       if (!(problem instanceof Refusal)) throw problem;
-      if (problem.status !== BUSY || !triesLeft) return card.say(problem.why, true);
-      card.say(phrase("compare.slot"));
-      await new Promise((resolve) => {
-        setTimeout(resolve, (problem.retryAfter ?? 1) * 1000);
-      });
-      return this.#make(card, signal, triesLeft - 1);
+      card.say(problem.why, true);
     }
   }
 

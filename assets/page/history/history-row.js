@@ -3,7 +3,7 @@
 import { clock } from "../lib/time.js";
 import { soundAddress } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, labelled, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 
@@ -29,14 +29,15 @@ export class HistoryRow {
       element("p", { className: "take-text", dir: "auto", textContent: record.excerpt }),
       element("p", { className: "take-facts" }, this.#facts()),
     ]);
-    const play = this.#button([icon(PLAY)], "play", "take-play");
-    play.disabled = !take.hasSound;
+    this.play = this.#button([icon(PLAY)], "play", "take-play");
+    this.play.disabled = !take.hasSound;
+    this.isPlaying = false;
     this.tick = element("input", { type: "checkbox", onchange: () => does.choose(take, this.tick.checked) });
     this.tick.setAttribute("aria-label", phrase("history.choose", { words: this.#short }));
     this.star = labelled(this.#button([icon(STAR)], "star", "take-star"), phrase("history.star", { words: this.#short }));
     const bin = labelled(this.#button([icon(BIN)], "delete", "take-bin"), phrase("history.deleteOne", { words: this.#short }));
     const actions = element("div", { className: "take-actions" }, [...this.#actions(), this.star, bin]);
-    this.element = element("li", {}, [this.tick, labelled(play, phrase("history.play", { words: this.#short })), words, actions]);
+    this.element = element("li", {}, [this.tick, this.play, words, actions]);
     this.element.toggleAttribute("data-silent", !take.hasSound);
     this.element.dataset.state = record.state;
   }
@@ -46,6 +47,11 @@ export class HistoryRow {
     this.star.setAttribute("aria-pressed", String(this.take.isStarred));
     this.compare?.setAttribute("aria-pressed", String(isCompared));
     if (this.save) this.save.href = soundAddress(this.take.id, format);
+  }
+
+  /** Whether its sound is heard now. */
+  set isPlaying(isPlaying) {
+    showPlaying(this.play, isPlaying, phrase(isPlaying ? "history.pause" : "history.play", { words: this.#short }));
   }
 
   get #short() {

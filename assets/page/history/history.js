@@ -39,6 +39,7 @@ export class History extends EventTarget {
   #plays = new Latest();
   #timer = 0;
   #current = null;
+  #isPlaying = false;
   #only = ""; // the id of the one take that is shown
   #shareDays = 0; // that a link to a take may last; 0: there are none
 
@@ -94,14 +95,20 @@ export class History extends EventTarget {
 
   /** A take has come that the list does not have yet: it is the newest. */
   put(record) {
-    if (this.#rows.length && !this.#only) this.#add([record], true);
+    if (!this.#rows.length || this.#only) return;
+    if (Object.values(this.#question).some(Boolean)) this.#do(() => this.#find()); // it may not be what is asked for
+    else this.#add([record], true);
   }
 
-  /** Mark the take that the player holds. */
-  select(take) {
-    this.#current = take;
+  /** Mark the take that the player holds, and whether it plays. */
+  select(take, isPlaying = this.#isPlaying) {
+    [this.#current, this.#isPlaying] = [take, isPlaying];
     const isTold = take && !take.isBlind; // the row of a blind one would name its voice
-    for (const row of this.#rows) row.element.toggleAttribute("aria-current", isTold && row.take.id === take.id);
+    for (const row of this.#rows) {
+      const isHeard = Boolean(isTold && row.take.id === take.id);
+      row.element.toggleAttribute("aria-current", isHeard);
+      row.isPlaying = isHeard && isPlaying;
+    }
     this.comparison.mark(take);
   }
 
@@ -217,9 +224,11 @@ export class History extends EventTarget {
 
   #tellRetention(kept) {
     const size = kept && (kept.bytes >= 2 ** 30 ? `${numeral(kept.bytes / 2 ** 30, kept.bytes % 2 ** 30 ? 1 : 0)} GB` : `${numeral(kept.bytes / 2 ** 20)} MB`);
-    this.part("retention").textContent = kept
-      ? phrase("history.keeps", { count: kept.takes, size })
-      : phrase("history.keepsNone");
+    const lost = (kept?.lost ?? 0) + (kept?.soundless ?? 0);
+    this.part("retention").textContent = [
+      kept ? phrase("history.keeps", { count: kept.takes, size }) : phrase("history.keepsNone"),
+      ...(lost ? [phrase("history.lost", { count: lost })] : []),
+    ].join(" ");
   }
 
   #choose(ids) {

@@ -39,6 +39,19 @@ export function labelled(button, label) {
 }
 
 /**
+ * Have a row's play button say whether its sound is heard now, and what a press does.
+ *
+ * @param {HTMLElement} button
+ * @param {boolean} isPlaying
+ * @param {string} label
+ */
+export function showPlaying(button, isPlaying, label) {
+  if (isPlaying) button.dataset.playing = "yes";
+  else delete button.dataset.playing;
+  if (button.title !== label) labelled(button, label);
+}
+
+/**
  * Give a parent these children; those that it has already are not touched: presses and focus on them stay.
  *
  * @param {Element} parent

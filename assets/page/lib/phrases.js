@@ -32,6 +32,17 @@ export function phrase(key, given = {}) {
 }
 
 /**
+ * The same of a key that comes from the server; null for one that the page has no words for.
+ *
+ * @param {string} key
+ * @param {Record<string, string | number>} [given]
+ * @returns {string | null}
+ */
+export function phraseIfKnown(key, given = {}) {
+  return Object.hasOwn(catalogue, key) ? phrase(/** @type {Key} */ (key), given) : null;
+}
+
+/**
  * A number as the reader writes it, with so many decimals.
  *
  * @param {number} value

@@ -1,7 +1,8 @@
-// Arranges the parts of a project as their rows ask for it; a part that was deleted can be brought back for a while.
+// Arranges the parts of a project as their rows ask for it; those that were deleted can be restored.
 
-import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../client/projects.js";
+import { changePart, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, restoreParts, splitPart } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
+import { once } from "../lib/once.js";
 import { Deleted } from "./deleted.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -10,39 +11,75 @@ const TITLE = 60; // characters of a part's text that it is known by
 /** Why something cannot be done, without asking the server. */
 const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 
-/** Fires "change" when a part is gone or back. */
-export class Arranging extends EventTarget {
-  /** signal: until when the project is shown; part: finds what the page shows of a deleted part. */
-  constructor(part, { id, signal }) {
-    super();
+const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
+
+export class Arranging {
+  #deleted = new Deleted("parts");
+
+  /** signal: until when the project is shown; part: finds what the page shows of a deleted part; run: does something and shows what became of it. */
+  constructor(part, { id, signal, run }) {
     this.part = part;
     this.id = id;
-    this.deleted = new Deleted((gone) => deletePart(id, gone), { signal });
-    this.deleted.addEventListener("change", () => !signal.aborted && this.#showDeleted());
-    part("part-back").addEventListener("click", () => this.deleted.undo(), { signal });
-    signal.addEventListener("abort", () => this.deleted.finish());
-    part("part-gone").hidden = true;
+    part("part-back").addEventListener("click", once(() => run(() => this.#undo())), { signal });
+    part("part-dismiss").addEventListener("click", () => this.#forget(this.#last), { signal });
+    this.#showDeleted();
   }
 
   /**
    * Do what a row asks for. Raises Refusal.
    *
    * @param {any} row
-   * @param {any} following the part that is shown after it, if any
+   * @param {any} following the part right after it, if it is known
    * @param {{ verb: string, text?: string }} order
    */
   async arrange(row, following, { verb, text = "" }) {
     const { part } = row;
-    if (verb === "delete") return this.deleted.put({ id: part.id, title: part.text.length > TITLE ? `${part.text.slice(0, TITLE)}…` : part.text });
+    if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { title: titleOf(part) }));
     const [words, cursor] = [row.text.value, row.text.selectionStart];
     if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
-    const next = following?.id;
-    await this.deleted.finish();
     if (verb === "split" || verb === "merge") await this.#keep(part, words);
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
-    if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, next ?? (await this.#after(part))));
+    if (verb === "merge") return row.reword(words, await mergeParts(this.id, part.id, following?.id ?? (await this.#after(part))));
     if (verb === "insert") return this.#insert(row, part, text);
     return movePart(this.id, part.id, part.position + (verb === "up" ? -1 : 1));
+  }
+
+  /**
+   * Delete parts, one after the other; those of them that were before one is refused can be restored together. Raises Refusal.
+   *
+   * @param {string[]} ids
+   * @param {string} title what is said of it
+   */
+  async delete(ids, title = "") {
+    const gone = [];
+    let seconds = 0;
+    try {
+      for (const id of ids) {
+        ({ undo_seconds: seconds } = await deletePart(this.id, id));
+        gone.push(id);
+      }
+    } finally {
+      const told = title || phrase("project.deleted.count", { count: gone.length });
+      if (gone.length) this.#deleted.put({ id: gone[0], title: told, project: this.id, parts: gone }, seconds);
+      this.#showDeleted();
+    }
+  }
+
+  async #undo() {
+    const item = this.#last;
+    if (!item) return this.#showDeleted();
+    try {
+      await restoreParts(this.id, item.parts);
+    } catch (problem) {
+      if (problem.status === 404) this.#forget(item); // it is too late, or was done elsewhere
+      throw problem;
+    }
+    this.#forget(item);
+  }
+
+  #forget(item) {
+    if (item) this.#deleted.drop(item.id);
+    this.#showDeleted();
   }
 
   async #mend(row, words, cursor, end) {
@@ -84,10 +121,13 @@ export class Arranging extends EventTarget {
     return data[0].id;
   }
 
+  get #last() {
+    return this.#deleted.items().find(({ project }) => project === this.id);
+  }
+
   #showDeleted() {
-    const { item } = this.deleted;
+    const item = this.#last;
     this.part("part-gone").hidden = !item;
-    this.part("gone").textContent = item ? phrase("part.deleted", { title: item.title }) : "";
-    this.dispatchEvent(new CustomEvent("change"));
+    this.part("gone").textContent = item?.title ?? "";
   }
 }

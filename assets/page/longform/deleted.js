@@ -1,72 +1,39 @@
-// What was deleted here, a project or a part of one, and can still be brought back: the server is told after a while, or when the page is left.
+// What was deleted and can still be restored, as this browser remembers it: a reload and its other tabs offer that too.
 
-import { deleteProject } from "../client/projects.js";
-import { Refusal } from "../client/refusal.js";
+import { keep, kept } from "../lib/storage.js";
 
-const UNDO = 15_000; // ms
+const MOST = 50;
 
-/** Fires "change" when there is one, another one or none any more. */
-export class Deleted extends EventTarget {
-  /** @type {{ id: string, title: string } | null} */
-  #item = null;
-  #leaving = new Set(); // ids of those that the server is being told of
-  #timer = 0;
+/** @typedef {{ id: string, title: string, project?: string, parts?: string[], until: number }} Item until: in ms since 1970 */
+
+export class Deleted {
+  /** @param {string} kind what is deleted: its name among what the browser keeps */
+  constructor(kind) {
+    this.store = `voice-studio-deleted-${kind}-1`;
+  }
 
   /**
-   * remove(id) has the server delete it.
+   * Those that the server can still restore, the last deleted first.
    *
-   * @param {(id: string) => Promise<unknown>} remove
-   * @param {AddEventListenerOptions} options until when it may have to be done in a hurry
+   * @param {number} [now] in ms since 1970
+   * @returns {Item[]}
    */
-  constructor(remove = deleteProject, options = {}) {
-    super();
-    this.remove = remove;
-    addEventListener("pagehide", () => this.finish(), options);
+  items(now = Date.now()) {
+    const found = kept(this.store, []);
+    return Array.isArray(found) ? found.filter(({ until }) => until > now) : [];
   }
 
-  /** {id, title}, null for none. */
-  get item() {
-    return this.#item;
+  /**
+   * @param {Omit<Item, "until">} item
+   * @param {number} seconds for which the server can restore it
+   */
+  put(item, seconds) {
+    const now = Date.now();
+    keep(this.store, [{ ...item, until: now + 1000 * seconds }, ...this.items(now)].slice(0, MOST));
   }
 
-  /** Whether something is deleted here, whatever the server still says. */
-  has(id) {
-    return this.#item?.id === id || this.#leaving.has(id);
-  }
-
-  /** How many are. */
-  get count() {
-    return this.#leaving.size + (this.#item ? 1 : 0);
-  }
-
-  put(item) {
-    this.finish();
-    this.#item = item;
-    this.#timer = setTimeout(() => this.finish(), UNDO);
-    this.dispatchEvent(new CustomEvent("change"));
-  }
-
-  undo() {
-    clearTimeout(this.#timer);
-    this.#item = null;
-    this.dispatchEvent(new CustomEvent("change"));
-  }
-
-  /** Have the server delete it now. */
-  async finish() {
-    const item = this.#item;
-    if (!item) return;
-    clearTimeout(this.#timer);
-    this.#item = null;
-    this.#leaving.add(item.id);
-    this.dispatchEvent(new CustomEvent("change")); // from now on it cannot be brought back
-    try {
-      await this.remove(item.id);
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem; // else it is in the list again, or was gone before
-    } finally {
-      this.#leaving.delete(item.id);
-    }
-    this.dispatchEvent(new CustomEvent("change"));
+  /** It was restored, or is gone for good. @param {string} id */
+  drop(id) {
+    keep(this.store, this.items().filter((item) => item.id !== id));
   }
 }

@@ -10,7 +10,7 @@ import { keep, kept } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
 import { Deleted } from "./deleted.js";
 import { Project } from "./project.js";
-import { listProjects, makeProject } from "../client/projects.js";
+import { listProjects, makeProject, restoreProject } from "../client/projects.js";
 import { phrase } from "../lib/phrases.js";
 
 const REFRESH = 2000; // ms, while the list is shown
@@ -41,7 +41,7 @@ export class LongForm extends EventTarget {
   #voices = [];
   /** @type {File | string | null} */
   #source = null; // a document that waits for its cast
-  #deleted = new Deleted();
+  #deleted = new Deleted("projects");
   #rows = new Keyed();
 
   /** nowPlaying: where projects are heard. */
@@ -63,14 +63,13 @@ export class LongForm extends EventTarget {
     this.part("leave").addEventListener("click", () => this.#askForCast(null, []));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
-    this.part("undo").addEventListener("click", () => this.#deleted.undo());
-    this.#deleted.addEventListener("change", () => this.#showDeleted());
+    this.part("undo").addEventListener("click", once(() => this.#do(() => this.#undo())));
   }
 
   /** id: of a project to show, else the one that was shown last, if any. */
   async open(id = "") {
     this.#isOpen = true;
-    if (!this.#deleted.item) this.#say("");
+    this.#say("");
     const isLatest = this.#shows.begin();
     const listed = (this.#voices = await voices());
     this.#offer(listed);
@@ -86,6 +85,12 @@ export class LongForm extends EventTarget {
   /** Show a project, or the list: the address says so. */
   go(id) {
     this.#do(() => this.#show(id));
+  }
+
+  /** Make a project of a file, or of a text, that came from elsewhere on the page. */
+  async bring(source) {
+    await this.#show(null);
+    await this.#take(source);
   }
 
   close() {
@@ -182,7 +187,8 @@ export class LongForm extends EventTarget {
   async #make(source, cast) {
     this.#say(phrase("longform.reading"));
     await this.#do(async () => {
-      const project = await makeProject(source, this.part("voice").value, cast, this.#cut);
+      const how = { ...this.#cut, notes: this.part("notes").checked };
+      const project = await makeProject(source, this.part("voice").value, cast, how);
       this.#say("");
       this.#askForCast(null, []);
       this.part("form").reset();
@@ -195,7 +201,6 @@ export class LongForm extends EventTarget {
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();
-    if (this.#deleted.has(id)) [id, isSame] = [null, true]; // Back leads to it still, or did
     keep(OPENED, id || null);
     if (!id) {
       this.#about({ item: "", isSame });
@@ -207,14 +212,10 @@ export class LongForm extends EventTarget {
     const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));
     project.addEventListener("gone", ({ detail }) => {
       if (this.#project !== project) return;
-      this.#show(null);
+      this.#show(null, null, true); // Back leads to it still
       this.#say(detail.words);
     });
-    project.addEventListener("delete", ({ detail }) => {
-      this.#deleted.put(detail);
-      this.#show(null);
-      this.part("undo").focus();
-    });
+    project.addEventListener("deleted", ({ detail }) => this.#putAway(detail));
     project.addEventListener("titled", ({ detail }) => this.#project === project && this.#about({ item: id, title: detail.title, isSame }));
     await project.look(); // before it is seen: a press on what the last one said would be lost
     if (this.#project === project) this.#reveal("project");
@@ -234,19 +235,41 @@ export class LongForm extends EventTarget {
     await this.#do(async () => {
       const { data } = await listProjects();
       if (!isShown() || this.#project) return;
-      const listed = data.filter(({ id }) => !this.#deleted.has(id));
-      setChildren(this.part("projects"), this.#rows.of(listed, (project, before) => this.#row(project, before)));
+      setChildren(this.part("projects"), this.#rows.of(data, (project, before) => this.#row(project, before)));
+      this.#showDeleted();
     });
     if (!isShown() || this.#project) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#list(), REFRESH);
   }
 
+  async #putAway({ id, title, seconds }) {
+    this.#deleted.put({ id, title }, seconds);
+    this.#say("");
+    await this.#show(null);
+    this.part("undo").focus();
+  }
+
+  /** The last one that can still be restored; each after it has its turn once that is. */
   #showDeleted() {
-    const { item: project } = this.#deleted;
-    this.#say(project ? phrase("longform.deleted", { title: project.title }) : "");
-    this.part("undo").hidden = !project;
-    if (this.#isOpen && !this.#project) this.#list();
+    const [project] = this.#deleted.items();
+    this.part("deleted").hidden = !project;
+    const words = project ? phrase("longform.deleted", { title: project.title }) : "";
+    if (this.part("deleted-words").textContent !== words) this.part("deleted-words").textContent = words;
+  }
+
+  async #undo() {
+    const [project] = this.#deleted.items();
+    if (!project) return this.#showDeleted();
+    try {
+      await restoreProject(project.id);
+      this.#say("");
+    } catch (problem) {
+      if (problem.status !== 404) throw problem; // it can be tried again
+      this.#say(problem.why);
+    }
+    this.#deleted.drop(project.id);
+    await this.#list();
   }
 
   /** What changes is written into the row that there is: a press on it would be lost with it. */

@@ -1,14 +1,17 @@
 // One part of a project as a row: its state in colour and word, its text and voice to change, its takes, play and again.
 
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, labelled, showPlaying } from "../lib/elements.js";
+import { PLAY } from "../lib/icons.js";
 import { clock } from "../lib/time.js";
 import { PartTools } from "./part-tools.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
-const PLAY = '<path d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/>';
 const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 
-/** Fires "play", "again", "change" with what is to be changed, and "arrange" as its tools do. */
+/** "1⏎The Beginning" and "1. The Beginning" have the same. */
+const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
+
+/** Fires "play", "again", "select" with {isRange} once its box was ticked or not, "change" with what is to be changed, and "arrange" as its tools do. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -19,7 +22,7 @@ export class PartRow extends EventTarget {
     super();
     this.voices = voices;
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
-    this.box = element("input", { type: "checkbox" });
+    this.box = element("input", { type: "checkbox", onclick: ({ shiftKey }) => tell("select", { isRange: shiftKey }) });
     this.state = element("span", { className: "long-word" });
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
@@ -47,6 +50,11 @@ export class PartRow extends EventTarget {
     return this.box.checked;
   }
 
+  /** Whether its sound is heard now. */
+  set isPlaying(isPlaying) {
+    showPlaying(this.play, isPlaying, phrase(isPlaying ? "part.pause" : "part.play", { number: this.part.position + 1 }));
+  }
+
   set isSelected(isSelected) {
     this.box.checked = isSelected;
   }
@@ -61,8 +69,9 @@ export class PartRow extends EventTarget {
     this.box.setAttribute("aria-label", phrase("part.select", { number }));
     this.state.dataset.state = part.state;
     this.state.textContent = phrase(/** @type {import("../lib/phrases.js").Key} */ (`longform.part.${part.state}`));
-    this.text.toggleAttribute("data-heading", part.chapter === part.text);
-    this.chapter.textContent = part.chapter && part.chapter !== part.text ? part.chapter : "";
+    const isTitle = Boolean(part.chapter) && letters(part.chapter) === letters(part.text);
+    this.text.toggleAttribute("data-heading", isTitle);
+    this.chapter.textContent = isTitle ? "" : part.chapter;
     this.chapter.hidden = !this.chapter.textContent;
     this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
     this.cue.hidden = part.start === null;
@@ -70,7 +79,8 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.text) this.text.value = part.text;
     this.error.textContent = part.state === "failed" ? part.error : "";
     this.error.hidden = part.state !== "failed";
-    labelled(this.play, phrase("part.play", { number })).disabled = !part.chosen;
+    this.play.disabled = !part.chosen;
+    this.isPlaying = "playing" in this.play.dataset;
     labelled(this.again, phrase(part.takes.length ? "part.again" : "part.speak", { number }));
     this.again.disabled = part.state === "queued" || part.state === "speaking";
     if (document.activeElement !== this.voice) this.#offerVoices(number);

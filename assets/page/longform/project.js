@@ -4,31 +4,33 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { once } from "../lib/once.js";
 import { UnderWay } from "../lib/under-way.js";
-import { duration } from "../lib/time.js";
 import { Arranging } from "./arranging.js";
 import { FindReplace } from "./find-replace.js";
 import { FinishedFiles } from "./finished-files.js";
+import { showLeftOut } from "./left-out.js";
 import { PartRow } from "./part-row.js";
-import { Recorded } from "../player/track.js";
-import { inARow } from "./timeline.js";
+import { Playback } from "./playback.js";
+import { filterChoices, stateWords } from "./project-words.js";
+import { Selection } from "./selection.js";
 import {
-  changePart, changeProject, fileAddress, orderProject, readParts, readProject, readTimeline, speakParts,
-  savedAddress, takeAddress, timesAddress,
+  changePart, changeProject, deleteProject, fileAddress, orderProject, readParts, readProject, savedAddress, speakParts,
 } from "../client/projects.js";
 import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50; // parts shown at a time
 const [BUSY, IDLE] = [1000, 4000]; // ms between two looks
-const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", "M4B with chapters"]];
+const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number]]);
+const FILES = [["wav", "WAV"], ["mp3", "MP3"], ["flac", "FLAC"], ["m4b", phrase("project.file.m4b")]];
 
-/** Fires "titled" with {title} when it is known, "delete" with {id, title}, and "gone" with {words} when there is no such project any more. */
+/** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when there is no such project any more. */
 export class Project extends EventTarget {
   #rows = new Map(); // by part id
   #page = 0;
+  #filter = ""; // the state whose parts alone are shown
   #timer = 0;
   #looks = new Latest();
-  #plays = new Latest();
   #changes = new UnderWay(); // to parts
   #leave = new AbortController();
   /** @type {any} */
@@ -43,9 +45,11 @@ export class Project extends EventTarget {
     this.part("rows").replaceChildren();
     this.part("told").textContent = "";
     this.#offerVoices();
+    this.playback = new Playback(id, nowPlaying);
     this.finish = new FinishedFiles(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
-    this.arranging = new Arranging(part, { id, signal: this.#leave.signal });
-    this.arranging.addEventListener("change", () => this.look());
+    this.arranging = new Arranging(part, { id, signal: this.#leave.signal, run: (work) => this.#do(work) });
+    this.selection = new Selection(part, { signal: this.#leave.signal });
+    this.selection.addEventListener("change", () => this.#markSelected());
     this.finding = new FindReplace(part, { id, signal: this.#leave.signal, ready: () => this.#changes.ended(), changed: () => this.look() });
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
@@ -63,7 +67,7 @@ export class Project extends EventTarget {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
     try {
-      const [project, parts] = await Promise.all([readProject(this.id), readParts(this.id, this.#page * PAGE, PAGE)]);
+      const [project, parts] = await Promise.all([readProject(this.id), readParts(this.id, this.#page * PAGE, PAGE, this.#filter)]);
       if (!isLatest()) return;
       this.#project = project;
       this.#showProject(project);
@@ -83,22 +87,22 @@ export class Project extends EventTarget {
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => this.#do(() => work(event)), { signal });
     on("speak", "click", () => this.#afterChanges(() => speakParts(this.id, "missing")));
     on("all", "click", () => this.#afterChanges(() => speakParts(this.id, "all")));
+    on("stale", "click", () => this.#afterChanges(() => speakParts(this.id, "stale")));
     on("selected", "click", () => this.#afterChanges(() => this.#speakSelected()));
+    on("delete-selected", "click", () => this.#afterChanges(() => this.#deleteSelected()));
     on("pause", "click", () => orderProject(this.id, this.#project?.state === "paused" ? "resume" : "pause"));
     on("cancel", "click", () => orderProject(this.id, "cancel"));
-    this.part("delete").addEventListener("click", () => this.#delete(), { signal });
+    on("delete", "click", once(() => this.#delete()));
     on("title", "change", ({ target }) => changeProject(this.id, { title: target.value }));
-    on("project-voice", "change", ({ target }) => changeProject(this.id, { voice: target.value }));
-    on("normalize", "change", ({ target }) => changeProject(this.id, { normalize: JSON.parse(target.value) }));
-    on("gap", "change", ({ target }) => changeProject(this.id, { pause: Number(target.value) }));
-    on("chapter-gap", "change", ({ target }) => changeProject(this.id, { chapter_pause: Number(target.value) }));
-    on("earlier", "click", () => this.#turnTo(this.#page - 1));
-    on("later", "click", () => this.#turnTo(this.#page + 1));
-    on("play-all", "click", () => this.#play(null));
-    this.part("every").addEventListener("change", ({ target }) => this.#select(target.checked), { signal });
+    for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => changeProject(this.id, { [field]: read(target.value) }));
+    on("hear", "click", () => this.#hearVoice());
+    on("earlier", "click", () => this.#turnOver(this.#page - 1));
+    on("later", "click", () => this.#turnOver(this.#page + 1));
+    on("filter", "change", ({ target }) => this.#show(target.value));
+    on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
+    this.part("every").addEventListener("change", ({ target }) => this.selection.set([...this.#rows.keys()], target.checked), { signal });
     this.nowPlaying.addEventListener("show", () => this.#follow(), { signal });
-    this.nowPlaying.addEventListener("state", ({ detail }) => detail.state === "over" && this.#follow(), { signal });
-    this.part("rows").addEventListener("change", () => this.#countSelected(), { signal });
+    this.nowPlaying.addEventListener("state", ({ detail }) => (detail.state === "over" ? this.#follow() : this.#mark()), { signal });
   }
 
   /** Do something and show what became of it, or why not. */
@@ -118,9 +122,16 @@ export class Project extends EventTarget {
     this.part("project-voice").replaceChildren(element("option", { value: "", textContent: phrase("project.voice.default") }), ...options);
   }
 
+  #hearVoice() {
+    const chosen = this.part("project-voice").value;
+    const voice = this.voices.find(({ id, isFirstChoice }) => (chosen ? id === chosen : isFirstChoice));
+    return voice && this.playback.sample(voice);
+  }
+
   #showProject(project) {
-    const { title, kind, state, parts, seconds, eta_s: eta, settings } = project;
+    const { title, kind, state, parts, settings } = project;
     this.finish.show(project);
+    showLeftOut(this.part, project);
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };
@@ -128,22 +139,20 @@ export class Project extends EventTarget {
     fill("title", title);
     this.dispatchEvent(new CustomEvent("titled", { detail: { title } }));
     fill("project-voice", settings.voice ?? "");
+    fill("speed", settings.speed);
     fill("normalize", JSON.stringify(settings.normalize));
     fill("gap", settings.pause);
     fill("chapter-gap", settings.chapter_pause);
-    const words = [phrase("project.spoken", { done: parts.done, count: parts.total })];
-    if (seconds) words.push(duration(seconds));
-    if (state === "running") words.push(eta === null ? phrase("project.speaking") : phrase("project.left", { duration: duration(eta) }));
-    if (state === "paused") words.push(phrase("project.paused"));
-    if (parts.failed) words.push(phrase("project.failed", { count: parts.failed }));
-    if (parts.stale) words.push(phrase("project.stale", { count: parts.stale }));
-    const told = words.join(" · ");
+    const told = stateWords(project);
     if (this.part("state").textContent !== told) this.part("state").textContent = told;
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
     this.part("speak").textContent = phrase(parts.done ? "project.speak" : "project.speak.all");
+    this.part("stale").hidden = !parts.stale || parts.stale === missing;
+    this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
+    if (document.activeElement !== this.part("filter")) this.#offerFilters(parts);
     this.part("all").hidden = !parts.done || isUnderWay;
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     this.part("pause").textContent = phrase(state === "paused" ? "project.resume" : "project.pause");
@@ -151,6 +160,11 @@ export class Project extends EventTarget {
     const left = parts.total - parts.done;
     this.part("left-out").textContent = left > 0 ? phrase("project.leftOut", { count: left }) : "";
     if (!this.part("exports").children.length || this.part("exports").dataset.of !== this.id) this.#offerFiles();
+  }
+
+  #offerFilters(parts) {
+    this.part("filter").replaceChildren(...filterChoices(parts).map(([value, textContent]) => element("option", { value, textContent })));
+    this.part("filter").value = this.#filter;
   }
 
   #offerFiles() {
@@ -165,9 +179,10 @@ export class Project extends EventTarget {
   }
 
   #showParts({ data, total }) {
-    const parts = data.filter(({ id }) => !this.arranging.deleted.has(id));
-    const shown = new Map(parts.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
-    for (const part of parts) shown.get(part.id).show(part, total, total - this.arranging.deleted.count === 1);
+    if (!data.length && this.#page) return this.#turnTo(Math.ceil(total / PAGE) - 1); // what was on it is elsewhere now
+    const { total: all } = this.#project.parts;
+    const shown = new Map(data.map((part) => [part.id, this.#rows.get(part.id) ?? this.#row()]));
+    for (const part of data) shown.get(part.id).show(part, all, all === 1);
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     setChildren(this.part("rows"), [...shown.values()].map((row) => row.element));
     if (focused !== document.activeElement && focused?.isConnected) focused.focus(); // its row was moved
@@ -177,7 +192,8 @@ export class Project extends EventTarget {
     this.part("range").textContent = phrase("project.range", { first: this.#page * PAGE + 1, last: this.#page * PAGE + data.length, total });
     this.part("earlier").disabled = this.#page === 0;
     this.part("later").disabled = (this.#page + 1) * PAGE >= total;
-    this.#countSelected();
+    this.part("none").hidden = data.length > 0;
+    this.#markSelected();
   }
 
   #row() {
@@ -185,8 +201,9 @@ export class Project extends EventTarget {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.part, detail)));
     on("change", (part, changes) => this.#changes.add(this.#afterChanges(() => changePart(this.id, part.id, changes))));
     on("again", (part) => this.#afterChanges(() => speakParts(this.id, [part.id])));
-    on("play", (part) => this.#play(part));
+    on("play", (part) => this.playback.play(this.#project, part));
     on("arrange", (part, order) => this.#afterChanges(() => this.#arrange(row, order)));
+    row.addEventListener("select", ({ detail }) => this.selection.press(row.part.id, row.isSelected, [...this.#rows.keys()], detail.isRange));
     return row;
   }
 
@@ -202,8 +219,11 @@ export class Project extends EventTarget {
     const before = shown[shown.indexOf(row) - 1];
     row.tools.say("");
     try {
-      const done = await this.arranging.arrange(row, following?.part, order);
-      if (order.verb === "delete") (following ?? before)?.tools.toggle.focus();
+      const done = await this.arranging.arrange(row, this.#filter ? null : following?.part, order);
+      if (order.verb === "delete") {
+        this.selection.set([row.part.id], false);
+        (following ?? before)?.tools.toggle.focus();
+      }
       if (order.verb === "up" || order.verb === "down") this.#turnToPart(done.position);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
@@ -213,64 +233,56 @@ export class Project extends EventTarget {
 
   #turnToPart(position) {
     const page = Math.floor(position / PAGE);
-    if (page !== this.#page) this.#turnTo(page);
+    if (page !== this.#page && !this.#filter) this.#turnTo(page);
+  }
+
+  /** As by its buttons: from the page's first part on. */
+  async #turnOver(page) {
+    this.#turnTo(page);
+    await this.look();
+    this.part("every").focus({ preventScroll: true }); // the pager is out of sight
+    this.part("rows").closest("table").scrollIntoView({ block: "start" });
+  }
+
+  #show(filter) {
+    this.#filter = filter;
+    this.#turnTo(0);
   }
 
   #turnTo(page) {
     this.#page = Math.max(0, page);
     this.#rows.clear();
-    this.part("every").checked = false;
   }
 
-  #select(isSelected) {
-    for (const row of this.#rows.values()) row.isSelected = isSelected;
-    this.#countSelected();
-  }
-
-  #countSelected() {
-    const count = [...this.#rows.values()].filter((row) => row.isSelected).length;
-    this.part("selected").hidden = !count;
-    this.part("selected").textContent = phrase("project.speak.count", { count });
+  #markSelected() {
+    const rows = [...this.#rows.values()];
+    for (const row of rows) row.isSelected = this.selection.has(row.part.id);
+    this.part("every").checked = rows.length > 0 && rows.every((row) => row.isSelected);
   }
 
   async #speakSelected() {
-    const chosen = [...this.#rows.values()].filter((row) => row.isSelected);
-    await speakParts(this.id, chosen.map((row) => row.part.id));
-    this.part("every").checked = false;
-    this.#select(false);
+    await speakParts(this.id, this.selection.ids);
+    this.selection.clear();
   }
 
-  #delete() {
+  async #deleteSelected() {
+    await this.arranging.delete(this.selection.ids);
+    this.selection.clear();
+  }
+
+  async #delete() {
     if (!this.#project) return; // it could not be read yet
-    const { id, title } = this.#project;
-    if (this.nowPlaying.current instanceof Recorded && this.nowPlaying.current.of?.project === id) this.nowPlaying.pause();
-    this.dispatchEvent(new CustomEvent("delete", { detail: { id, title } }));
-  }
-
-  /** Play a part, the others beside it; null: all that are spoken, one after the other. */
-  async #play(part) {
-    this.nowPlaying.player.wake();
-    const isLatest = this.#plays.begin();
-    const { parts } = await readTimeline(this.id);
-    if (!isLatest() || !this.#project) return;
-    const placed = inARow(parts);
-    if (!part) return this.nowPlaying.playRow(placed.map((each) => this.#track(each)), 0, true);
-    const at = placed.findIndex(({ take }) => take === part.chosen);
-    const one = this.#track({ part: part.id, position: part.position, take: part.chosen });
-    const row = at < 0 ? [one] : placed.map((each) => this.#track({ ...each, pause: 0 })); // what is not of its present words is not in the whole
-    return this.nowPlaying.playRow(row, Math.max(at, 0), false);
-  }
-
-  #track({ part, position, take, pause = 0 }) {
-    const name = phrase("project.track", { title: this.#project.title, number: position + 1, total: this.#project.parts.total });
-    const of = { project: this.id, part, position };
-    return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
+    const { id, title, parts } = this.#project;
+    if (!window.confirm(phrase("project.delete.sure", { title, count: parts.total }))) return;
+    const { undo_seconds: seconds } = await deleteProject(id);
+    this.playback.pause();
+    this.dispatchEvent(new CustomEvent("deleted", { detail: { id, title, seconds } }));
   }
 
   /** Mark the part that is heard, and go to its page. */
   #follow() {
-    const heard = this.#heard;
-    const page = heard ? Math.floor(heard.position / PAGE) : this.#page;
+    const { heard } = this.playback;
+    const page = heard && !this.#filter ? Math.floor(heard.position / PAGE) : this.#page;
     if (page !== this.#page) {
       this.#turnTo(page);
       this.look();
@@ -278,14 +290,11 @@ export class Project extends EventTarget {
     this.#mark();
   }
 
-  /** {part, position} of what the player is about, if it is of this project and not over. */
-  get #heard() {
-    const { current, isOver } = this.nowPlaying;
-    return current instanceof Recorded && current.of?.project === this.id && !isOver ? current.of : null;
-  }
-
   #mark() {
-    const heard = this.#heard;
-    for (const [id, row] of this.#rows) row.element.toggleAttribute("aria-current", id === heard?.part);
+    const { heard } = this.playback;
+    for (const [id, row] of this.#rows) {
+      row.element.toggleAttribute("aria-current", id === heard?.part);
+      row.isPlaying = id === heard?.part && this.playback.isPlaying;
+    }
   }
 }

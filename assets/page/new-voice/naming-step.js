@@ -69,7 +69,7 @@ export class NamingStep {
 
   /** Save what the draft has; the voice as {slug, name, language}, null when something is missing, which is then said. */
   async save() {
-    if (this.recording.isRecording) this.recording.finish();
+    await this.recording.finish();
     const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
     const { voice, sample } = this.draft;
     if (!voice && !facts.name) return this.#ask("name", phrase("newVoice.naming.name"));

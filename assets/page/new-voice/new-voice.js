@@ -80,6 +80,13 @@ export class NewVoice extends EventTarget {
     this.#show("check"); // which reads it
   }
 
+  /** Begin with a recording, as if it were dropped on the first step. */
+  bring(file) {
+    if (!this.#mayLeave()) return;
+    this.#startOver();
+    this.steps.capture.bring(file);
+  }
+
   /** Capture one more clip for a voice: {id, name, slug, language}. */
   addTo(voice) {
     if (!this.#mayLeave()) return;

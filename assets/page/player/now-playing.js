@@ -31,6 +31,10 @@ export class NowPlaying extends EventTarget {
     bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
     bar.addEventListener("step", ({ detail }) => this.#step(detail.by));
     bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
+    bar.addEventListener("close", () => {
+      this.pause();
+      bar.isClosed = true;
+    });
     const follow = () => {
       bar.volume = player.volume = preferences.values.volume;
       player.fixedWait = preferences.wait;
@@ -103,6 +107,7 @@ export class NowPlaying extends EventTarget {
     this.#row = row;
     this.position = 0;
     this.heard = { rendered: 0, underruns: 0 };
+    this.bar.begin();
     this.bar.offer(take.url, take.fileName);
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
     this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);

@@ -8,9 +8,11 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}. */
+/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}, "close". */
 export class PlayerBar extends EventTarget {
   #drawing = false;
+  /** The area that the sound is of. @type {string | undefined} */
+  #owner = document.body.dataset.area;
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
 
   constructor(element) {
@@ -18,7 +20,7 @@ export class PlayerBar extends EventTarget {
     this.element = element;
     const part = partsOf(element);
     this.parts = Object.fromEntries(
-      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on"].map((name) => [name, part(name)]),
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on", "close"].map((name) => [name, part(name)]),
     );
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
@@ -28,12 +30,29 @@ export class PlayerBar extends EventTarget {
     this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
     new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
     new ResizeObserver(() => this.#makeRoom()).observe(element);
+    this.parts.close.addEventListener("click", () => tell("close"));
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
+    new MutationObserver(() => this.#fit()).observe(document.body, { attributeFilter: ["data-area"] });
   }
 
   /** The page ends above the bar: nothing lies under it that cannot be scrolled out. */
   #makeRoom() {
     document.documentElement.style.setProperty("--dock-height", `${this.element.offsetHeight}px`);
+  }
+
+  /** It is about something else from now on, which is of the area that is shown. */
+  begin() {
+    this.#owner = document.body.dataset.area;
+    this.isClosed = false;
+    this.#fit();
+  }
+
+  set isClosed(isClosed) {
+    this.element.toggleAttribute("data-closed", isClosed);
+  }
+
+  #fit() {
+    this.element.toggleAttribute("data-thin", this.#owner !== document.body.dataset.area);
   }
 
   /** A press of an arrow goes on by a second; the slider itself would go on by its step, which is a hundredth. */
@@ -48,6 +67,7 @@ export class PlayerBar extends EventTarget {
   /** state: empty | waiting | playing | paused | over; the words are for people and screen readers. */
   say(state, words) {
     this.element.dataset.state = state;
+    if (this.isPlaying) this.isClosed = false;
     if (words !== undefined && this.parts.status.textContent !== words) this.parts.status.textContent = words;
     this.parts.play.setAttribute("aria-label", phrase(this.isPlaying ? "player.pause" : "player.play"));
     this.parts.play.disabled = state === "empty";

@@ -26,8 +26,15 @@ function backupWords(backup) {
   return [last, ...lacking, ...(backup.pending ? [phrase("settings.backup.due")] : []), phrase("settings.backup.in", { folder: backup.folder })].join(", ");
 }
 
+/** What was made without a key, and belongs to the first key since this start; nothing where that is nothing. */
+function adoptedFacts(adopted) {
+  if (!adopted?.takes && !adopted?.projects) return [];
+  const projects = phrase("settings.adopted.projects", { count: adopted.projects });
+  return [[phrase("settings.adopted"), phrase("settings.adopted.about", { takes: phrase("settings.library.takes", { count: adopted.takes }), projects })]];
+}
+
 /** [term, words] of the studio, from /health and /v1/settings. */
-function facts({ engine, status }, { model, versions, storage }) {
+function facts({ engine, status }, { model, versions, storage, adopted, is_owner: isOwner }) {
   const speaks = engine
     ? [
         [phrase("settings.model"), phrase("settings.model.size", { model, millions: Math.round(engine.parameters / 1e6) })],
@@ -37,12 +44,13 @@ function facts({ engine, status }, { model, versions, storage }) {
       ]
     : [[phrase("settings.model"), `${model}: ${status}`]];
   const { folder, database_bytes: database, audio_bytes: audio } = storage;
-  const held = { voices: phrase("settings.library.voices", { count: storage.voices }), takes: phrase("settings.library.takes", { count: storage.takes }) };
+  const voicesHeld = phrase("settings.library.voices", { count: storage.voices });
+  const held = isOwner ? phrase("settings.library.held", { voices: voicesHeld, takes: phrase("settings.library.takes", { count: storage.takes }) }) : voicesHeld;
   return [
     ...speaks,
-    [phrase("settings.library"), phrase("settings.library.about", { ...held, database: size(database), audio: size(audio) })],
-    [phrase("settings.folder"), folder],
-    [phrase("settings.backup"), backupWords(storage.backup)],
+    [phrase("settings.library"), phrase("settings.library.about", { held, database: size(database), audio: size(audio) })],
+    ...adoptedFacts(adopted),
+    ...(isOwner ? [[phrase("settings.folder"), folder], [phrase("settings.backup"), backupWords(storage.backup)]] : []),
     [phrase("settings.versions"), Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],
   ];
 }
@@ -73,6 +81,7 @@ export class Settings {
     if (!studio) return this.#say(phrase("settings.silent"));
     this.#say("");
     this.part("facts").replaceChildren(...facts(now, studio).flatMap(([term, words]) => [element("dt", { textContent: term }), element("dd", { textContent: words })]));
+    this.part("all").hidden = !studio.is_owner;
     this.part("settings").replaceChildren(
       ...studio.settings.map(({ name, value, source }) =>
         element("tr", {}, [element("td", {}, [element("code", { textContent: name })]), element("td", { textContent: value ?? "–" }), element("td", { textContent: source })]),

@@ -20,15 +20,20 @@ const STEPS = [
   [/^waiting to start$/, "shell.step.waiting"],
   [/^finding the checkpoint$/, "shell.step.finding"],
   [/^loading weights$/, "shell.step.weights"],
-  [/^capturing (frame|codec) graphs$/, "shell.step.graphs"],
+  [/^compiling kernels$/, "shell.step.compiling"],
+  [/^looking kernels up$/, "shell.step.kernels"],
+  [/^capturing graphs$/, "shell.step.graphs"],
   [/^warming up$/, "shell.step.warming"],
-  [/^(starting|joining) Ray/, "shell.step.ray"],
+  [/^starting Ray$/, "shell.step.ray"],
+  [/^joining Ray at /, "shell.step.joining"],
+  [/^joining the fleet$/, "shell.step.fleet"],
   [/^starting \d+ engines$/, "shell.step.engines"],
+  [/^ready$/, "shell.step.ready"],
   [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
 ];
 
 /** A step in the reader's language; what is not known, such as figures of the memory, stays as it is told. */
-function stepWords(doing = "") {
+export function stepWords(doing = "") {
   for (const [pattern, key] of STEPS) {
     const found = pattern.exec(doing);
     if (found) return phrase(key, found.groups ?? {});

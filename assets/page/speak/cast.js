@@ -7,7 +7,7 @@ import { element, labelled, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
-import { folded, speakers, voiceNamed } from "./dialogue.js";
+import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
 import { phrase } from "../lib/phrases.js";
 
 const STORE = "voice-studio-cast-1";
@@ -15,6 +15,8 @@ const RANDOM = "random"; // sounds other in every take
 
 /** Fires "change" when the mode or a voice is another one. */
 export class Cast extends EventTarget {
+  /** The id of the voice that says what no name says. */
+  narrator = "";
   #chosen = {}; // folded name: voice id
   #isOn = false;
   #voices = [];
@@ -74,6 +76,16 @@ export class Cast extends EventTarget {
     this.#turn(cast !== undefined);
   }
 
+  /** Whether it is a dialogue, and who has which voice. */
+  get state() {
+    return { isOn: this.#isOn, chosen: { ...this.#chosen } };
+  }
+
+  set state({ isOn, chosen }) {
+    this.#chosen = { ...chosen };
+    this.#turn(isOn);
+  }
+
   show() {
     const names = this.#isOn ? speakers(this.#text) : [];
     this.#deal(names);
@@ -92,14 +104,14 @@ export class Cast extends EventTarget {
     this.show();
   }
 
-  /** Names without a voice get one each, in the library's order, that no other of them has while there are enough. */
+  /** Names without a voice get one each. */
   #deal(names) {
-    const all = this.#voices.map(({ id }) => id).filter((id) => id !== RANDOM);
-    const taken = names.map((name) => this.#voiceOf(name));
-    const free = all.filter((id) => !taken.includes(id));
-    const dealt = names.filter((name) => !this.#voiceOf(name));
-    for (const [i, name] of dealt.entries()) this.#chosen[folded(name)] = free[i] ?? all[i % all.length];
-    if (dealt.length) this.#keep();
+    const taken = names.map((name) => this.#voiceOf(name)).filter(Boolean);
+    const lacking = names.filter((name) => !this.#voiceOf(name));
+    if (!lacking.length) return;
+    const dealt = dealVoices(lacking, this.#voices.filter(({ id }) => id !== RANDOM), taken, this.narrator);
+    for (const [name, id] of dealt) if (id) this.#chosen[folded(name)] = id;
+    this.#keep();
   }
 
   #voiceOf(name) {

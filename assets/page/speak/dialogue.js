@@ -1,6 +1,9 @@
 // Who speaks in a script: lines that begin with a name and a colon are turns, as the API reads them.
 
-const NAME = /^[ \t]*(\p{L}[\p{L}\p{M}\p{N}_ .'’-]{0,39}?)[ \t]*(?::(?=\s|$)|：)/u;
+import { genderOfName } from "../lib/given-names.js";
+
+const NAME = /^[ \t\u00ad\u200b-\u200f\u2060\ufeff]*(?:\*\*)?(\p{L}[\p{L}\p{M}\p{N}_ .'’\u00ad\u200b-\u200f\u2060\ufeff-]{0,39}?)(?:\*\*)?[ \t]*(?::(?:\*\*)?(?=\s|$)|：)/u;
+const UNSEEN = /[\u00ad\u200b-\u200f\u2060\ufeff]/g;
 const WORDS_IN_A_NAME = 4;
 
 /**
@@ -9,7 +12,7 @@ const WORDS_IN_A_NAME = 4;
  * @param {string} line
  */
 function nameIn(line) {
-  const name = NAME.exec(line)?.[1];
+  const name = NAME.exec(line)?.[1].replace(UNSEEN, "");
   return name && name.split(/\s+/).length <= WORDS_IN_A_NAME ? name : undefined;
 }
 
@@ -49,6 +52,33 @@ export function speakers(script, least = 1) {
 export function voiceNamed(name, known) {
   const key = folded(name);
   return known.find((/** @type {{ id: string, name: string }} */ voice) => voice.id === key || folded(voice.name) === key)?.id;
+}
+
+const OTHER = { female: "male", male: "female" };
+
+/**
+ * Voices for names that have none yet: of the name's usual gender, else in turn of the other one than before; none twice and not
+ * the narrator's, while there are others. Gives [name, voice id] pairs.
+ *
+ * @param {string[]} names
+ * @param {{ id: string, gender?: string }[]} voices in the order in which they are dealt out
+ * @param {string[]} taken ids
+ * @param {string} narrator the id of the voice that tells the story, blank: none
+ * @returns {[string, string][]}
+ */
+export function dealVoices(names, voices, taken, narrator) {
+  const used = new Set(taken);
+  let last = "";
+  return names.map((name, i) => {
+    const gender = genderOfName(name) || OTHER[/** @type {"female" | "male"} */ (last)] || "";
+    const others = voices.filter(({ id }) => id !== narrator);
+    const free = others.filter(({ id }) => !used.has(id));
+    const ofGender = (/** @type {typeof voices} */ some) => some.filter((voice) => !gender || voice.gender === gender);
+    const found = ofGender(free)[0] ?? free[0] ?? ofGender(others)[0] ?? others[i % Math.max(1, others.length)] ?? voices[0];
+    if (found) used.add(found.id);
+    last = gender || found?.gender || "";
+    return /** @type {[string, string]} */ ([name, found?.id ?? ""]);
+  });
 }
 
 /** A name as names are compared. */

@@ -31,9 +31,9 @@ export class ErrorCard extends EventTarget {
     if (what) this.dispatchEvent(new CustomEvent("gone", { detail: { what } }));
   }
 
-  /** The studio answers again. */
+  /** The studio answers again, or knows this browser again. */
   reconnected() {
-    if (this.#refusal?.isLost) this.hide();
+    if (this.#refusal?.isLost || this.#refusal?.status === 401) this.hide();
   }
 
   /** Something else would be asked for now. Gradio tells of keys that were pressed before Speak a moment later: not of those. */

@@ -5,6 +5,7 @@ import { dictionaryAge } from "../client/pronunciations.js";
 import { readingOf } from "../client/speech.js";
 import { partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
+import { typeInto } from "../lib/typing.js";
 import { readingLine } from "./reading-line.js";
 
 const STORE = "voice-studio-as-written-1";
@@ -35,9 +36,7 @@ export class Reading extends EventTarget {
       this.#show();
     });
     this.part("edit").addEventListener("click", () => {
-      area.setRangeText(this.#answer.text, 0, area.value.length, "end");
-      area.dispatchEvent(new Event("input", { bubbles: true }));
-      area.focus();
+      typeInto(area, 0, area.value.length, this.#answer.text);
     });
     area.addEventListener("input", () => this.look());
     cast.addEventListener("change", () => this.look());

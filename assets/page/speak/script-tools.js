@@ -1,6 +1,7 @@
 // The script's tools: tags set in at the caret, and a line that says what the script will become. It sends nothing.
 
 import { duration } from "../lib/time.js";
+import { typeInto } from "../lib/typing.js";
 import { expectedSeconds } from "./request.js";
 import { KNOWN, offered } from "./speech-tags.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
@@ -8,6 +9,8 @@ import { LANGUAGE, phrase } from "../lib/phrases.js";
 const MOST_CHARACTERS = 16384; // as the API allows in one request
 const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
 const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
+const BRACKETS = /(\\?)\[([^[\]]*)\]/g; // with a backslash before it, a tag is words
+const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|(citation|clarification) needed)$/i;
 
 /** @type {{ tags: string[] | null, languages: string[] }} */
 const NO_CARD = { tags: null, languages: [] };
@@ -25,7 +28,9 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const length = [...text].length;
   const seconds = expectedSeconds(text);
   const facts = text.trim() ? [phrase("speak.lint.characters", { count: length }), phrase("speak.lint.about", { duration: duration(seconds) })] : [];
-  const tags = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1].trim());
+  const isTag = (/** @type {string} */ name) => !card.tags || PAUSE.test(name) || card.tags.includes(name.toLowerCase().replace(/\s+/g, " "));
+  const bracketed = [...text.matchAll(BRACKETS)].filter((match) => !match[1]).map((match) => match[2].trim());
+  const tags = bracketed.filter(isTag);
   if (tags.length) facts.push(phrase("speak.lint.tags", { count: tags.length }));
   const parts = Math.ceil(new TextEncoder().encode(text).length / PART_BYTES);
   if (parts > 1) facts.push(phrase("speak.lint.parts", { count: parts }));
@@ -33,17 +38,20 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const note = (words, grave = false) => notes.push({ words, grave });
   if (length > MOST_CHARACTERS) note(phrase("speak.lint.tooMany", { count: length - MOST_CHARACTERS, most: MOST_CHARACTERS }), true);
   if (/\[[^\]]*$/.test(text)) note(phrase("speak.lint.open"), true);
-  if (tags.length && !text.replace(/\[[^\]]*\]/g, "").trim()) note(phrase("speak.lint.onlyTags"), true);
+  const words = text.replace(BRACKETS, (_, escaped, name) => (!escaped && isTag(name.trim()) ? "" : name));
+  if (tags.length && !words.trim()) note(phrase("speak.lint.onlyTags"), true);
   if (cutAfter > 0 && seconds > cutAfter) note(phrase("speak.lint.cut", { seconds: cutAfter }), true);
   if (text.trim() && !/[\p{L}\p{N}]/u.test(text)) note(phrase("speak.lint.noLetters"), true);
   if (language && card.languages.length && !card.languages.includes(language)) {
     note(phrase("speak.lint.language", { languages: card.languages.map(named).join(", "), language: named(language) }), true);
   }
-  const bracketed = (which) => which.map((tag) => `[${tag}]`).join(", ");
-  const spoken = [...new Set(tags.filter((tag) => !PAUSE.test(tag)))];
-  const unknown = spoken.filter((tag) => !(card.tags ?? [...KNOWN]).includes(tag.toLowerCase()));
-  if (unknown.length && card.tags) note(phrase("speak.lint.notOfModel", { count: unknown.length, tags: bracketed(unknown) }));
-  else if (unknown.length) note(phrase("speak.lint.unknown", { tags: bracketed(unknown) }));
+  const listed = (/** @type {string[]} */ names) => [...new Set(names)].map((name) => `[${name}]`).join(", ");
+  const others = bracketed.filter((name) => !isTag(name));
+  const [marks, readAloud] = [others.filter((name) => CITATION.test(name)), others.filter((name) => !CITATION.test(name))];
+  if (marks.length) note(phrase("speak.lint.citations", { tags: listed(marks) }));
+  if (readAloud.length) note(phrase("speak.lint.notOfModel", { count: new Set(readAloud).size, tags: listed(readAloud) }));
+  const unknown = card.tags ? [] : tags.filter((tag) => !PAUSE.test(tag) && !KNOWN.has(tag.toLowerCase()));
+  if (unknown.length) note(phrase("speak.lint.unknown", { tags: listed(unknown) }));
   return { facts, notes };
 }
 
@@ -56,15 +64,14 @@ export function insertTag(area, tag) {
   const before = start === 0 || /\s$/.test(value.slice(0, start)) ? "" : " ";
   const after = /^\s/.test(value.slice(start)) ? "" : " ";
   const written = `${before}[${tag}]${after}`;
-  area.setRangeText(written, start, start, "end");
+  typeInto(area, start, start, written);
   const caret = start + written.length;
   if (start === end) area.setSelectionRange(caret, caret);
   else area.setSelectionRange(caret, end + written.length);
-  area.dispatchEvent(new Event("input", { bubbles: true }));
-  area.focus();
 }
 
-export class ScriptTools {
+/** Fires "project" when the script is to become a project of long form: it is too long for a take. */
+export class ScriptTools extends EventTarget {
   #cutAfter = 0;
   #card = NO_CARD;
   #told = "[]"; // the notes that are shown
@@ -72,12 +79,18 @@ export class ScriptTools {
   /** @type {string | null} */
   #language = null;
 
-  constructor(area, element) {
+  /** hasProjects: whether the studio makes projects of long scripts. */
+  constructor(area, element, hasProjects) {
+    super();
     this.area = area;
+    this.hasProjects = hasProjects;
     area.dir = "auto"; // Gradio's fields know left to right alone
     this.panel = element.querySelector("#tag-panel");
     this.facts = element.querySelector("[data-part=facts]");
     this.notes = element.querySelector("[data-part=notes]");
+    this.project = element.querySelector("[data-part=project]");
+    this.project.hidden = true;
+    this.project.addEventListener("click", () => this.dispatchEvent(new CustomEvent("project")));
     this.search = element.querySelector("[data-part=search]");
     this.groups = element.querySelector("[data-part=groups]");
     const row = element.querySelector("[data-part=often]");
@@ -128,6 +141,7 @@ export class ScriptTools {
 
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
+    this.project.hidden = !this.hasProjects || [...this.area.value].length <= MOST_CHARACTERS;
     this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
     const told = JSON.stringify(notes);
     if (told === this.#told) return;
@@ -164,7 +178,7 @@ export class ScriptTools {
     this.groups.replaceChildren(
       ...groups.map(({ name, tags, isIdle }) => {
         const group = Object.assign(document.createElement("div"), { className: isIdle ? "tag-group idle" : "tag-group" });
-        const title = Object.assign(document.createElement("h3"), { textContent: name });
+        const title = Object.assign(document.createElement("h2"), { textContent: name });
         const row = Object.assign(document.createElement("div"), { className: "tag-row" });
         row.append(...tags.map((tag) => this.#chip(tag)));
         group.append(title, row);

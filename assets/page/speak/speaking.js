@@ -11,6 +11,9 @@ export class Speaking {
   #making = null; // the AbortController of what is being made
   /** @type {number | null} */
   #pressedAt = null;
+  #isByKey = false;
+  /** What has the focus again after a take. @type {Element | null} */
+  #returned = null;
   #clones = new Set(); // clips, and voices made of some, that were heard
 
   /** Parts of the page, and request(fields), which gives the API's body. */
@@ -32,6 +35,12 @@ export class Speaking {
   /** Before Gradio hears of it. */
   press(event) {
     this.#pressedAt = event.timeStamp;
+    this.#isByKey = event.detail === 0;
+  }
+
+  /** Whether this has the focus only because Speak was pressed before: nobody has gone there since. */
+  gaveFocusTo(control) {
+    return control === this.#returned && control === document.activeElement;
   }
 
   /** Speak what the fields say: one take, or several at once with a seed each. */
@@ -114,14 +123,21 @@ export class Speaking {
   #begin() {
     this.stop();
     this.errorCard.hide();
+    const isOnButton = document.activeElement?.matches("#speak, #speak-four");
     document.body.dataset.speaking = "yes";
+    if (isOnButton && this.#isByKey) document.getElementById("stop")?.focus();
     this.health.isWatched = true;
     return (this.#making = new AbortController());
   }
 
   #rest() {
     this.#making = null;
+    const isOnStop = document.activeElement?.matches("#stop");
     delete document.body.dataset.speaking;
+    const speak = document.getElementById("speak");
+    if (isOnStop) speak?.focus({ preventScroll: true });
+    this.#returned = document.activeElement?.matches("#speak, #speak-four") ? document.activeElement : null;
+    this.#returned?.addEventListener("blur", () => (this.#returned = null), { once: true });
     this.health.isWatched = false;
     this.health.look();
   }

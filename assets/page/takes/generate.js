@@ -1,17 +1,29 @@
 // Makes one take: from a request to samples, a file and the server's word on it. It shows nothing and plays nothing.
 
+import { places } from "../client/places.js";
 import { Refusal } from "../client/refusal.js";
 import { soundOf } from "../client/sound.js";
 import { requestRest, requestSpeech } from "../client/speech.js";
 import { takeRecord } from "../client/takes.js";
 import { phrase } from "../lib/phrases.js";
 
+const [SOON, TRIES] = [2, 30]; // seconds: a place is free then, where a share of the minute is not
+
 /**
  * Ask for a take and fill it while it is made. `heard(pcm)` is awaited for every piece of Int16Array samples,
  * `kept()` is called once the file is there, whole or not. Raises Refusal, also of an answer without any sound,
  * or AbortError after signal.abort(), and when it was stopped elsewhere, such as in the queue.
  */
-export async function generateTake(take, signal, { begun = () => {}, heard, kept }) {
+export async function generateTake(take, signal, listeners) {
+  const leave = await places.enter(signal);
+  try {
+    await fill(take, signal, listeners);
+  } finally {
+    leave();
+  }
+}
+
+async function fill(take, signal, { begun = () => {}, heard, kept }) {
   const response = await responseTo(take, signal);
   take.begin(response.headers);
   begun();
@@ -35,12 +47,27 @@ export async function generateTake(take, signal, { begun = () => {}, heard, kept
   take.settle(await takeRecord(take.id));
 }
 
-async function responseTo(take, signal) {
+async function responseTo(take, signal, triesLeft = TRIES) {
   try {
     return await (take.continues ? requestRest(take.continues, signal) : requestSpeech(take.request, signal));
   } catch (problem) {
+    if (problem.code === "rate_limit_exceeded" && problem.retryAfter <= SOON && triesLeft) { // another tab or program of this caller, or the take before it just ends
+      await pause(1000 * (problem.retryAfter ?? 1), signal);
+      return responseTo(take, signal, triesLeft - 1);
+    }
     throw problem.code === "request_cancelled" ? stoppedElsewhere() : problem;
   }
+}
+
+/** So many milliseconds; raises AbortError after signal.abort(). */
+function pause(wait, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, wait);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    }, { once: true });
+  });
 }
 
 /** Whether the server says that somebody ended it: to us, its sound only broke off. */

@@ -18,10 +18,10 @@ function saveFile(href, name) {
 export class TakeActions {
   #uses = new Latest();
 
-  constructor({ tabs, errorCard, cast, code, fields, list, preferences, speaking, nowPlaying, history }) {
+  constructor({ tabs, errorCard, scriptUndo, code, fields, list, preferences, speaking, nowPlaying, history }) {
     this.tabs = tabs;
     this.errorCard = errorCard;
-    this.cast = cast;
+    this.scriptUndo = scriptUndo;
     this.code = code;
     this.fields = fields;
     this.list = list;
@@ -34,7 +34,7 @@ export class TakeActions {
   /** Do what a list of takes asks for. */
   serve(list) {
     const on = (type, does) => list.addEventListener(type, ({ detail }) => this.errorCard.attempt(() => does(detail.take)));
-    on("play", (take) => this.play(take));
+    on("play", (take) => (this.#isHeard(take) ? this.nowPlaying.playOrPause() : this.play(take)));
     on("switch", (take) => this.play(take, this.nowPlaying.current?.file ? this.nowPlaying.position : 0));
     on("reuse", (take) => this.#reuse(take));
     on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed) }));
@@ -43,7 +43,13 @@ export class TakeActions {
     on("convert", (take) => this.#convert(take));
     on("code", (take) => this.#showCode(take));
     list.addEventListener("fail", ({ detail }) => this.errorCard.tell(detail.problem));
-    this.nowPlaying.addEventListener("show", ({ detail }) => list.select(detail.take));
+    for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, ({ detail }) => list.select(detail.take, this.nowPlaying.isPlaying));
+  }
+
+  /** Whether the player holds it, whole, and is not over: a press pauses it, or has it go on. */
+  #isHeard({ id }) {
+    const { current, isOver } = this.nowPlaying;
+    return current?.file && !isOver && current.id === id;
   }
 
   /** Do what the text of a take asks for, and say there what came of it. */
@@ -99,10 +105,13 @@ export class TakeActions {
 
   /** Put its script and settings back into the fields. */
   async #reuse(take) {
-    if (!(await this.#whole(take))) return;
+    if (await this.#whole(take)) await this.use(take);
+  }
+
+  /** As Reuse, of a take whose settings are here. Raises Refusal. */
+  async use({ request, settings }) {
     this.tabs.show("studio");
-    this.cast.take(take.request);
-    await this.fields.offerVoices(take.settings);
+    await this.scriptUndo.replace(request, settings);
   }
 
   async #again(take) {

@@ -3,8 +3,9 @@
 import { clock } from "../lib/time.js";
 import { deleteTake, findTakes, restoreTakes, soundAddress, starTake } from "../client/takes.js";
 import { AbComparison } from "./ab-comparison.js";
-import { element, icon, labelled, partsOf } from "../lib/elements.js";
+import { element, icon, labelled, partsOf, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -58,6 +59,7 @@ export class TakeList extends EventTarget {
 
   add(take) {
     this.#insert(take);
+    if (isInView(document.querySelector("body[data-speaking] #stop, body:not([data-speaking]) #speak"))) show(take.row);
     for (const old of this.#takes.filter((each) => !each.isStarred).slice(KEPT)) this.#forget(old);
     remember(this.#takes);
   }
@@ -85,11 +87,18 @@ export class TakeList extends EventTarget {
     take.row.querySelector(".take-star").setAttribute("aria-pressed", String(isStarred));
   }
 
-  /** Mark the take that the player holds. */
-  select(take) {
+  /** Mark the take that the player holds, and whether it plays. */
+  select(take, isPlaying = false) {
     this.#current = take;
-    for (const each of this.#takes) each.row.toggleAttribute("aria-current", each === take);
+    for (const each of this.#takes) {
+      each.row.toggleAttribute("aria-current", each === take);
+      this.#showPlaying(each, each === take && isPlaying);
+    }
     this.comparison.mark(take);
+  }
+
+  #showPlaying({ row, number }, isPlaying) {
+    showPlaying(row.querySelector(".take-play"), isPlaying, phrase(isPlaying ? "takes.pause" : "takes.play", { number }));
   }
 
   /** Go to the other one of two compared takes. */

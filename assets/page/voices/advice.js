@@ -1,7 +1,7 @@
 // The advisor's word on a clip: a score, the reasons for it, and a press for each thing that can be mended.
 
 import { element } from "../lib/elements.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { numeral, phrase, phraseIfKnown } from "../lib/phrases.js";
 
 export function gradeOf(score) {
   return score >= 80 ? "good" : score >= 50 ? "fair" : "bad";
@@ -12,6 +12,19 @@ function sentence(words) {
 }
 
 /**
+ * A finding in the reader's language, {message, fix}; one that the page does not know stays as the server says it.
+ *
+ * @param {{ code: string, severity: string, message: string, fix: string | null, values?: Record<string, number> }} finding
+ */
+export function findingWords({ code, severity, message, fix: mending, values = {} }) {
+  const said = (...names) => names.map((name) => phraseIfKnown(`advice.${name}`, values)).find(Boolean);
+  return {
+    message: said(...(severity === "hint" ? [`${code}.hint`] : []), code) ?? message,
+    fix: mending && (said(`${code}.fix`) ?? mending),
+  };
+}
+
+/**
  * Show advice as /v1/voices/advise gives it.
  *
  * @param {((cut: any) => void) | null} mend is called with the cut that a press asks for.
@@ -19,8 +32,9 @@ function sentence(words) {
 export function showAdvice(root, { score, seconds, findings, fixed }, mend = null) {
   const grade = gradeOf(score);
   const list = findings.map((finding) => {
-    const item = element("li", {}, [element("span", { textContent: finding.message })]);
-    if (finding.fix && mend) item.append(fix(sentence(finding.fix), finding.cut, mend));
+    const { message, fix: mending } = findingWords(finding);
+    const item = element("li", {}, [element("span", { textContent: message })]);
+    if (mending && mend) item.append(fix(sentence(mending), finding.cut, mend));
     return item;
   });
   const count = findings.length;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from typing import Any, NoReturn, TypeVar
 
@@ -116,10 +117,21 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
     except ValidationError as error:
         if error.error_count() > MAX_ERRORS:
             raise InvalidRequest(f"{error.error_count()} fields or values are wrong or unknown") from None
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        # An unknown field first: it may be the misspelt name of one that is missing.
+        first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
         name = str(first["loc"][0]) if first["loc"] else None
-        message = first["msg"].removeprefix("Value error, ")
-        raise InvalidRequest(f"{name}: {message}" if name else message, name, first["type"]) from None
+        raise InvalidRequest(_message(first["type"], first["msg"], name, model), name, first["type"]) from None
+
+
+def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) -> str:
+    if name is None:
+        return message.removeprefix("Value error, ")
+    if kind == "extra_forbidden" and name not in model.model_fields:
+        near = difflib.get_close_matches(name, model.model_fields, 1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(model.model_fields)}"
+        return f"unknown field {name[:80]!r}; {remedy}"
+    return f"{name}: {message.removeprefix('Value error, ')}"
 
 
 def _check_fields(value: object, what: str, param: str | None) -> None:

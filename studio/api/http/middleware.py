@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import math
 import re
 from urllib.parse import parse_qsl
 
+import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +19,8 @@ from studio.errors import InvalidRequest
 from studio.settings import Settings, on_space
 from studio.speech.request import new_request_id
 from studio.strings import check_strings
+
+log = logging.getLogger(__name__)
 
 EXPOSED = (
     "etag",
@@ -58,6 +64,33 @@ class RequestIds:
             await send(message)
 
         await self._app(scope, receive, send_named)
+
+
+class SendTimeout:
+    """Pure ASGI: an answer whose receiver takes nothing for so long is broken off, and what makes it is ended.
+
+    It would hold its place, its file and its row for ever.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the socket has its own
+            await self._app(scope, receive, send)
+            return
+        clock = asyncio.get_running_loop().time
+
+        async def send_in_time(message: Message) -> None:
+            patience.deadline = clock() + self._seconds
+            await send(message)
+            patience.deadline = math.inf
+
+        with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
+            await self._app(scope, receive, send_in_time)
+        if patience.cancelled_caught:  # the answer is left without its end, and the server closes the connection
+            log.warning("request %s broke off: the listener stopped receiving", scope["state"]["request_id"])
 
 
 class FrameAncestors:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -70,9 +69,9 @@ def _body(media_type: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
-    """Serve the document at /openapi.json, and at /docs a page of it.
+    """Serve the document at /openapi.json.
 
-    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves both, as ROOT_PATH says.
+    ``needs_key``: whether the API asks for one. ``root_path``: below which a proxy serves it, as ROOT_PATH says.
     """
 
     def document() -> dict[str, Any]:
@@ -83,10 +82,6 @@ def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return get_swagger_ui_html(openapi_url=f"{root_path}/openapi.json", title=app.title)
 
 
 def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import parse_qs
 
 from anyio import to_thread
@@ -16,13 +15,14 @@ from starlette.types import Receive, Scope, Send
 from studio.api.http.body import read_body
 from studio.api.http.errors import ApiError
 from studio.api.http.sessions import KEPT_SECONDS, Sessions
+from studio.paths import ASSETS
 from studio.phrases import page_phrases
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 COOKIE = "studio_session"
 LARGEST_FORM = 4096
 """Bytes."""
-FORM = Path(__file__).resolve().parents[3] / "assets" / "page" / "sign-in.html"
+FORM = ASSETS / "page" / "sign-in.html"
 FORM_TYPE = "application/x-www-form-urlencoded"
 WRONG = "signIn.wrong"
 """Key of what is said of an unknown key."""

@@ -10,7 +10,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.about import WARNINGS, settings_in_force, storage, versions
+from studio.about import WARNINGS, settings_in_force, storage, versions, without_secrets
+from studio.api.callers import has_first_key
 from studio.library import Library
 from studio.settings import Settings
 from studio.speech.service import SpeechService
@@ -21,37 +22,48 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
     routes = APIRouter(tags=["system"])
     logging.getLogger().addHandler(WARNINGS)
 
-    def facts() -> dict[str, object]:
-        """Blocking."""
+    def facts(caller: str) -> dict[str, object]:
+        """As this caller may see them. Blocking."""
+        is_owner, stored = has_first_key(settings, caller), storage(library)
         return {
             "object": "studio",
             "model": service.host.model_id,
             "keys_needed": bool(settings.api_keys),
-            "settings": settings_in_force(settings),
+            "is_owner": is_owner,
+            "settings": settings_in_force(settings) if is_owner else [],
             "versions": versions(),
-            "storage": storage(library),
+            "storage": stored if is_owner else without_secrets(stored),
         }
 
     @routes.get("/v1/settings")
-    async def get_settings() -> JSONResponse:
-        """The settings in force and where each comes from, versions, storage. Keys are only counted."""
-        return JSONResponse(await to_thread.run_sync(facts))
+    async def get_settings(request: Request) -> JSONResponse:
+        """Versions and storage; for the holder of the first key also the settings in force and where each comes from,
+        the library's folder and its backup, and what this start has given to it: what was made without a key. Keys are
+        only counted."""
+        caller = request.state.caller
+        is_first = bool(settings.api_keys) and has_first_key(settings, caller)
+        adopted = asdict(library.adopted) if is_first else None
+        return JSONResponse(await to_thread.run_sync(facts, caller) | {"adopted": adopted})
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:
-        """A file for a report of a fault: the settings, the engine, recent warnings, and this caller's failed takes."""
+        """A file for a report of a fault: the settings, the engine, recent warnings, and this caller's failed takes.
+
+        Settings and warnings are for the holder of the first key.
+        """
         status = service.status
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
         failed = [take.as_json() for take in service.takes.list(request.state.caller) if take.state == "failed"]
         now = datetime.now(timezone.utc)
-        file = await to_thread.run_sync(facts) | {
+        file = await to_thread.run_sync(facts, request.state.caller)
+        file |= {
             "at": now.isoformat(timespec="seconds"),
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
             "background": {each.name: asdict(each.status) for each in service.background},
             "failed_takes": failed[:50],
-            "warnings": WARNINGS.lines,
+            "warnings": WARNINGS.lines if file["is_owner"] else [],
         }
         name = f"voice-studio-{now:%Y%m%d-%H%M%S}.json"
         return JSONResponse(file, headers={"Content-Disposition": f'attachment; filename="{name}"'})

@@ -12,7 +12,6 @@ from studio.api.routes.speech import spoken
 from studio.api.schemas.speech import ContinueBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import CannotContinue
-from studio.settings import Settings
 from studio.speech.continuing import begun_take
 from studio.speech.request import Origin
 from studio.speech.service import SpeechService
@@ -22,7 +21,7 @@ from studio.takes.history import History
 CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
 
 
-def continuing_routes(service: SpeechService, history: History, settings: Settings) -> APIRouter:
+def continuing_routes(service: SpeechService, history: History) -> APIRouter:
     """The route that goes on with takes of this history."""
     routes = APIRouter(tags=["takes"])
 
@@ -42,6 +41,6 @@ def continuing_routes(service: SpeechService, history: History, settings: Settin
         wanted = body.speech_body(again)
         origin = Origin(request.state.request_id, request.state.caller)
         work = service.speak(wanted.speech_request(), origin, begun=begun)
-        return await spoken(request, work, wanted, settings.send_timeout)
+        return await spoken(request, work, wanted)
 
     return routes

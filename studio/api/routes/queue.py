@@ -5,17 +5,21 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from studio.api.callers import name_of
+from studio.settings import Settings
 from studio.speech.service import SpeechService
 
 
-def queue_routes(service: SpeechService) -> APIRouter:
+def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:
     """The routes about requests. The list shows the caller's own; an id cannot be guessed, so who has it may use it."""
     routes = APIRouter(tags=["requests"])
 
     @routes.get("/v1/queue")
     async def get_queue(request: Request) -> JSONResponse:
-        """How full the engine and its line are, and which of the caller's own requests are under way."""
-        return JSONResponse(service.line(request.state.caller))
+        """How full the engine and its queue are, how many requests a caller may have at a time (null: any number), the
+        caller's name from KEY_NAMES, and which of the caller's own requests are under way."""
+        caller = request.state.caller
+        return JSONResponse(service.line(caller) | {"caller": name_of(settings, caller)})
 
     @routes.delete("/v1/requests/{request_id}")
     async def cancel_request(request_id: str) -> JSONResponse:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Annotated
 
 from anyio import to_thread
@@ -20,11 +19,12 @@ from studio.api.schemas.numbers import Whole
 from studio.errors import InvalidRequest, NotFound, NotOffered
 from studio.library import Library
 from studio.library.shares import Share
+from studio.paths import ASSETS
 from studio.phrases import page_phrases
 from studio.settings import Settings
 from studio.takes.history import History
 
-_PAGE = Path(__file__).resolve().parents[3] / "assets" / "page" / "share"
+_PAGE = ASSETS / "page" / "share"
 _GUARDED = {
     "Cache-Control": "no-store",  # a link that was taken back is so at once
     "Referrer-Policy": "no-referrer",  # the address is the key

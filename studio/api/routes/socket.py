@@ -29,7 +29,7 @@ from studio.api.http.errors import ApiError, describe, envelope
 from studio.api.routes.models import with_model_as_voice
 from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import SpeechOptions
-from studio.errors import Cancelled, InvalidRequest, StudioError
+from studio.errors import Cancelled, InvalidRequest, NothingToSay, StudioError
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT, Origin, new_request_id
 from studio.speech.service import Speech, SpeechService
@@ -182,6 +182,8 @@ class _Session:
                 if unit := self._options.timestamps:
                     done["timestamps"] = as_json(await speech.timestamps(unit))
                 await self._send(done)
+            except NothingToSay:
+                self._spoken -= 1  # signs or tags alone: skipped, and not counted
             except Cancelled:
                 await self._send({"type": "audio.cancelled", "sentence_index": index})
 

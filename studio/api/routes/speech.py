@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
-import anyio
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from engine import EngineError
 from studio.api.http import sse
@@ -27,7 +24,6 @@ from studio.api.schemas.foreign import in_our_words
 from studio.api.schemas.speech import ReadingBody, SpeechBody
 from studio.audio.formats import MEDIA_TYPES
 from studio.errors import InvalidRequest, StudioError
-from studio.settings import Settings
 from studio.speech.reading.language import guess_language
 from studio.speech.request import Origin
 from studio.speech.service import Speech, SpeechService
@@ -43,37 +39,25 @@ SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stre
 class SpeechResponse(StreamingResponse):
     """Streams speech, as a file or as events; however the exchange ends, what makes it is closed with it."""
 
-    def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close, send_timeout: float) -> None:
+    def __init__(self, body: AsyncGenerator[bytes, None], media_type: str, close: Close) -> None:
         super().__init__(body, headers={"X-Accel-Buffering": "no"}, media_type=media_type)
         self._close = close
-        self._send_timeout = send_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        clock = asyncio.get_running_loop().time
-
-        async def send_in_time(message: Message) -> None:
-            """A listener who takes nothing any more would hold what is made for it for ever."""
-            patience.deadline = clock() + self._send_timeout
-            await send(message)
-            patience.deadline = math.inf
-
         try:
-            with anyio.CancelScope() as patience:  # one for all messages: one for each would cost more than sending it
-                await super().__call__(scope, receive, send_in_time)
-            if patience.cancelled_caught:
-                raise TimeoutError("the listener stopped receiving")
-        except (EngineError, StudioError, TimeoutError) as error:
+            await super().__call__(scope, receive, send)
+        except (EngineError, StudioError) as error:
             # The body is left without its end, and the server closes the connection: so the listener can tell.
             log.warning("request %s broke off: %s", scope["state"]["request_id"], error)
         finally:
             await self._close()
 
 
-def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResponse:
+def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
     """The answer to a speech that has begun, with what is known of it in the headers."""
     content = events(speech, len(body.input), body.timestamps) if body.wants_events else speech.body
     media_type = SSE_TYPE if body.wants_events else speech.media_type
-    answer = SpeechResponse(content, media_type, speech.aclose, send_timeout)
+    answer = SpeechResponse(content, media_type, speech.aclose)
     answer.headers["X-Seed"] = str(speech.seed)
     answer.headers["X-Voice"] = speech.voice
     if speech.revision is not None:
@@ -84,12 +68,10 @@ def _answer(speech: Speech, body: SpeechBody, send_timeout: float) -> SpeechResp
     return answer
 
 
-async def spoken(
-    request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody, send_timeout: float
-) -> Response:
+async def spoken(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
     """The answer to a request whose speech begins by this work; it is let go when the caller leaves."""
     if not body.wants_events:
-        return _answer(await until_hangup(request, work), body, send_timeout)
+        return _answer(await until_hangup(request, work), body)
     speaking = asyncio.ensure_future(until_hangup(request, work))
     try:
         await asyncio.wait({speaking}, timeout=sse.PING_SECONDS)
@@ -97,9 +79,9 @@ async def spoken(
         await let_go(speaking)
         raise
     if speaking.done():
-        return _answer(speaking.result(), body, send_timeout)
+        return _answer(speaking.result(), body)
     late = late_events(speaking, len(body.input), body.timestamps)
-    return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking), send_timeout)
+    return SpeechResponse(late, SSE_TYPE, partial(let_go, speaking))
 
 
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
@@ -114,7 +96,7 @@ def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
         service.check_alignment()
 
 
-def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
+def speech_routes(service: SpeechService) -> APIRouter:
     """The routes that speak, on this service."""
     routes = APIRouter(tags=["speech"])
 
@@ -125,7 +107,7 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         body = await with_model_as_voice(service, body)
         check_timestamps(body, service)
         work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
-        return await spoken(request, work, body, settings.send_timeout)
+        return await spoken(request, work, body)
 
     @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
     async def read_text(request: Request) -> JSONResponse:
@@ -134,8 +116,8 @@ def speech_routes(service: SpeechService, settings: Settings) -> APIRouter:
         Nothing is spoken.
         """
         body = as_model(in_our_words(await read_json(request)), ReadingBody)
-        text = await service.reading(body.speech_request())
-        language = await to_thread.run_sync(guess_language, TAG.sub(" ", body.input))
+        text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
+        language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
         told = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
         return JSONResponse(told)
 

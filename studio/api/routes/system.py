@@ -10,12 +10,13 @@ from fastapi.responses import JSONResponse, Response
 from studio.api.http.openapi import sends
 from studio.library import Library
 from studio.speech.service import SpeechService
-from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.recogniser import Transcriber
+from studio.takes.recorder import NOT_WHOLE
+from studio.voices.clip_service import ClipService
 
 
-def system_routes(service: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> APIRouter:
+def system_routes(service: SpeechService, library: Library, clips: ClipService) -> APIRouter:
     """The health check of these services."""
+    transcriber, denoiser = clips.transcriber, clips.denoiser
     routes = APIRouter(tags=["system"])
 
     @routes.head("/health", include_in_schema=False)
@@ -23,7 +24,8 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
     async def health() -> JSONResponse:
         """200 when it can speak; 503 while starting (what it does, how far it is from 0 to 1) and after a failure.
 
-        What goes wrong in the background makes it `degraded`, and no less ready: it is not worth a restart.
+        What goes wrong in the background, or `trouble` of the engine, makes it `degraded`, and no less ready: it is not
+        worth a restart.
         """
         status = service.status
         if status.state != "ready":
@@ -41,12 +43,15 @@ def system_routes(service: SpeechService, library: Library, transcriber: Transcr
             )
         engine = service.host.engine()
         info = asdict(engine.info) | {"model": service.host.model_id}
-        answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(engine.stats())}
-        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there}
+        load = engine.stats()
+        answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(load)}
+        answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there, "work": service.queues.figures}
         if (processes := service.register.speech_processes) is not None:
             answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
+        if service.recorder is not None:
+            answer["takes"] = {outcome: service.register.outcomes[outcome] for outcome in ("kept", *NOT_WHOLE)}
         work = {each.name: each.status for each in service.background}
-        answer["degraded"] = any(status.error is not None for status in work.values())
+        answer["degraded"] = load.trouble is not None or any(status.error is not None for status in work.values())
         answer["background"] = {
             name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
         }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +13,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, sends
 from studio.api.http.ranges import of_path, ranged
+from studio.api.schemas.lower_case import LOWER_CASE
 from studio.audio.formats import MEDIA_TYPES, check_format
 from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.errors import InvalidRequest, NotFound
@@ -24,7 +25,7 @@ from studio.speech.timing.timestamps import Unit, as_json
 from studio.takes.export import STORED, encoded, file_name, zipped
 from studio.takes.history import History, spare_starred
 from studio.takes.timestamps import TakeTimes
-from studio.threads import in_threads
+from studio.work.work_queue import WorkQueue
 
 MAX_PAGE = 200
 MAX_ZIP = 200
@@ -71,8 +72,9 @@ Wanted = Annotated[TakeQuery, Depends()]
 class TakeRoutes:
     """The routes of this history. With API keys each key has its own; without, everything is one person's."""
 
-    def __init__(self, history: History, times: TakeTimes, share_days: int) -> None:
-        self._history, self._times, self._share_days = history, times, share_days
+    def __init__(self, history: History, times: TakeTimes, share_days: int, exports: WorkQueue) -> None:
+        """``exports``: in which files are made."""
+        self._history, self._times, self._share_days, self._exports = history, times, share_days, exports
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])
@@ -112,7 +114,8 @@ class TakeRoutes:
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """When its words or sentences are heard, as they were typed, in seconds of its sound; the first time it takes
         the engine some hundredths of the take's length."""
-        text, times = await self._times.get(take_id, of, request.state.sees)
+        work = self._times.get(take_id, of, request.state.sees, request.state.caller)
+        text, times = await until_hangup(request, work)
         told = {"object": "audio.take.timestamps", "id": take_id, "text": text, "of": of, "timestamps": as_json(times)}
         return JSONResponse(told)
 
@@ -120,7 +123,9 @@ class TakeRoutes:
         self,
         take_id: str,
         request: Request,
-        format: Annotated[str | None, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")] = None,
+        format: Annotated[
+            str | None, LOWER_CASE, Query(description=f"{', '.join(MEDIA_TYPES)}; absent: as it was kept")
+        ] = None,
         sample_rate: int | None = None,
         loudness: Annotated[str, Query(description=f"The standard that it is to meet: {', '.join(LOUDNESSES)}")] = NONE,
     ) -> Response:
@@ -131,7 +136,7 @@ class TakeRoutes:
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
             return as_kept(request, take, path, _GUARDED)
         check_format(format or STORED, sample_rate, "format")
-        return await _converted(request, take, path, format or STORED, sample_rate, standard)
+        return await self._converted(request, take, path, format or STORED, sample_rate, standard)
 
     async def star_take(self, take_id: str, request: Request) -> JSONResponse:
         """Star a take, which then stays however many follow, or no longer: {"starred": true}."""
@@ -169,7 +174,9 @@ class TakeRoutes:
         body = as_model(await read_json(request), Ids)
         return JSONResponse({"object": "list", "ids": await self._history.restore(body.ids, request.state.sees)})
 
-    async def export(self, wanted: Wanted, format: str = STORED) -> StreamingResponse:
+    async def export(
+        self, request: Request, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED
+    ) -> StreamingResponse:
         """The newest takes of a question with their sound, as one zip with a manifest.json; at most 200."""
         check_format(format, None, "format")
         chosen = await self._filter(wanted)
@@ -179,9 +186,29 @@ class TakeRoutes:
         if len(found) > MAX_ZIP:
             raise InvalidRequest(f"more than {MAX_ZIP} takes match; ask for fewer at once", "ids")
         about = [await self._history.get(take.id, chosen.caller) for take, _ in found]
-        pieces = await _begun(in_threads(zipped(found, format, about)))
+        pieces = await self._begun(request, zipped(found, format, about))
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
         return StreamingResponse(pieces, media_type="application/zip", headers=headers)
+
+    async def _converted(
+        self,
+        request: Request,
+        take: StoredTake,
+        path: Path,
+        name: str,
+        sample_rate: int | None,
+        standard: Standard | None,
+    ) -> Response:
+        tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
+        headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        pieces = await self._begun(request, encoded(path, take.media_type, name, sample_rate, standard))
+        headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
+        return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
+
+    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        return await until_hangup(request, self._exports.stream(request.state.caller, pieces))
 
     async def _filter(self, wanted: TakeQuery) -> TakeFilter:
         return await self._history.by_id(wanted.filter)
@@ -192,31 +219,6 @@ def as_kept(request: Request, take: StoredTake, path: Path, headers: dict[str, s
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
     headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
     return ranged(request, take.size, str(take.audio), of_path(path), take.media_type, headers)
-
-
-async def _converted(
-    request: Request, take: StoredTake, path: Path, name: str, sample_rate: int | None, standard: Standard | None
-) -> Response:
-    tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
-    headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    pieces = await _begun(in_threads(encoded(path, take.media_type, name, sample_rate, standard)))
-    headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
-    return StreamingResponse(pieces, media_type=MEDIA_TYPES[name], headers=headers)
-
-
-async def _begun(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The same pieces, the first of them made, so that a file that cannot be read is an error and no empty answer."""
-    first = await anext(pieces)
-
-    async def all_of_them() -> AsyncGenerator[bytes, None]:
-        async with aclosing(pieces):
-            yield first
-            async for piece in pieces:
-                yield piece
-
-    return all_of_them()
 
 
 def _moment(name: str, text: str | None) -> float | None:

@@ -56,6 +56,14 @@ class MoveBody(BaseModel):
     position: Annotated[Whole, Field(ge=0, lt=MAX_PARTS)] = Field(description="Counted from 0.")
 
 
+class RestoreBody(BaseModel):
+    """Which deleted parts are restored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
+
+
 class MendBody(BaseModel):
     """Which sentence of a part is spoken anew."""
 

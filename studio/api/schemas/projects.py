@@ -106,6 +106,9 @@ class ProjectBody(SettingsBody):
     split_by: SplitBy = Field(
         "length", description="Where prose is cut: length (sentences, as many as fit), paragraph or sentence."
     )
+    notes: bool = Field(
+        False, description="Whether footnotes and endnotes of an EPUB or a Word document are parts too."
+    )
     start: bool = Field(False, description="Whether to speak all parts right away.")
 
     @property
@@ -140,7 +143,7 @@ class PartBody(BaseModel):
 class SpeakBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    parts: Literal["missing", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
+    parts: Literal["missing", "stale", "all"] | Annotated[list[str], Field(max_length=MAX_PARTS)] = Field(
         "missing", description="missing: parts that are new, stale or failed; or the ids of parts to speak again."
     )
 
@@ -154,6 +157,7 @@ def project_json(project: Project, seconds_left: float | None) -> dict[str, Any]
         "state": project.state,
         "settings": project.settings.as_dict(),
         "cover": project.cover,
+        "skipped": list(project.skipped),
         "parts": {"total": sum(project.parts.values())} | project.parts,
         "characters": project.characters,
         "seconds": round(project.seconds, 3),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from studio.api.schemas.lower_case import LOWER_CASE
 from studio.api.schemas.numbers import Number, Seed, Speed, Temperature, TopK, TopP, Whole
 from studio.api.schemas.voices import VoiceName
 from studio.speech.dialogue import MAX_GAP, TURN_GAP
@@ -17,6 +18,16 @@ MAX_ITEMS = 32
 
 MODEL_ALIASES = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-12-15")
 """OpenAI's model names, hard-coded in many clients; each means the model that is loaded."""
+
+
+def _voice_form(value: object) -> object:
+    if value is None or isinstance(value, str | VoiceRef) or (isinstance(value, dict) and "id" in value):
+        return value
+    raise ValueError('must be a name or an id as a string, or {"id": …}')
+
+
+ResponseFormat = Annotated[Literal["mp3", "opus", "aac", "flac", "wav", "pcm"], LOWER_CASE]
+StreamFormat = Annotated[Literal["audio", "sse"], LOWER_CASE]
 
 
 class VoiceRef(BaseModel):
@@ -33,17 +44,17 @@ class SpeechOptions(BaseModel):
     model: str | None = Field(
         None, max_length=256, description="An id of GET /v1/models, or one of OpenAI's TTS models."
     )
-    voice: VoiceName | VoiceRef | None = Field(
+    voice: Annotated[VoiceName | VoiceRef | None, BeforeValidator(_voice_form)] = Field(
         None,
         description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
     )
-    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] | None = Field(
+    response_format: ResponseFormat | None = Field(
         None, description="mp3 (the default), opus in Ogg, aac (ADTS), flac, wav, or pcm (16 bit, little-endian, mono)."
     )
     sample_rate: Whole | None = Field(
         None, description="Hz; absent: 24000 for pcm, 48000 for opus, the model's own for all others."
     )
-    stream_format: Literal["audio", "sse"] | None = Field(
+    stream_format: StreamFormat | None = Field(
         None, description="audio: the file's bytes while they are made; sse: the same in base64, as events."
     )
     stream: bool | None = Field(None, description="true without a stream_format means sse.")
@@ -174,9 +185,9 @@ class ContinueBody(BaseModel):
     max_new_tokens: Annotated[Whole, Field(ge=1, le=MAX_FRAMES)] | None = Field(
         None, description="Frames of the whole take, those that it has already among them; absent: until all is said."
     )
-    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] | None = None
+    response_format: ResponseFormat | None = None
     sample_rate: Whole | None = None
-    stream_format: Literal["audio", "sse"] | None = None
+    stream_format: StreamFormat | None = None
     store: bool | None = None
 
     def speech_body(self, take: dict[str, Any]) -> SpeechBody:

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from studio.library.pronunciations.entries import Pronunciation, words_of
+from studio.library.pronunciations.entries import EntryIndex, Pronunciation
 
 MAX_PART_TEXT = 4000
 """Characters of one part."""
@@ -64,10 +64,34 @@ class ProjectSettings:
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Tells a part's words, voice and settings from others; takes of one recipe differ in their seeds alone."""
-        told: list[object] = [text, voice or self.voice, self.temperature, self.top_p, self.top_k, self.speed]
-        told += [] if self.normalize is None else [self.normalize]  # so that takes from before it still fit
-        told += words_of(self.pronunciations, text)
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return Recipes(self).of(text, voice)
+
+
+SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
+"""The settings that recipes are made of; others need no part to be spoken again."""
+
+
+class Recipes:
+    """The recipes of many parts with the same settings; each is worked out once."""
+
+    def __init__(self, settings: ProjectSettings) -> None:
+        self.settings = settings
+        self._phrases = EntryIndex(settings.pronunciations)
+        self._known: dict[tuple[str, str | None], str] = {}
+
+    def of(self, text: str, voice: str | None) -> str:
+        """As `ProjectSettings.recipe`."""
+        key = text, voice
+        if key not in self._known:
+            self._known[key] = self._recipe(text, voice)
+        return self._known[key]
+
+    def _recipe(self, text: str, voice: str | None) -> str:
+        of = self.settings
+        figures: list[object] = [text, voice or of.voice, of.temperature, of.top_p, of.top_k, of.speed]
+        figures += [] if of.normalize is None else [of.normalize]  # so that takes from before it still fit
+        figures += [[each.phrase, each.said, each.match_case] for each in self._phrases.in_text(text)]
+        return hashlib.sha256(json.dumps(figures).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +186,8 @@ class Project:
     """Seconds of work for a character, so far; None: nothing was spoken yet."""
     cover: str | None = None
     """Tells its picture from others; None: it has none."""
+    skipped: tuple[str, ...] = ()
+    """What of its document was left out, a sentence each."""
 
     @property
     def state(self) -> ProjectState:
@@ -186,6 +212,8 @@ class ClaimedPart:
     attempts: int
     seed: int | None
     """None: the voice's, or one that is drawn."""
+    lease: str = ""
+    """The token of this claim; the part is the worker's as long as its row has it."""
 
     @property
     def recipe(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
 from studio.library.projects.records import MAX_PART_TEXT
-from studio.library.projects.rows import clean_part, parts_of, row_of, settings_of, settle, touch
+from studio.library.projects.rows import AT_REST, clean_part, recipes_of, row_of, settle, touch
 from studio.library.sqlite import Database
 from studio.strings import normalised
 
@@ -148,7 +148,5 @@ def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) 
     ids = json.dumps([part_id for _, part_id in told])
     among = "id in (select value from json_each(?))"
     db.execute(f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {among}", [ids])
-    settings = settings_of(db, row)
-    for part in parts_of(db, f"{among} and chosen is not null", [ids]):
-        settle(db, part, settings)
+    settle(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
     touch(db, row)

@@ -1,4 +1,4 @@
-"""Projects as their owners handle them: made, listed, changed, asked to be spoken, paused, cancelled and deleted."""
+"""Projects as their owners handle them: made, listed, changed, spoken, paused, cancelled, deleted and restored."""
 
 from __future__ import annotations
 
@@ -12,34 +12,46 @@ from typing import Any, Literal
 from studio.audio.cover import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.projects.covers import put_cover
-from studio.library.projects.records import NewPart, Part, PartTake, Project, ProjectSettings
+from studio.library.projects.records import (
+    SPOKEN_WITH,
+    NewPart,
+    Part,
+    PartState,
+    PartTake,
+    Project,
+    ProjectSettings,
+    Recipes,
+)
 from studio.library.projects.rows import (
     AFRESH,
-    as_project,
+    AT_REST,
     clean_part,
     clean_pause,
     number_of,
     part_of,
     parts_of,
     project_of,
+    projects_of,
+    recipes_of,
     row_of,
     settings_of,
     settle,
-    settle_all,
     take_of,
     touch,
+    work_out,
 )
 from studio.library.records import WordTime
+from studio.library.sqlite import Database
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Of one owner."""
 MAX_TITLE = 200
 
-Which = Literal["missing", "all"] | Sequence[str]
-"""missing: what is new, stale or failed; else the ids of parts, which are spoken anew."""
+Which = Literal["missing", "stale", "all"] | Sequence[str]
+"""missing: what is new, stale or failed; else the ids of parts, which are spoken again."""
 
 
 TakeWords = tuple[str, list[WordTime]]
@@ -65,9 +77,11 @@ class Projects:
     ``sees`` is the owner whose projects are meant, and who finds no others; None means everybody's.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, undo_seconds: float) -> None:
         self._store = store
+        self.undo_seconds = undo_seconds
 
+    @once_more_with_room
     def create(
         self,
         owner: str,
@@ -76,6 +90,7 @@ class Projects:
         parts: Sequence[NewPart],
         settings: ProjectSettings,
         cover: Cover | None = None,
+        skipped: Sequence[str] = (),
     ) -> Project:
         """A project of these parts, none of them asked for yet. Raises InvalidRequest."""
         title = _clean_title(title)
@@ -90,6 +105,7 @@ class Projects:
             "served": 0.0,
             "created": now,
             "changed": now,
+            "skipped": json.dumps(skipped),
         }
         rows = [
             asdict(part)
@@ -98,8 +114,8 @@ class Projects:
             for position, part in enumerate(parts)
         ]
         with self._store.writing() as db:
-            if db.execute("select count(*) from projects where owner = ?", [owner]).fetchone()[0] >= MAX_PROJECTS:
-                raise InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
+            if _count(db, owner) >= MAX_PROJECTS:
+                raise _too_many()
             db.table("projects").insert(row)
             db.table("parts").insert_all(rows)
             put_cover(db, project_id, cover)
@@ -113,12 +129,12 @@ class Projects:
     def page(self, sees: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
         """Projects, newest first; ``after`` is the id of the last of the page before. Raises NotFound."""
         with self._store.reading() as db:
-            where, values = "(?1 is null or owner = ?1)", list[object]([sees])
+            where, values = "(?1 is null or owner = ?1) and deleted is null", list[object]([sees])
             if after is not None:
                 where, values = f"{where} and n < ?2", [sees, row_of(db, after, sees)["n"]]
             limit = min(max(limit, 1), MAX_PAGE + 1)
             found = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
-            return [as_project(db, row) for row in found]
+            return projects_of(db, found)
 
     def edit(
         self, project_id: str, sees: str | None, title: str | None = None, settings: ProjectSettings | None = None
@@ -127,33 +143,89 @@ class Projects:
 
         Raises NotFound, InvalidRequest.
         """
+        recipes = None if settings is None else self._recipes(project_id, sees, settings)
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
+            before = settings_of(db, row)
             if title is not None:
                 row["title"] = _clean_title(title)
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
             touch(db, row)
-            if settings is not None:
-                settle_all(db, row)
+            now = settings_of(db, row)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
+                settle(db, ready, f"project_id = ? and {AT_REST}", [project_id])
             return project_of(db, project_id, sees)
 
-    def delete(self, project_id: str, sees: str | None) -> None:
-        """Remove a project with all its sound. Raises NotFound."""
-        with self._store.freeing() as db:
-            row_of(db, project_id, sees)
-            mine = "part_id in (select id from parts where project_id = ?)"
-            audio = {row["audio"] for row in db.table("part_takes").rows_where(mine, [project_id])}
-            db.table("part_takes").delete_where(mine, [project_id])
-            db.table("parts").delete_where("project_id = ?", [project_id])
-            db.table("projects").delete_where("id = ?", [project_id])
-        self._store.drop_unreferred(audio)
+    def _recipes(self, project_id: str, sees: str | None, settings: ProjectSettings) -> Recipes:
+        """Those of the parts with these settings, if they change any: seconds of work, without the write lock."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, sees)
+            before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
+            recipes = Recipes(now)
+            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+                work_out(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+        return recipes
 
-    def parts(self, project_id: str, sees: str | None, offset: int = 0, limit: int | None = None) -> list[Part]:
+    def delete(self, project_id: str, sees: str | None) -> None:
+        """Take a project away; for `undo_seconds` `restore` brings it back as it is now. Raises NotFound.
+
+        No part of it is being spoken any more: those that are go back in line, where they wait for a `restore`.
+        """
+        self.purge()
+        with self._store.freeing() as db:
+            row = row_of(db, project_id, sees)
+            db.execute("update parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id])
+            db.execute("update projects set deleted = ? where n = ?", [time.time(), row["n"]])
+
+    def restore(self, project_id: str, sees: str | None) -> Project:
+        """Undo a deletion. Raises NotFound when it is too late, InvalidRequest for one project too many."""
+        with self._store.writing() as db:
+            mine = "id = ?1 and (?2 is null or owner = ?2) and deleted > ?3 and title != ''"  # no deleted part's
+            for row in db.table("projects").rows_where(mine, [project_id, sees, self._undo_until()]):
+                if _count(db, row["owner"]) >= MAX_PROJECTS:
+                    raise _too_many()
+                db.execute("update projects set deleted = null where n = ?", [row["n"]])
+                return project_of(db, project_id, sees)
+        raise NotFound("this project has no deletion that can be undone", "project")
+
+    def purge(self, everything: bool = False) -> int:
+        """Remove for good what was deleted too long ago (or at all), with all its sound; how many projects."""
+        until = time.time() + 1 if everything else self._undo_until()
+        gone = 0
+        while True:
+            audio = set[str]()
+            with self._store.freeing() as db:
+                rows = list(db.table("projects").rows_where("deleted <= ?", [until], limit=1))
+                for row in rows:
+                    mine = "part_id in (select id from parts where project_id = ?)"
+                    audio |= {take["audio"] for take in db.table("part_takes").rows_where(mine, [row["id"]])}
+                    db.table("part_takes").delete_where(mine, [row["id"]])
+                    db.table("parts").delete_where("project_id = ?", [row["id"]])
+                    db.table("projects").delete_where("id = ?", [row["id"]])
+            if not rows:
+                return gone
+            gone += 1
+            self._store.drop_unreferred(audio)
+
+    def _undo_until(self) -> float:
+        return time.time() - self.undo_seconds
+
+    def parts(
+        self,
+        project_id: str,
+        sees: str | None,
+        offset: int = 0,
+        limit: int | None = None,
+        state: PartState | None = None,
+    ) -> list[Part]:
         """A project's parts in order, with their takes; None: all. Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, sees)
-            return parts_of(db, "project_id = ?", [project_id], limit, offset)
+            if state is None:
+                return parts_of(db, "project_id = ?", [project_id], limit, offset)
+            return parts_of(db, "project_id = ? and state = ?", [project_id, state], limit, offset)
 
     def part(self, project_id: str, sees: str | None, part_id: str) -> Part:
         """Raises NotFound."""
@@ -202,7 +274,7 @@ class Projects:
                 new |= AFRESH
             if new:
                 db.table("parts").update(number_of(db, part_id), new)
-                settle(db, part_of(db, project_id, part_id), settings_of(db, row))
+                settle(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
                 touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -213,6 +285,8 @@ class Projects:
             fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
             if which == "missing":
                 db.execute(f"{fresh} and state in ('new', 'stale', 'failed')", [project_id])
+            elif which == "stale":
+                db.execute(f"{fresh} and state = 'stale'", [project_id])
             elif which == "all":
                 db.execute(f"{fresh} and state != 'speaking'", [project_id])
             else:
@@ -236,11 +310,18 @@ class Projects:
         """Forget what was asked for and is not done yet. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, sees)
-            settings = settings_of(db, row)
-            for part in parts_of(db, "project_id = ? and state in ('queued', 'speaking')", [project_id]):
-                settle(db, part, settings, at_rest=True)
+            settle(db, recipes_of(db, row), "project_id = ? and state in ('queued', 'speaking')", [project_id])
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, sees)
+
+
+def _count(db: Database, owner: str) -> int:
+    query = "select count(*) from projects where owner = ? and deleted is null"
+    return int(db.execute(query, [owner]).fetchone()[0])
+
+
+def _too_many() -> InvalidRequest:
+    return InvalidRequest(f"there are {MAX_PROJECTS} projects already; delete some first", "projects")
 
 
 def _clean_title(title: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -19,28 +19,55 @@ from studio.library.projects.records import (
     PartTake,
     Project,
     ProjectSettings,
+    Recipes,
 )
-from studio.library.pronunciations.entries import Shelf, entries_on
+from studio.library.pronunciations.entries import EntryIndex, Pronunciation, Shelf, entries_of_all, entries_on
 from studio.library.sqlite import Database, select
 from studio.strings import mended
 
+_PART_FIELDS = {each.name for each in fields(Part)}
 AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
 """What becomes of a part that failed once it has other words or another voice."""
 
 
-def settle(db: Database, part: Part, settings: ProjectSettings, at_rest: bool = False) -> None:
-    """Give a part the state that follows from its chosen take; one under way or failed keeps its own."""
-    if part.state in ("queued", "speaking", "failed") and not at_rest:
-        return
-    take = part.take
-    fits = take is not None and take.recipe == settings.recipe(part.text, part.voice)
-    state: PartState = "new" if take is None else "done" if fits else "stale"
-    db.execute("update parts set state = ? where id = ?", [state, part.id])
+AT_REST = "state in ('new', 'done', 'stale') and chosen is not null"
+"""Parts whose state follows from their chosen take; one under way or failed keeps its own."""
+
+
+def settle(
+    db: Database, recipes: Recipes, where: str, values: Sequence[object], phrases: EntryIndex | None = None
+) -> None:
+    """Give parts the state that follows from their chosen takes; with ``phrases`` those whose text has one of them.
+
+    It reads no more of a part than it needs: a project may have 20,000.
+    """
+    changes = []
+    for part_id, text, voice, state, recipe in _spoken(db, where, values):
+        if phrases is None or phrases.in_text(text):
+            fits = recipe is not None and recipes.of(text, voice) == recipe
+            settled: PartState = "new" if recipe is None else "done" if fits else "stale"
+            if settled != state:
+                changes.append((settled, part_id))
+    db.conn.executemany("update parts set state = ? where id = ?", changes)
+
+
+def work_out(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
+    """Have the recipes that `settle` will ask for, so that it does not hold the write lock while they are computed."""
+    for _, text, voice, _, recipe in _spoken(db, where, values):
+        if recipe is not None:
+            recipes.of(text, voice)
+
+
+def _spoken(db: Database, where: str, values: Sequence[object]) -> list[tuple[str, str, str | None, str, str | None]]:
+    """Id, text, voice and state of parts, and the recipe of the chosen take."""
+    recipe = "(select recipe from part_takes where part_takes.id = parts.chosen)"
+    return db.execute(f"select id, text, voice, state, {recipe} from parts where {where}", values).fetchall()
 
 
 def row_of(db: Database, project_id: str, sees: str | None) -> dict[str, Any]:
-    """Raises NotFound for a project that there is not, or that is another's than ``sees``; None sees all."""
-    for row in db.table("projects").rows_where("id = ?1 and (?2 is null or owner = ?2)", [project_id, sees]):
+    """Raises NotFound for a project that does not exist, is deleted, or is not of ``sees``; None sees all."""
+    mine = "id = ?1 and (?2 is null or owner = ?2) and deleted is null"
+    for row in db.table("projects").rows_where(mine, [project_id, sees]):
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
 
@@ -50,18 +77,19 @@ def number_of(db: Database, part_id: str) -> int:
 
 
 def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
+    return _settings(row, entries_on(db, Shelf("project", row["id"])))
+
+
+def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
+    return Recipes(settings_of(db, row))
+
+
+def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
     known = {each.name for each in fields(ProjectSettings)}
     kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
     if kept.get("voice"):
         kept["voice"] = mended(kept["voice"])
-    return ProjectSettings(**kept | {"pronunciations": tuple(entries_on(db, Shelf("project", row["id"])))})
-
-
-def settle_all(db: Database, row: dict[str, Any]) -> None:
-    """`settle` every part of a project that was spoken."""
-    settings = settings_of(db, row)
-    for part in parts_of(db, "project_id = ? and chosen is not null", [row["id"]]):
-        settle(db, part, settings)
+    return ProjectSettings(**kept | {"pronunciations": tuple(entries)})
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:
@@ -83,39 +111,67 @@ def parts_of(
     by_part: dict[str, list[PartTake]] = {}
     for take in takes:
         by_part.setdefault(take["part_id"], []).append(take_of(take))
-    return [Part(**{k: v for k, v in row.items() if k != "n"}, takes=tuple(by_part.get(row["id"], ()))) for row in rows]
+    return [
+        Part(**{k: v for k, v in row.items() if k in _PART_FIELDS}, takes=tuple(by_part.get(row["id"], ())))
+        for row in rows
+    ]
 
 
 def project_of(db: Database, project_id: str, sees: str | None) -> Project:
-    return as_project(db, row_of(db, project_id, sees))
+    return projects_of(db, [row_of(db, project_id, sees)])[0]
 
 
-def as_project(db: Database, row: dict[str, Any]) -> Project:
-    sums = "select state, count(*) as parts, sum(length(text)) as characters from parts where project_id = ?"
-    states = {each["state"]: each for each in select(db, f"{sums} group by state", [row["id"]])}
-    mine = "from part_takes join parts on parts.id = part_takes.part_id where parts.project_id = ?"
+def projects_of(db: Database, rows: Sequence[dict[str, Any]]) -> list[Project]:
+    """With the sums of their parts, by as many statements as for one."""
+    ids = json.dumps([row["id"] for row in rows])
+    among = "in (select value from json_each(?))"
+    columns = "count(*) as parts, sum(characters) as characters, sum(heard) as heard, sum(work_s) as work_s"
+    query = (
+        f"select project_id, state, {columns}, sum(worked) as worked from parts indexed by parts_sums "
+        f"where project_id {among} group by project_id, state"
+    )
+    sums: dict[str, dict[str, dict[str, Any]]] = {row["id"]: {} for row in rows}
+    for each in select(db, query, [ids]):
+        sums[each["project_id"]][each["state"]] = each
     # What has a time of its own, as subtitles have, begins then, or once the one before it is over.
-    onward = "sum(1.0 * samples / sample_rate) over (order by position desc) as seconds"
-    heard = f"select start, {onward} {mine} and parts.chosen = part_takes.id"
-    seconds = db.execute(f"select max(coalesce(start, 0) + seconds) from ({heard})", [row["id"]]).fetchone()[0]
-    work, spoken = db.execute(f"select sum(work_s), sum(part_takes.characters) {mine}", [row["id"]]).fetchone()
-    cover = db.execute("select digest from covers where project_id = ?", [row["id"]]).fetchone()
-    left = sum(states[state]["characters"] for state in ("queued", "speaking") if state in states)
+    timed = f"select project_id from parts where project_id {among} and start is not null"
+    onward = "sum(heard) over (partition by project_id order by position desc)"
+    ends = f"select project_id, case when heard > 0 then coalesce(start, 0) + {onward} else 0 end as ends from parts"
+    query = f"select project_id, max(ends) from ({ends} where project_id in ({timed})) group by project_id"
+    last = dict(db.execute(query, [ids]).fetchall())
+    covers = dict(db.execute(f"select project_id, digest from covers where project_id {among}", [ids]).fetchall())
+    entries = entries_of_all(db, "project", [row["id"] for row in rows])
+    return [
+        _project(row, _settings(row, entries.get(row["id"], ())), sums[row["id"]], last.get(row["id"]), covers)
+        for row in rows
+    ]
+
+
+def _project(
+    row: dict[str, Any],
+    settings: ProjectSettings,
+    sums: dict[str, dict[str, Any]],
+    last: float | None,
+    covers: dict[str, str],
+) -> Project:
+    """``last``: when the last take ends, in seconds, where parts have times of their own."""
+    worked = sum(each["worked"] for each in sums.values())
     return Project(
         id=row["id"],
         owner=row["owner"],
         title=row["title"],
         kind=row["kind"],
-        settings=settings_of(db, row),
+        settings=settings,
         paused=bool(row["paused"]),
         created=row["created"],
         changed=row["changed"],
-        parts={state: states[state]["parts"] if state in states else 0 for state in PART_STATES},
-        characters=sum(each["characters"] for each in states.values()),
-        characters_left=left,
-        seconds=seconds or 0.0,
-        pace=work / spoken if spoken else None,
-        cover=cover[0] if cover else None,
+        parts={state: sums[state]["parts"] if state in sums else 0 for state in PART_STATES},
+        characters=sum(each["characters"] for each in sums.values()),
+        characters_left=sum(sums[state]["characters"] for state in ("queued", "speaking") if state in sums),
+        seconds=sum(each["heard"] for each in sums.values()) if last is None else last,
+        pace=sum(each["work_s"] for each in sums.values()) / worked if worked else None,
+        cover=covers.get(row["id"]),
+        skipped=tuple(json.loads(row["skipped"])),
     )
 
 

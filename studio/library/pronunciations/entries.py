@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +16,10 @@ MAX_SAID = 200
 """Characters."""
 MAX_ENTRIES = 2000
 """Of one dictionary."""
+_BEGINNING = 3
+"""Signs of a phrase that an index is made of."""
+_FEW = 16
+"""Entries that are sooner looked for one by one."""
 PHONEMES = ("<|phoneme_start|>", "<|phoneme_end|>")
 
 Scope = Literal["global", "voice", "project"]
@@ -54,6 +59,18 @@ def entries_on(db: Database, shelf: Shelf) -> list[Pronunciation]:
     return [entry_of(row) for row in select(db, query, [shelf.scope, shelf.subject])]
 
 
+def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:
+    """As `entries_on`, of many shelves at once; what has none is left out."""
+    query = (
+        "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
+        "order by phrase collate nocase, key"
+    )
+    shelves: dict[str, list[Pronunciation]] = {}
+    for row in select(db, query, [scope, json.dumps(list(subjects))]):
+        shelves.setdefault(row["subject"], []).append(entry_of(row))
+    return shelves
+
+
 def clean_entry(entry: Pronunciation) -> Pronunciation:
     """Raises InvalidRequest."""
     phrase = " ".join(clean_text("phrase", entry.phrase, MAX_PHRASE).split())
@@ -81,9 +98,28 @@ def entry_of(row: dict[str, Any]) -> Pronunciation:
     return Pronunciation(row["phrase"], row["said"], bool(row["match_case"]), row["id"], row["created"])
 
 
-def words_of(entries: Iterable[Pronunciation], text: str) -> list[list[object]]:
-    """Those of the entries whose words may be in a text, in figures that tell them from others."""
-    if not (listed := tuple(entries)):
-        return []
-    folded = fold_phrase(text)
-    return [[each.phrase, each.said, each.match_case] for each in listed if fold_phrase(each.phrase) in folded]
+class EntryIndex:
+    """Entries, to be looked for in many texts: how long that takes depends on the text, not on how many they are."""
+
+    def __init__(self, entries: Iterable[Pronunciation]) -> None:
+        self._entries = tuple(entries)
+        self._unlisted: list[tuple[int, str]] = []
+        """Places and folded phrases of those that are not looked up: too short, or too few to be worth it."""
+        self._by_beginning: dict[str, list[tuple[int, str]]] = {}
+        for place, entry in enumerate(self._entries):
+            folded = fold_phrase(entry.phrase)
+            begin = folded[:_BEGINNING]
+            is_listed = len(begin) == _BEGINNING and len(self._entries) > _FEW
+            listing = self._by_beginning.setdefault(begin, []) if is_listed else self._unlisted
+            listing.append((place, folded))
+
+    def in_text(self, text: str) -> list[Pronunciation]:
+        """Those whose words may be in a text, in the order of the entries."""
+        if not self._entries:
+            return []
+        folded = fold_phrase(text)
+        likely = list(self._unlisted)
+        if self._by_beginning:
+            beginnings = {folded[at : at + _BEGINNING] for at in range(len(folded))}
+            likely += [each for begin in beginnings & self._by_beginning.keys() for each in self._by_beginning[begin]]
+        return [self._entries[place] for place in sorted(place for place, phrase in likely if phrase in folded)]

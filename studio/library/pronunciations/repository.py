@@ -7,13 +7,13 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.database import Store
-from studio.library.projects.rows import settle_all
+from studio.library.projects.rows import AT_REST, recipes_of, settle
 from studio.library.pronunciations.entries import (
     MAX_ENTRIES,
+    EntryIndex,
     Pronunciation,
     Shelf,
     clean_entry,
@@ -21,8 +21,6 @@ from studio.library.pronunciations.entries import (
     entry_of,
 )
 from studio.library.sqlite import Database
-
-Result = TypeVar("Result")
 
 
 class Pronunciations:
@@ -45,7 +43,9 @@ class Pronunciations:
         """Raises InvalidRequest: it has an entry for these words, is full, or the entry makes no sense."""
         with self._store.writing() as db:
             _check_room(db, shelf, 1)
-            return _settled(db, shelf, _insert(db, shelf, clean_entry(entry)))
+            kept = _insert(db, shelf, clean_entry(entry))
+            _settle(db, shelf, kept)
+        return kept
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
@@ -58,14 +58,16 @@ class Pronunciations:
                 match_case=entry.match_case if match_case is None else match_case,
             )
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            return _settled(db, shelf, _insert(db, shelf, clean_entry(changed)))
+            kept = _insert(db, shelf, clean_entry(changed))
+            _settle(db, shelf, entry, kept)
+        return kept
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
         with self._store.writing() as db:
             shelf, entry = _found(db, entry_id)
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            _settled(db, shelf, entry)
+            _settle(db, shelf, entry)
 
     def merge(self, shelf: Shelf, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Put many in. An entry for the same words is changed, and keeps its id; ``replacing`` removes all others.
@@ -75,12 +77,17 @@ class Pronunciations:
         with self._store.writing() as db:
             present = {entry.key: entry for entry in entries_on(db, shelf)}
             given = {entry.key: entry for entry in map(clean_entry, entries)}
-            for key in present if replacing else given.keys() & present.keys():
-                db.execute("delete from pronunciations where id = ?", [present[key].id])
+            gone = [present[key] for key in (present if replacing else given.keys() & present.keys())]
+            for entry in gone:
+                db.execute("delete from pronunciations where id = ?", [entry.id])
             for key, entry in given.items():
                 old = present.get(key, entry)
                 _insert(db, shelf, replace(entry, id=old.id, created=old.created))
-            return _settled(db, shelf, _check_room(db, shelf, 0))
+            count = _check_room(db, shelf, 0)
+            before = {(entry.phrase, entry.said, entry.match_case): entry for entry in gone}
+            after = {(entry.phrase, entry.said, entry.match_case): entry for entry in given.values()}
+            _settle(db, shelf, *((before | after)[each] for each in before.keys() ^ after.keys()))
+        return count
 
 
 def _insert(db: Database, shelf: Shelf, entry: Pronunciation) -> Pronunciation:
@@ -114,9 +121,9 @@ def _found(db: Database, entry_id: str) -> tuple[Shelf, Pronunciation]:
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
 
 
-def _settled(db: Database, shelf: Shelf, result: Result) -> Result:
-    """Parts of a project that were spoken with other entries become stale."""
+def _settle(db: Database, shelf: Shelf, *changed: Pronunciation) -> None:
+    """Parts of a project that were spoken with other entries become stale. ``changed``: entries as they were, and as
+    they are now."""
     if shelf.scope == "project":
         for row in db.table("projects").rows_where("id = ?", [shelf.subject]):
-            settle_all(db, row)
-    return result
+            settle(db, recipes_of(db, row), f"project_id = ? and {AT_REST}", [row["id"]], EntryIndex(changed))

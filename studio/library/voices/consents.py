@@ -9,7 +9,7 @@ from typing import Any
 from studio.errors import InvalidRequest, NotFound
 from studio.library.audit import note
 from studio.library.checks import MAX_DESCRIPTION, clean_language, clean_text
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.records import Consent, NewConsent
 from studio.library.sqlite import Database
 
@@ -22,6 +22,7 @@ class Consents:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @once_more_with_room
     def create(self, new: NewConsent) -> Consent:
         """Record a consent. Raises InvalidRequest."""
         with self._store.writing() as db:

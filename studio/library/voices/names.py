@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from anyascii import anyascii
+
 from studio.errors import InvalidRequest
 from studio.strings import MOST_COMPOSED, normalised
 
@@ -47,10 +49,22 @@ def fold(name: str) -> str:
 
 
 def slug_of(name: str) -> str:
-    """ASCII letters, digits and hyphens, for URLs, headers and lists; "voice" for a name that has none."""
-    plain = normalised("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG].rstrip("-")
+    """ASCII letters, digits and hyphens, for URLs, headers and lists; other scripts are transliterated."""
+    latin = "".join(map(_in_latin, normalised("NFKC", name))).lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", latin).strip("-")[:MAX_SLUG].rstrip("-")
     return slug if slug and slug not in RESERVED else "voice"
+
+
+def _in_latin(sign: str) -> str:
+    """A letter, digit or mark in ASCII; a hyphen begins each syllable of Chinese and Korean."""
+    if sign.isascii():
+        return sign
+    if plain := unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode():
+        return plain  # a Latin letter without its accent
+    if unicodedata.category(sign)[0] not in "LMN":
+        return " "
+    latin = anyascii(sign)
+    return f"-{latin}" if latin[:1].isupper() and unicodedata.category(sign) == "Lo" else latin
 
 
 def clean_slug(slug: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from studio.errors import Changed, InvalidRequest, NameTaken, NotFound
+from studio.errors import Changed, Damaged, InvalidRequest, NameTaken, NotFound
 from studio.library.audit import note
 from studio.library.checks import (
     MAX_DESCRIPTION,
@@ -22,10 +23,11 @@ from studio.library.checks import (
     clean_tags,
     clean_text,
 )
-from studio.library.database import Store
+from studio.library.database import Store, once_more_with_room
 from studio.library.records import NewSample, Sample, Scalar, Voice, VoiceDraft
 from studio.library.sqlite import Database, select
 from studio.library.voices.consents import write_consent
+from studio.library.voices.known_voices import KnownVoices, meanings
 from studio.library.voices.listing import Filter, Order, offered, rows_of
 from studio.library.voices.names import MAX_REFERENCE, clean_name, clean_slug, fold, slug_of, split_revision
 from studio.library.voices.rows import Row, as_sample, haystack, voices_of, write_samples
@@ -62,6 +64,7 @@ class Voices:
         self._store = store
         self.undo_seconds = undo_seconds
 
+    @once_more_with_room
     def create(
         self, draft: VoiceDraft, samples: Sequence[NewSample], event: str = "voice.create", source: str = ""
     ) -> Voice:
@@ -101,17 +104,11 @@ class Voices:
         with self._store.reading() as db:
             return _find(db, split_revision(reference)[0]) is not None
 
-    def known_now(self) -> Callable[[str], bool]:
-        """Whether there is a voice of a reference without a revision, for whoever asks often: the voices of now."""
+    def known_now(self) -> KnownVoices:
+        """The voices of now, for whoever asks often."""
         with self._store.reading() as db:
             rows = db.execute("select id, slug, folded from voices where deleted is null").fetchall()
-        ids, slugs, names = ({row[column] for row in rows} for column in range(3))
-
-        def is_known(reference: str) -> bool:
-            as_id, as_slug, as_name = _meanings(reference)
-            return as_id in ids or as_slug in slugs or as_name in names
-
-        return is_known
+        return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
 
     def page(
         self,
@@ -176,6 +173,7 @@ class Voices:
             note(db, event, row["id"], fields=", ".join(fields), **({"source": source} if source else {}))
             return self._load(db, row["id"])
 
+    @once_more_with_room
     def revise(
         self,
         reference: str,
@@ -228,7 +226,7 @@ class Voices:
         with self._store.writing() as db:
             where = "(id = ? or slug = ? or folded = ?) and deleted > ?"
             found = db.table("voices").rows_where(
-                where, [*_meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
+                where, [*meanings(reference), self._undo_until()], order_by="deleted desc", limit=1
             )
             rows = list(found)
             if not rows:
@@ -255,6 +253,32 @@ class Voices:
         if clips:
             self._store.drop_unreferred(clips)
         return len(rows)
+
+    def clip(self, sample: Sample) -> bytes:
+        """The recording that a sample is cut from. Raises Damaged, with the name of the voice."""
+        try:
+            return self._store.files.read(sample.clip)
+        except Damaged as error:
+            query = "select name from voices join samples on voice_id = voices.id where clip = ? and deleted is null"
+            with self._store.reading() as db:
+                names = {row[0] for row in db.execute(query, [sample.clip]).fetchall()}
+            whose = f"the voice {' or '.join(sorted(names))}" if names else "a deleted voice"
+            message = f"a recording of {whose} cannot be used: {error}; record it again, or restore a backup"
+            raise Damaged(message, "voice") from error
+
+    def mend(self, clip: bytes) -> bool:
+        """Write a recording again whose file is gone or damaged; whether it was. One that no voice has is left out."""
+        digest = hashlib.sha256(clip).hexdigest()
+        try:
+            self._store.files.read(digest)
+            return False
+        except Damaged:
+            with self._store.writing() as db:
+                if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
+                    return False
+                self._store.files.remove(digest)
+                self._store.files.put(clip)
+            return True
 
     def note_export(self, voice: Voice) -> None:
         """Put into the audit trail that a voice has left the library as a pack."""
@@ -324,17 +348,11 @@ class Voices:
         db.table("voices").upsert(row, pk="id")
 
 
-def _meanings(reference: str) -> tuple[str, str, str]:
-    """What a reference without a revision is as an id, as a slug, and as a folded name."""
-    trimmed = reference.strip()
-    return trimmed, trimmed.lower(), fold(trimmed)
-
-
 def _find(db: Database, reference: str) -> Row | None:
     """By slug, id, then name: a name can look like another voice's slug; an id looks like neither."""
     if len(reference) > MAX_REFERENCE:
         return None
-    as_id, as_slug, as_name = _meanings(reference)
+    as_id, as_slug, as_name = meanings(reference)
     for column, value in (("slug", as_slug), ("id", as_id), ("folded", as_name)):
         # Not through `table`, which looks up the schema each time: every request for speech comes by here.
         for row in select(db, f"select * from voices where deleted is null and {column} = ? limit 1", [value]):

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from studio.errors import InvalidDocument
-from studio.projects.documents.docx import read_docx
-from studio.projects.documents.epub import read_epub
+from studio.projects.documents.epub.spine import read_epub
 from studio.projects.documents.markdown import read_markdown
 from studio.projects.documents.parts import into_parts
-from studio.projects.documents.passages import MAX_FILE, Document, Passage
-from studio.projects.documents.pdf import read_pdf
+from studio.projects.documents.passages import MAX_FILE, MAX_SKIPPED, Document, Passage
+from studio.projects.documents.pdf.pdf import read_pdf
 from studio.projects.documents.plain import read_plain
 from studio.projects.documents.subtitles import read_srt
 from studio.projects.documents.table import read_csv
+from studio.projects.documents.titles import join_headings
+from studio.projects.documents.word.docx import read_docx
 
 __all__ = ["KINDS", "MAX_FILE", "Document", "Passage", "into_parts", "kind_of", "read_document"]
 
 READERS: Mapping[str, Callable[[bytes], Document]] = {
     "txt": read_plain,
     "md": read_markdown,
-    "epub": read_epub,
-    "docx": read_docx,
     "pdf": read_pdf,
     "srt": read_srt,
     "csv": read_csv,
 }
-KINDS = tuple(READERS)
+READERS_OF_NOTES: Mapping[str, Callable[[bytes, bool], Document]] = {"epub": read_epub, "docx": read_docx}
+"""Of formats with footnotes, which they read or leave out."""
+KINDS = (*READERS, *READERS_OF_NOTES)
 _SUFFIXES = {"text": "txt", "markdown": "md", "tsv": "csv"} | {kind: kind for kind in KINDS}
 
 
@@ -41,16 +43,21 @@ def kind_of(file_name: str) -> str:
     return _SUFFIXES[suffix]
 
 
-def read_document(data: bytes, kind: str) -> Document:
+def read_document(data: bytes, kind: str, with_notes: bool = False) -> Document:
     """The passages of a document, in order; at least one. Blocking.
 
-    Raises InvalidDocument, which says what is wrong and, where there are lines, in which.
+    ``with_notes``: footnotes and endnotes of an EPUB or a Word document are among them. Raises InvalidDocument, which
+    says what is wrong and, where there are lines, in which.
     """
-    if kind not in READERS:
+    if kind not in KINDS:
         raise InvalidDocument(f"{kind[:20]!r} is not a kind of document; use one of {', '.join(KINDS)}", "kind")
     if len(data) > MAX_FILE:
         raise InvalidDocument(f"the document has {len(data)} bytes; at most {MAX_FILE} are allowed", "file")
-    document = READERS[kind](data)
+    read = READERS_OF_NOTES.get(kind)
+    document = read(data, with_notes) if read else READERS[kind](data)
+    if document.prose:
+        document = replace(document, passages=join_headings(document.passages, document.title))
+    document = replace(document, skipped=document.skipped[:MAX_SKIPPED])
     if not any(passage.text.strip() for passage in document.passages):
         raise InvalidDocument("the document has no text to speak", "file")
     return document

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from studio.errors import InvalidDocument, InvalidRequest
 from studio.library.pronunciations.entries import MAX_ENTRIES, Pronunciation, clean_entry
-from studio.projects.documents.passages import text_of
-from studio.projects.documents.table import separator_of
+from studio.projects.documents.table import rows_of
 
 MAX_LIST = 1024 * 1024
 """Bytes."""
@@ -21,19 +20,11 @@ def read_dictionary(data: bytes) -> list[Pronunciation]:
     """Entries in order; of several for the same words the last counts. Raises InvalidDocument, with the line."""
     if len(data) > MAX_LIST:
         raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_LIST} are allowed", "file")
-    text = text_of(data)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), strict=True)
     entries: dict[str, Pronunciation] = {}
-    try:
-        names = [name.strip().lower() for name in next(rows, [])]
-        if not {"phrase", "said"} <= set(names):
-            raise InvalidDocument("line 1: the first line must name the columns, among them phrase and said", "file")
-        for row in rows:
-            if any(field.strip() for field in row):
-                entry = _entry(dict(zip(names, row, strict=False)), rows.line_num)
-                entries[entry.key] = entry
-    except csv.Error as error:
-        raise InvalidDocument(f"line {rows.line_num}: {error}", "file") from None
+    for row, line in rows_of(data, COLUMNS[:2]):
+        if any(field.strip() for field in row.values()):
+            entry = _entry(row, line)
+            entries[entry.key] = entry
     if not entries:
         raise InvalidDocument("the file has no entries", "file")
     if len(entries) > MAX_ENTRIES:

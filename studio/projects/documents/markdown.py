@@ -2,45 +2,120 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from studio.projects.documents.passages import Document, Passage, text_of
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.passages import Document, Passage, text_of, with_pauses
 from studio.projects.documents.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")
 
+_NOTE = re.compile(r"[ ]{0,3}\[\^[^\]\s]{1,80}\]:")
+_NOTE_MARK = re.compile(r"\[\^[^\]\s]{1,80}\]")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,200}\|)?([^\[\]|\n]{1,200})\]\]")
+_MARKED = re.compile(r"==(?=\S)([^=\n]{1,500})(?<=\S)==")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]{0,100}\}$")
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
+
 
 def read_markdown(data: bytes) -> Document:
-    """Paragraphs, list items, quotes and table cells; no code, HTML, images or addresses. Raises InvalidDocument."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(text_of(data)))
-    passages = []
-    title = ""
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        if token.type != "inline":
-            continue
-        text = unwrap(_words(token))
-        if not text:
-            continue
-        heading = before is not None and before.type == "heading_open" and before.tag in CHAPTER_LEVELS
-        title = title or (text if heading else "")
-        passages.append(Passage(text, chapter=text if heading else ""))
-    return Document(tuple(passages), prose=True, title=title)
+    """Paragraphs, list items with their numbers, quotes and table cells; no code, HTML, images, notes or addresses.
+
+    Raises InvalidDocument.
+    """
+    text, notes = _without_notes(_without_front_matter(text_of(data)).split("\n"))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    levels = _chapter_levels(tokens)
+    passages = tuple(with_pauses(_passages(tokens, levels)))
+    title = next((passage.chapter for passage in passages if passage.chapter), "") if levels else ""
+    kinds = {token.type for token in tokens}
+    skipped = Skipped()
+    if kinds & {"fence", "code_block"}:
+        skipped.add("Code is left out.")
+    if "html_block" in kinds:
+        skipped.add("HTML is left out.")
+    skipped.notes = notes
+    return Document(passages, prose=True, title=title, skipped=skipped.sentences())
+
+
+def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:
+    """The tags of headings that begin chapters: the highest there is where there are none of the first two levels."""
+    used = {token.tag for token in tokens if token.type == "heading_open" and not _is_paragraph(token)}
+    return CHAPTER_LEVELS if used & set(CHAPTER_LEVELS) else sorted(used)[:1]
+
+
+def _is_paragraph(opened: Token) -> bool:
+    """Whether a heading may be a paragraph above a line of dashes, which Markdown takes for a heading too."""
+    return opened.markup == "-"
+
+
+def _passages(tokens: Sequence[Token], levels: Sequence[str]) -> Iterator[Passage | None]:
+    """None stands for a break between two scenes."""
+    number = ""
+    for at, token in enumerate(tokens):
+        if token.type == "hr":
+            yield None
+        elif token.type == "list_item_open":
+            number = f"{token.info}. " if token.info else ""
+        elif token.type == "inline":
+            text = unwrap(_words(token).split("\n"))
+            opened = tokens[at - 1]
+            is_title = opened.type == "heading_open"
+            if is_title and _is_paragraph(opened) and ("\n" in token.content or _SENTENCE_END.search(text)):
+                yield Passage(text)
+                yield None
+            elif is_scene_break(text):
+                yield None
+            elif text:
+                text = _ATTRIBUTES.sub("", text) if is_title else number + _TASK.sub("", text, count=1)
+                begins = opened.tag in levels if is_title else not levels and is_heading(text)
+                yield Passage(text, chapter=text if begins else "")
+            number = ""
 
 
 def _words(inline: Token) -> str:
     """The text of a line's tokens; a tag such as [whispering] is text too, as it links nowhere."""
     pieces = []
     for token in inline.children or ():
-        if token.type in ("softbreak", "hardbreak"):
+        is_break = token.type in ("softbreak", "hardbreak") or (
+            token.type == "html_inline" and token.content[:3].lower() == "<br"
+        )
+        if is_break:
             pieces.append("\n")
         elif token.type in ("text", "code_inline"):
             pieces.append(token.content)
-    return "".join(pieces)
+    text = _NOTE_MARK.sub("", "".join(pieces))
+    return _MARKED.sub(r"\1", _WIKI_LINK.sub(r"\1", text))
+
+
+def _without_notes(lines: Iterable[str]) -> tuple[str, int]:
+    """Without the texts of footnotes, which are paragraphs that begin with [^1]:, and how many there were."""
+    kept, fence, in_note, after_blank, notes = [], "", False, False, 0
+    for line in lines:
+        match = _FENCE.match(line)
+        if match and (not fence or (match[1].startswith(fence) and not line.strip(" `~"))):
+            fence = "" if fence else match[1]
+        is_note = not fence and _NOTE.match(line) is not None
+        notes += is_note
+        if is_note:
+            in_note = True
+        elif in_note and line.strip():  # a paragraph of the note after a blank line is indented
+            in_note = not match and (not after_blank or line.startswith(("    ", "\t")))
+        after_blank = not line.strip()
+        if not in_note or after_blank:
+            kept.append(line)
+    return "\n".join(kept), notes
 
 
 def _without_front_matter(text: str) -> str:
     if text.startswith("---\n"):
-        _, found, rest = text[4:].partition("\n---\n")
-        return rest if found else text
+        _, closing, rest = text[4:].partition("\n---\n")
+        return rest if closing else text
     return text

@@ -64,6 +64,9 @@ def _by_voice(passage: Passage, voice_of: VoiceOf) -> Iterator[Passage]:
         if passage.voice
         else list(turns_of(passage.text, lambda name: voice_of(name) is not None))
     )
+    if len(turns) == 1 and turns[0] == (None, passage.text):
+        yield passage
+        return
     for number, (speaker, text) in enumerate(turns):
         last = number == len(turns) - 1
         yield replace(
@@ -84,9 +87,10 @@ def _prose(passages: Iterable[Passage], cut: Cutting) -> Iterator[Passage]:
     for piece in _pieces(passages, cut.by):
         is_said = any(sign.isalnum() for sign in TAG.sub("", piece.text))
         # Dots, stars or tags alone are nothing that could be spoken: they go with what is beside them.
-        is_one = held and not piece.chapter and piece.voice == held.voice and not (has_word and is_said)
+        is_one = held and held.pause is None and _goes_on(held, piece) and not (has_word and is_said)
         if held and is_one and len(held.text) < MAX_PART_BYTES:
-            held = replace(held, text=f"{held.text}{chr(10) * 2 if cut.by == 'paragraph' else ' '}{piece.text}")
+            text = f"{held.text}{chr(10) * 2 if cut.by == 'paragraph' else ' '}{piece.text}"
+            held = replace(held, text=text, pause=piece.pause)
             has_word = has_word or is_said
             continue
         if held:
@@ -101,23 +105,45 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
         texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
         seen = [text.strip() for text in texts if not is_blank(text)]
         for number, text in enumerate(seen):
-            yield replace(passage, text=text, chapter=passage.chapter if number == 0 else "")
+            yield _piece(passage, text, number, len(seen))
+
+
+def _goes_on(held: Passage, passage: Passage) -> bool:
+    return not passage.chapter and passage.voice == held.voice
 
 
 def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
-    held: Passage | None = None
+    held: list[Passage] = []
+    size = 0
     for passage in passages:
-        if held and (passage.chapter or held.chapter or passage.voice != held.voice):
-            yield from _cut(held, part_bytes)
-            held = None
-        held = replace(held, text=f"{held.text}\n\n{passage.text}") if held else passage
-        if len(held.text.encode()) > 8 * part_bytes:  # cut what is settled; a paragraph's end is a good place
-            yield from _cut(held, part_bytes)
-            held = None
+        if held and (held[0].chapter or held[-1].pause is not None or not _goes_on(held[0], passage)):
+            yield from _cut(_together(held), part_bytes)
+            held, size = [], 0
+        size += len(passage.text.encode()) + (2 if held else 0)
+        held.append(passage)
+        if size > 8 * part_bytes:  # cut what is settled; a paragraph's end is a good place
+            yield from _cut(_together(held), part_bytes)
+            held, size = [], 0
     if held:
-        yield from _cut(held, part_bytes)
+        yield from _cut(_together(held), part_bytes)
+
+
+def _together(passages: list[Passage]) -> Passage:
+    text = "\n\n".join(passage.text for passage in passages)
+    return replace(passages[0], text=text, pause=passages[-1].pause)
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
-    for number, text in enumerate(split_text(passage.text, part_bytes)):
-        yield replace(passage, text=text, chapter=passage.chapter if number == 0 else "")
+    texts = list(split_text(passage.text, part_bytes))
+    for number, text in enumerate(texts):
+        yield _piece(passage, text, number, len(texts))
+
+
+def _piece(passage: Passage, text: str, number: int, count: int) -> Passage:
+    """Of ``count`` pieces of a passage: the first keeps its chapter, the last its pause."""
+    return replace(
+        passage,
+        text=text,
+        chapter=passage.chapter if number == 0 else "",
+        pause=passage.pause if number == count - 1 else None,
+    )

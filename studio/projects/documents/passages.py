@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from studio.audio.cover import Cover
 from studio.errors import InvalidDocument
@@ -11,6 +13,23 @@ MAX_FILE = 32 * 1024 * 1024
 """Bytes of a document."""
 MAX_TEXT = 5_000_000
 """Characters of all passages together: about 90 hours of speech."""
+MAX_PASSAGES = 200_000
+"""Of a document; no book has so many paragraphs."""
+MAX_SKIPPED = 40
+"""Sentences about what was left out."""
+SCENE_PAUSE = 1.5
+"""Seconds of silence where a document has a break between two scenes."""
+
+_SAMPLE = 4096
+_WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
+_PLAIN_LETTERS = [bytes([code]) for code in (*range(0x41, 0x5B), *range(0x61, 0x7B))]
+_NOT_WESTERN = re.compile(
+    rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"  # no text, or hardly ever in it
+    rb"|[\xd0\xdd\xde\xf0\xfd\xfe]"  # Turkish as often as Icelandic
+    rb"|[A-Za-z\xc0-\xfe][\x80-\x84\x86-\x89\x8b\xa1-\xa9\xac\xae-\xb6\xb8\xb9\xbc-\xbf][a-z\xe0-\xfe]"
+    rb"|[\xc0-\xfe]{4}"  # a word of another alphabet
+    rb"|[\xc3-\xc5][\x80-\xbf]|\xe2[\x80-\xbf]{2}"  # UTF-8 that is damaged elsewhere
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +45,13 @@ class Passage:
     start: float | None = None
     """When it is to be heard, in seconds; None: after what is before it."""
     end: float | None = None
+    is_title: bool = False
+    """Whether it is the title of the chapter that begins here, or a part of it, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``prose`` may be cut and grouped anew; rows and subtitles stay as they are."""
+    """``prose`` may be cut and grouped again; rows and subtitles stay as they are."""
 
     passages: tuple[Passage, ...]
     prose: bool
@@ -39,19 +60,60 @@ class Document:
     author: str = ""
     language: str = ""
     cover: Cover | None = None
+    skipped: tuple[str, ...] = ()
+    """What was left out, or may have been read wrongly: a plain sentence for each, at most MAX_SKIPPED."""
+
+
+def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
+    """The passages; None among them is a break between two scenes: a pause, unless a chapter begins there."""
+    held, is_broken = None, False
+    for passage in passages:
+        if passage is None:
+            is_broken = True
+            continue
+        if held:
+            is_scene = is_broken and not passage.chapter and not held.chapter and held.pause is None
+            yield replace(held, pause=SCENE_PAUSE) if is_scene else held
+        held, is_broken = passage, False
+    if held:
+        yield held
 
 
 def text_of(data: bytes) -> str:
-    """UTF-8, or UTF-16 with its mark; lines end with a newline. Raises InvalidDocument, with the line."""
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    """UTF-8, or UTF-16 or Windows-1252 where the bytes show it; lines end with a newline.
+
+    Raises InvalidDocument, with the line.
+    """
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else _unmarked_utf_16(data) or "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidDocument(f"line {line}: this is not UTF-8 text; save the document as UTF-8", "file") from None
+        text = _western(data) if encoding == "utf-8-sig" else ""
+        if not text:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise InvalidDocument(f"line {line}: this is not UTF-8 text; save the document as UTF-8", "file") from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise InvalidDocument(f"line {line}: this contains a NUL character and is not text", "file")
     if len(text) > MAX_TEXT:
         raise InvalidDocument(f"the document has {len(text)} characters; at most {MAX_TEXT} are allowed", "file")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _unmarked_utf_16(data: bytes) -> str:
+    """The encoding of UTF-16 without its mark, which has a NUL in most of its pairs, always on the same side."""
+    sample = data[: _SAMPLE & ~1]
+    low, high = sample[::2].count(0), sample[1::2].count(0)
+    pairs = len(sample) // 2
+    if len(data) % 2 or not pairs or max(low, high) < 0.6 * pairs or min(low, high):
+        return ""
+    return "utf-16-le" if high else "utf-16-be"
+
+
+def _western(data: bytes) -> str:
+    """Text of Windows-1252 where it is plain to see: words of western letters alone. Blank where it is not."""
+    if len(data) > MAX_TEXT or _NOT_WESTERN.search(data):
+        return ""
+    letters = sum(map(data.count, _WESTERN_LETTERS))
+    plain = sum(map(data.count, _PLAIN_LETTERS))
+    return data.decode("cp1252") if letters <= 0.4 * plain else ""

@@ -1,41 +1,40 @@
-"""SubRip subtitles: what is said from when to when; reading them, and writing them with the times that speech has."""
+"""Subtitles, SubRip's and WebVTT's: what is spoken from when to when; and writing them with the times of speech."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable
 
 from studio.errors import InvalidDocument
 from studio.projects.documents.passages import Document, Passage, text_of
 
-_TIMES = re.compile(
-    r"\s*(\d{1,3}):([0-5]\d):([0-5]\d)[,.](\d{1,3})\s*-->\s*(\d{1,3}):([0-5]\d):([0-5]\d)[,.](\d{1,3})\b.*"
-)
-_MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,100}>|\{\\[^}]{0,100}\}")
+_TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?"
+_TIMES = re.compile(rf"\s*{_TIME}\s*--?>\s*{_TIME}(?:\s.*)?")
+_LIKE_A_TIME = re.compile(r"\s*\d{1,3}:\d\d:")
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,100}>|<\d[\d:.]{0,20}>|\{\\[^{}]{0,100}\}|[♪♫]|^\s*[-‐–—]+(?![-‐–—\d])\s*")
 
 
 def read_srt(data: bytes) -> Document:
-    """Raises InvalidDocument, with the line."""
+    """As players read them: by their lines of times, whatever is missing around these; in the order of time.
+
+    Raises InvalidDocument, with the line.
+    """
     lines = text_of(data).split("\n")
-    passages: list[Passage] = []
-    at = 0
-    while at < len(lines):
-        if not lines[at].strip():
-            at += 1
-            continue
-        if lines[at].strip().isdigit() and at + 1 < len(lines):
-            at += 1
-        start, end = _times(lines[at], at + 1)
-        if passages and start < (passages[-1].start or 0.0):
-            raise InvalidDocument(f"line {at + 1}: this subtitle begins before the one above it", "file")
-        at += 1
-        words = []
-        while at < len(lines) and lines[at].strip():
-            words.append(_MARKUP.sub("", lines[at]).strip())
-            at += 1
-        if text := "\n".join(word for word in words if word):
-            passages.append(Passage(text, start=start, end=end))
-    return Document(tuple(passages), prose=False)
+    is_vtt = lines[0].lstrip().startswith("WEBVTT")
+    cues = [(at, times) for at, line in enumerate(lines) if (times := _times(line, lines[at - 1] if at else "", at))]
+    if not cues:
+        at = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        raise _no_times(at)
+    passages = []
+    number = ""
+    for index, (at, (start, end)) in enumerate(cues):
+        number = _number_above(lines, at, number)
+        following = cues[index + 1][0] if index + 1 < len(cues) else len(lines)
+        text = _text(_own_lines(lines[at + 1 : following], number, following < len(lines), is_vtt))
+        if text:
+            passages.append(Passage(text, start=start, end=max(start, end)))
+    return Document(tuple(sorted(passages, key=lambda passage: passage.start or 0.0)), prose=False)
 
 
 def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
@@ -45,21 +44,57 @@ def write_srt(cues: Iterable[tuple[float, float, str]]) -> Iterable[str]:
         yield f"{number}\n{_clock(start)} --> {_clock(end)}\n{words}\n\n"
 
 
-def _times(line: str, number: int) -> tuple[float, float]:
-    found = _TIMES.fullmatch(line)
-    if not found:
-        raise InvalidDocument(
-            f"line {number}: expected the times of a subtitle, such as 00:01:02,500 --> 00:01:04,000", "file"
-        )
-    start, end = (_seconds(found.groups()[index : index + 4]) for index in (0, 4))
-    if end < start:
-        raise InvalidDocument(f"line {number}: this subtitle ends before it begins", "file")
+def _times(line: str, before: str, at: int) -> tuple[float, float] | None:
+    """Start and end in seconds; None for a line of another kind. Raises InvalidDocument for times that are damaged."""
+    if len(line) > 300 or (match := _TIMES.fullmatch(line)) is None:
+        if "-->" in line[:100] or (before.strip().isdigit() and _LIKE_A_TIME.match(line)):
+            raise _no_times(at)
+        return None
+    start, end = (_seconds(match.groups()[index : index + 4]) for index in (0, 4))
     return start, end
 
 
-def _seconds(fields: tuple[str, ...]) -> float:
-    hours, minutes, seconds, fraction = fields
+def _no_times(at: int) -> InvalidDocument:
+    expected = "expected the times of a subtitle, such as 00:01:02,500 --> 00:01:04,000"
+    return InvalidDocument(f"line {at + 1}: {expected}", "file")
+
+
+def _seconds(fields: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, fraction = (field or "0" for field in fields)
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds) + int(fraction.ljust(3, "0")) / 1000
+
+
+def _number_above(lines: list[str], at: int, before: str) -> str:
+    """The number of the subtitle whose times are in this line; where it has none, the next after ``before``."""
+    if at and lines[at - 1].strip().isdigit():
+        return lines[at - 1].strip()
+    return _next(before)
+
+
+def _next(number: str) -> str:
+    return str(int(number[:9]) + 1) if number.isdigit() else "1"
+
+
+def _own_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -> list[str]:
+    """The lines below a subtitle's times, without the number or the name of the next one, and without notes."""
+    if is_vtt:
+        begins = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
+        return lines[:begins]  # a blank line ends it: what is below is a name, a note or a style
+    end = len(lines)
+    if is_followed and end and lines[end - 1].strip().isdigit():
+        return lines[: end - 1]
+    while end and not lines[end - 1].strip():
+        end -= 1
+    is_last_of_two = end > 1 and not lines[end - 2].strip()
+    if is_last_of_two and lines[end - 1].strip() == _next(number):
+        end -= 1
+    return lines[:end]
+
+
+def _text(lines: Iterable[str]) -> str:
+    """Without markup, the dashes before what different people say, and signs of music."""
+    words = (html.unescape(_MARKUP.sub("", _MARKUP.sub("", line))).strip() for line in lines)
+    return "\n".join(word for word in words if word)
 
 
 def _clock(seconds: float) -> str:

@@ -4,33 +4,61 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Iterator, Sequence
 
 from studio.errors import InvalidDocument
 from studio.library.projects.records import MAX_PAUSE
 from studio.projects.documents.passages import Document, Passage, text_of
 
 _SEPARATORS = ",;\t|"
+_SEPARATOR_LINE = re.compile(r"\"?sep=([^\w\s\"]|\t)[^\w\n]*\n", re.IGNORECASE)
 
 
 def read_csv(data: bytes) -> Document:
     """Columns in any order and case; other columns are left alone. Raises InvalidDocument, with the line."""
-    text = text_of(data)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(text), strict=True)
-    try:
-        names = [name.strip().lower() for name in next(rows, [])]
-        if "text" not in names:
-            raise InvalidDocument("line 1: the first line must name the columns, and one of them must be text", "file")
-        passages = [
-            passage for row in rows if (passage := _passage(dict(zip(names, row, strict=False)), rows.line_num))
-        ]
-    except csv.Error as error:
-        raise InvalidDocument(f"line {rows.line_num}: {error}", "file") from None
+    passages = [passage for row, line in rows_of(data, ("text",)) if (passage := _passage(row, line))]
     return Document(tuple(passages), prose=False)
 
 
-def separator_of(text: str) -> str:
-    """What stands between the columns, by the first line."""
-    return max(_SEPARATORS, key=text.partition("\n")[0].count)
+def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str], int]]:
+    """The rows below the names of the columns, by these in lower case, and the line in which each ends.
+
+    Excel's first line ``sep=;`` is obeyed. Raises InvalidDocument, with the line, for what is not a table, a column
+    that is missing, and a row with more fields than there are columns.
+    """
+    text = text_of(data)
+    skipped = 0
+    if match := _SEPARATOR_LINE.match(text):
+        separator, skipped = match[1], 1
+        text = text[match.end() :]
+    else:
+        separator = _separator_of(text)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        names = [name.strip().lower() for name in next(rows, [])]
+        if not set(needed) <= set(names):
+            raise InvalidDocument(
+                f"line {1 + skipped}: the first line must name the columns, among them {' and '.join(needed)}", "file"
+            )
+        for row in rows:
+            line = rows.line_num + skipped
+            if any(field.strip() for field in row[len(names) :]):
+                raise InvalidDocument(
+                    f"line {line}: this row has {len(row)} fields, but there are {len(names)} columns;"
+                    f" a field that contains {separator!r} must be in double quotes",
+                    "file",
+                )
+            yield dict(zip(names, row, strict=False)), line
+    except csv.Error as error:
+        raise InvalidDocument(f"line {rows.line_num + skipped}: {error}", "file") from None
+
+
+def _separator_of(text: str) -> str:
+    """What stands between the columns, by the first line; a sign that no text has where there is one column."""
+    first = text.partition("\n")[0]
+    separator = max(_SEPARATORS, key=first.count)
+    return separator if separator in first else "\x1f"
 
 
 def _passage(row: dict[str, str], line: int) -> Passage | None:
@@ -38,11 +66,11 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
     text = row["text"].strip() if "text" in row else ""
     if not text:
         return None
-    told = row.get("pause", "").strip()
+    written = row.get("pause", "").strip()
     try:
-        pause = float(told.replace(",", ".")) if told else None
+        pause = float(written.replace(",", ".")) if written else None
     except ValueError:
-        raise InvalidDocument(f"line {line}: the pause {told[:20]!r} is not a number of seconds", "file") from None
+        raise InvalidDocument(f"line {line}: the pause {written[:20]!r} is not a number of seconds", "file") from None
     if pause is not None and not 0 <= pause <= MAX_PAUSE:
         raise InvalidDocument(f"line {line}: a pause must be from 0 to {MAX_PAUSE:g} seconds", "file")
     return Passage(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from studio.library.records import WordTime
 from studio.speech.mending.selection import Selection
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.service import Speech, SpeechService
-from studio.speech.timing.words import words_in
+from studio.speech.timing.words import places_of
 
 AROUND = 0.5
 """Seconds of the sound on both sides of the pauses that are looked at; what is further away is copied as it is."""
@@ -68,7 +69,7 @@ async def mend(
     SpeechService.speak and Speech.timestamps raise.
     """
     begun = time.perf_counter()
-    text = f"{chosen.before} {chosen.text}" if chosen.before else chosen.text
+    text = f"{chosen.lead}{chosen.text}"
     seed = secrets.randbelow(2**31)  # the voice's own would say the same again
     speech = await service.speak(request_of(text, seed), origin)
     async with aclosing(speech):
@@ -82,7 +83,8 @@ async def mend(
 
 def _joined(heard: KeptSound, chosen: Selection, wav: bytes, times: Sequence[WordTime]) -> Mended:
     """Blocking. Only what is near to the sentences is looked at, however long the sound is."""
-    skipped, rate = len(words_in(chosen.before)), heard.sample_rate
+    places = places_of(f"{chosen.lead}{chosen.text}", [word for word, _, _ in times])
+    skipped, rate = bisect_left(places, len(chosen.lead)), heard.sample_rate
     if len(times) - skipped != chosen.last - chosen.first:
         raise DegenerateSpeech("the sentence was not spoken to its end; try it again")
     try:

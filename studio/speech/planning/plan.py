@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from engine import ModelCard, Sampling
-from studio.errors import InvalidRequest, UnknownVoice
+from studio.errors import InvalidRequest, NothingToSay, UnknownVoice
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.speech.dialogue import Turn, fold_speaker, read_turns
 from studio.speech.reading.reader import Reader
 from studio.speech.request import SpeechRequest
-from studio.speech.text import Script, read_script
+from studio.speech.text import Script, has_words, read_script
 from studio.strings import normalised
 from studio.voices.resolver import FindVoice, VoiceResolver
 
@@ -78,7 +78,7 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     """
     find = cache(voices.find)
     own = None if request.has_clip else find(request.voice)
-    turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card)), request.cast
+    turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
     sampling = _sampling(request, own)
 
@@ -99,14 +99,20 @@ def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -
 
     Raises InvalidRequest for a text that cannot be spoken.
     """
-    return _read_as(_turns(request, Reader(request, voices.find, voices.library.pronunciations, card)))
+    return _read_as(_turns(request, Reader(request, voices.find, voices.library.pronunciations, card), card))
 
 
-def _turns(request: SpeechRequest, reader: Reader) -> tuple[Turn, ...]:
+def _turns(request: SpeechRequest, reader: Reader, card: ModelCard) -> tuple[Turn, ...]:
+    """Raises NothingToSay where not one of them has a word."""
+    cut = partial(read_script, part_bytes=request.chunk_length, apart=card.tags is not None)
     if request.cast is not None:
-        return read_turns(request.text, request.chunk_length, reader.read)
-    read = reader.read(None, request.text)
-    return (Turn(None, request.text, read, 1, read_script(read, request.chunk_length)),)
+        turns = read_turns(request.text, reader.read, cut)
+    else:
+        read = reader.read(None, request.text)
+        turns = (Turn(None, request.text, read, 1, cut(read)),)
+    if not any(has_words(turn.text, card.tags is None) for turn in turns):
+        raise NothingToSay("input has no words to say, only signs, tags or emoji: write what is to be said", "input")
+    return turns
 
 
 def _read_as(turns: Sequence[Turn]) -> str | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from anyio import to_thread
-
 from engine import ModelCard
 from studio.errors import LibraryUnavailable
 from studio.speech.planning.plan import Plan, plan_of
 from studio.speech.request import SpeechRequest
 from studio.voices.resolver import VoiceResolver
+from studio.work.work_queue import WorkQueue
 
 SHORT = 500
 """Characters of a text that is planned in the event loop: a millisecond's work, three with its numbers read. A thread
@@ -26,14 +25,16 @@ SLOW_SECONDS = 10.0
 class Planner:
     """Plans requests by the library's voices. Used from one event loop."""
 
-    def __init__(self, voices: VoiceResolver) -> None:
+    def __init__(self, voices: VoiceResolver, queue: WorkQueue) -> None:
+        """``queue``: in which texts are planned that are not short."""
         self._voices = voices
+        self._queue = queue
         self._warm_for: set[bool] = set()
         """Whether numbers are read as words, of what was planned before: the rules are compiled at their first use."""
         self._slow_until = 0.0
 
-    async def plan(self, request: SpeechRequest, card: ModelCard) -> Plan:
-        """Raises what `plan_of` raises."""
+    async def plan(self, request: SpeechRequest, card: ModelCard, caller: str, patient: bool = False) -> Plan:
+        """Raises what `plan_of` raises, LineFull and TooManyRequests; never these two to one that is ``patient``."""
         normalizes = card.normalize if request.normalize is None else request.normalize
         is_short = len(request.text) <= SHORT and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:
@@ -46,6 +47,7 @@ class Planner:
             finally:
                 if time.thread_time() - began > QUICK_SECONDS:
                     self._slow_until = time.monotonic() + SLOW_SECONDS
-        plan = await to_thread.run_sync(plan_of, request, self._voices, card)
+        async with self._queue.turn(caller, patient) as turn:
+            plan = await turn.run(plan_of, request, self._voices, card)
         self._warm_for.add(normalizes)
         return plan

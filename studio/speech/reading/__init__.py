@@ -1,4 +1,4 @@
-"""How written forms are read: numbers, prices, dates, times, units and abbreviations as the words that people say."""
+"""How written forms are read: numbers, prices, dates, units, abbreviations and capitals as the words people say."""
 
 from studio.speech.reading.normalise import normalised
 

@@ -16,19 +16,22 @@ def _address(found: re.Match[str]) -> str:
     head = _HEAD.match(found[0])
     assert head is not None, "every part of it may be missing"
     parts = re.split(r"([^A-Za-z0-9])", found[0][head.end() :].removesuffix("/"))
+    if found[0].isupper():
+        parts = [part.lower() for part in parts]
     words = [_SIGNS.get(part, "U K" if part == "uk" else part) for part in parts if part]
     apart = [re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", word) for word in words]
     return ("W W W dot " if head[1] else "") + " ".join(apart)
 
 
 ADDRESSES: tuple[Rule, ...] = (
-    rule(r"(?<![\w@.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}\b", _address, re.ASCII),
-    rule(r"\b(?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]']", _address, re.IGNORECASE),
+    rule(r"(?<![\w@.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,24}\b", _address, re.ASCII, needs="@"),
+    rule(r"\b(?:https?://|www\.)[^\s<>\"]{0,400}[^\s<>\".,;:!?)\]']", _address, re.IGNORECASE, needs="://|ww.|WW.|Ww."),
     rule(
         r"(?<![\w@./-])(?:[A-Za-z][\w-]{0,62}\.){1,4}(?:com|org|net|edu|gov|io|info|dev|ai|co\.uk|uk|de|eu)"
         r"(?:/[\w./-]{0,200}[\w/])?(?![\w-]|\.\w)",
         _address,
         re.ASCII,
+        needs=".",
     ),
-    rule("`", ""),  # what stands between two of them would stay as it is
+    rule("`", "", needs="`"),  # what stands between two of them would stay as it is
 )

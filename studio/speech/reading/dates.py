@@ -1,20 +1,55 @@
-"""Days, years, clock times, and how long something takes."""
+"""Days, years, clock times and their zones, and how long something takes."""
 
 from __future__ import annotations
 
 import re
 
-from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, SENTENCE, STARTS, YEAR, Rule, ends_a_sentence, rule, year
+from studio.speech.reading.rules import (
+    ENDS,
+    ENGLISH,
+    MONEY,
+    SENTENCE,
+    STARTS,
+    YEAR,
+    Rule,
+    ends_a_sentence,
+    rule,
+    words_of,
+    year,
+)
 
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _MONTH = "|".join(_MONTHS)
 _SHORT = r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_CLOCK = r"(?:1[0-2]|0?[1-9])(?:[:.][0-5]\d)?"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])"
 _AFTER_A_YEAR = (
     r"(?=[,;:.!?)\"”’]|$|'s\b| (?:the|a|an|he|she|it|they|we|you|i|by|to|and|or|was|were|is|has|had|when|as|that|which|"
     r"with|at|in|on|for|from|his|her|their|its|our|my|until|but|because|after|before|there|this|these|did|"
     r"election|season|film|movie|novel|album|version|model|edition|report|census|crisis|war|budget|olympics|world)\b)"
 )
+
+_COUNTED = words_of(
+    "block meter metre mile foot yard person people men women children dollar pound euro calorie page word square "
+    "or odd plus strong seat most best other more and mm cm km kg mg g m ft lb mb gb watt volt horsepower hp acre "
+    "bed room man member piece degree gallon liter litre ton kilometer kilometre percent mark point figure level "
+    "line hour minute second day year degrees rpm mah dpi psi hz mhz total extra additional baud kcal pixel "
+    "kilogram gram kilo ohm lumen thread tonne million thousand series"
+)
+"""What a number counts or measures, though it has no plural there, or names without a year."""
+_MEASURED = "|".join(sorted({f"{each}s?" for each in _COUNTED if each.isalpha()}))
+_EVENTS = words_of(
+    "olympics riots elections games finals playoffs floods fires protests championships talks awards congress "
+    "census series crisis glass princess mercedes lexus christmas paris texas"
+)
+"""What a year has, though it ends as a plural does."""
+_DAYS = {"Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday",
+         "Thur": "Thursday", "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday"}  # fmt: skip
+_DAY_NAMES = f"{'|'.join(_DAYS)}|{'|'.join(sorted(set(_DAYS.values())))}"
+
+
+def _from_day_to_day(found: re.Match[str]) -> str:
+    return f"{_DAYS.get(found[1], found[1])} to {_DAYS.get(found[2], found[2])}"
 
 
 def _month(written: str) -> str:
@@ -39,6 +74,74 @@ def _whole_year(written: str) -> str:
     return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
 
 
+def _sorted(found: re.Match[str]) -> str:
+    """A day with its year first, as computers and East Asia write it."""
+    return _day(int(found[3]), int(found[2]), found[1], found[0])
+
+
+def _moment(found: re.Match[str]) -> str:
+    """Of a log: 'January twentieth, twenty twenty-one at fifteen thirty UTC plus two'."""
+    seconds = f":{found[3]}" if found[3] and found[3] != "00" else ""
+    zone = f" UTC{found[4]}:{found[5]}" if found[4] else ""
+    return f"{found[1]} at {found[2]}{seconds}{zone}"
+
+
+def _zone(found: re.Match[str]) -> str:
+    """'GMT minus eight', 'UTC plus five thirty'."""
+    minutes = f" {ENGLISH.cardinal(int(found[4]))}" if found[4] and found[4] != "00" else ""
+    return f"{found[1]} {'plus' if found[2] == '+' else 'minus'} {ENGLISH.cardinal(int(found[3]))}{minutes}"
+
+
+def _hours(found: re.Match[str]) -> str:
+    """'5 to 7pm': the half of the day only once, if it is the same."""
+    same = found[2] and found[2].lower() == found[4].lower()
+    return f"{found[1]}{'' if same or not found[2] else f' {found[2].upper()}M'} to {found[3]} {found[4]}.m"
+
+
+def _in_era(found: re.Match[str]) -> str:
+    """'ten sixty-six', 'seven fifty-three', 'five hundred'."""
+    high, low = divmod(int(found[1]), 100)
+    said = year(found[1]) if high > 9 else ENGLISH.cardinal(high * 100 + low)
+    if 0 < high < 10 and low:
+        said = f"{ENGLISH.cardinal(high)} {'oh ' if low < 10 else ''}{ENGLISH.cardinal(low)}"
+    return f"{said} {found[2].replace('.', '')}" + ("." if found[2].endswith(".") and ends_a_sentence(found) else "")
+
+
+def _seasons(found: re.Match[str]) -> str:
+    """'nineteen ninety-nine to two thousand', 'twenty twenty-three to twenty-four'."""
+    first, second = found[1], found[2]
+    if len(second) == 2 and (int(first[2:]) + 1) % 100 != int(second):
+        return found[0]
+    return f"{year(first)} to {year(second) if len(second) == 4 else ENGLISH.cardinal(int(second))}"
+
+
+def _quarter(found: re.Match[str]) -> str:
+    return f"{found[1]} {year(found[2])}"
+
+
+def _days_of_a_month(found: re.Match[str]) -> str:
+    """'May fifth to seventh'."""
+    first, last = int(found[2]), int(found[3])
+    return f"{found[1]} {ENGLISH.ordinal(first)} to {ENGLISH.ordinal(last)}" if first < last else found[0]
+
+
+def _month_of_a_year(found: re.Match[str]) -> str:
+    """'June twenty twenty-four' of '2024-06', but not of '2004-05'."""
+    is_range = int(found[1][2:]) < int(found[2])
+    return found[0] if is_range else f"{_MONTHS[int(found[2]) - 1]} {year(found[1])}"
+
+
+def _fiscal(found: re.Match[str]) -> str:
+    return f"fiscal year {year(found[1]) if len(found[1]) == 4 else ENGLISH.cardinal(int(found[1]))}"
+
+
+def _of_its_year(found: re.Match[str]) -> str:
+    """'the nineteen oh six earthquake', but not of a count or a measure: 'the 1900 block', 'a 1500 word essay'."""
+    thing = found[3].lower()
+    is_counted = thing in _COUNTED or (thing.endswith(("s", "ing", "ed", "est")) and thing not in _EVENTS)
+    return found[0] if is_counted else f"{found[1]} {year(found[2])} {found[3]}"
+
+
 def _british(found: re.Match[str]) -> str:
     """'the ninth of August twenty sixteen'."""
     words = f"{found[1] or 'the '}{ENGLISH.ordinal(int(found[2]))} of {found[3]}"
@@ -52,6 +155,12 @@ def _half_of_the_day(found: re.Match[str]) -> str:
 
 SHORT_MONTHS: tuple[Rule, ...] = (
     rule(
+        rf"\b({_MONTH}|{_SHORT})\.?[-–]({_MONTH}|{_SHORT})\b\.?",
+        lambda found: f"{_month(found[1])} to {_month(found[2])}",
+        needs="-|–",
+    ),
+    rule(rf"\b({_DAY_NAMES})\.?[-–]({_DAY_NAMES})\b\.?", _from_day_to_day, needs="-|–"),
+    rule(
         rf"\b({_SHORT})(?:\. ?| )(?=(?:{_DAY}(?:st|nd|rd|th)?|{YEAR})\b)",
         lambda found: f"{_month(found[1])} ",
     ),
@@ -61,41 +170,109 @@ SHORT_MONTHS: tuple[Rule, ...] = (
     ),
 )
 DATES: tuple[Rule, ...] = (
+    rule(rf"\bFY ?['’]?({YEAR}|\d\d)\b(?![-/.,]\d)", _fiscal, needs="FY"),
+    rule(
+        r"(?<![\w.,/-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
+        r"(?:Z|([+-]\d\d):?(\d\d))?(?![\w:])",
+        _moment,
+        needs="00-00",
+    ),
+    rule(r"\b(GMT|UTC) ?([+−–-]) ?(\d{1,2})(?::?([0-5]\d))?(?![\w:]|\.\d)", _zone, needs="GMT|UTC"),
+    rule(rf"\b((?:{_MONTH}) {_DAY}) ?[-–] ?(?=(?:{_MONTH}) {_DAY}\b)", r"\1 to ", needs="0-|0–|0 -|0 –"),
+    rule(rf"\b({_MONTH}) ({_DAY}) ?[-–] ?({_DAY})(?![\w:/-]|\.\d)", _days_of_a_month, needs="0-|0–|0 -|0 –"),
     rule(rf"{STARTS}([Tt]he )?({_DAY})(?:st|nd|rd|th)? (?:of )?({_MONTH})(?:,? ({YEAR})\b)?(?![\w-])", _british),
     rule(rf"\b({_MONTH}),? ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}"),
-    rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed),
+    rule(rf"{STARTS}(\d{{1,2}})/(\d{{1,2}})/({YEAR}|\d\d){ENDS}", _slashed, needs="0/0"),
+    rule(
+        r"(?:(?<=\b[Oo]n )|(?<=\b[Bb]y )|(?<=due ))(1[0-2]|0?[1-9])/(1[3-9]|2\d|3[01])(?![\w/]|\.\d)",
+        lambda found: f"{_MONTHS[int(found[1]) - 1]} {ENGLISH.ordinal(int(found[2]))}",
+        needs="0/0",
+    ),
+    rule(rf"{STARTS}(\d{{1,2}})-(\d{{1,2}})-({YEAR}){ENDS}", _slashed, needs="0-0"),
+    rule(rf"{STARTS}({YEAR})/(\d{{1,2}})/(\d{{1,2}}){ENDS}", _sorted, needs="0/0"),
+    rule(rf"(?<![Vv]ersion |[Rr]elease ){STARTS}({YEAR})\.(0\d|1[0-2])\.([0-3]\d){ENDS}", _sorted, needs="0.0"),
+    rule(
+        rf"{STARTS}(0?[1-9]|1[0-2])/(20\d\d|19\d\d){ENDS}",
+        lambda found: f"{_MONTHS[int(found[1]) - 1]} {year(found[2])}",
+        needs="0/0000",
+    ),
+    rule(rf"{STARTS}(20[1-9]\d|19\d\d)-(0[1-9]){ENDS}", _month_of_a_year, needs="0000-00"),
+    rule(rf"{STARTS}({YEAR})/({YEAR}|\d\d){ENDS}", _seasons, needs="0/0"),
     rule(
         rf"{STARTS}(\d{{1,2}})\.(\d{{1,2}})\.({YEAR}){ENDS}",
         lambda found: _day(int(found[1]), int(found[2]), found[3], found[0]),
+        needs="0.0",
     ),
-    rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2"),
+    rule(r"(?<![\w.:])(\d{1,2})\.(\d\d)(?= ?[AaPp]\.?[Mm]\b)", r"\1:\2", needs="0.00"),
     # Minutes where they stand after hours or before seconds, no meters; and seconds after them or a decimal, no decade.
-    rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min"),
-    rule(r"(?<![\w.,])([1-5]?\d) ?m(?:in)? ?(\d{1,2}) ?s\b", r"\1 min \2 sec"),
-    rule(r"(\d\.\d{1,9})s\b", r"\1 seconds"),
-    rule(r"(?<![\w.:])(\d{1,2})h([0-5]\d)\b", r"\1:\2"),
-    rule(r"(?<=\d) ?([AaPp])(?:[Mm]\b|\.[Mm]\b(\.?))", _half_of_the_day),
+    rule(r"(\d ?(?:h|hrs?)) ?(\d{1,2}) ?m(?:in)?\b", r"\1 \2 min", needs="0h|0 h"),
+    rule(r"(?<![\w.,])([1-5]?\d) ?m(?:in)? ?(\d{1,2}) ?s\b", r"\1 min \2 sec", needs="0m|0 m"),
+    rule(r"(\d\.\d{1,9})s\b", r"\1 seconds", needs="0s"),
+    rule(r"(?<![\w.:])(\d{1,2})h([0-5]\d)\b", r"\1:\2", needs="0h0"),
+    rule(
+        rf"(?<![\w.,:/-])({_CLOCK})(?: ?([AaPp])\.?[Mm]\b\.?)? ?[-–—] ?({_CLOCK}) ?([AaPp](?=\.?[Mm]\b))\.?[Mm]\b",
+        _hours,
+        needs="-|–|—",
+    ),
+    rule(
+        r"(?<![\w.,:/-])(\d{1,2}:[0-5]\d) ?[-–—] ?(?=\d{1,2}(?::[0-5]\d(?![\w:])|(?![\w:,.]?\d)))",
+        r"\1 to ",
+        needs="-|–|—",
+    ),
+    rule(r"(?<=\d) ?([AaPp])(?:[Mm]\b|\.[Mm]\b(\.?))", _half_of_the_day, needs="0a|0p|0A|0P|0 a|0 p|0 A|0 P"),
     rule(
         r"(?<![\w.:])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\w:])",
         lambda found: " ".join(ENGLISH.cardinal(int(each)) for each in found.groups()),
+        needs="0:00:0",
     ),
 )
 YEARS: tuple[Rule, ...] = (
+    rule(
+        rf"\b((?:[QH] ?|[Qq]uarter )[1-4]|[Qq] (?:one|two|three|four)|H (?:one|two)),? (?:of )?({YEAR}){ENDS}",
+        _quarter,
+        needs="0000",
+    ),
+    rule(r"(?<![\w.,:/-])(\d{1,4}) (B\.?C\.?E?\.?|C\.?E\b\.?|A\.?D\b\.?)(?![\w/&])", _in_era, needs="0 B|0 C|0 A"),
+    rule(r"(?<![\w.,])(1[1-9]|20)(\d0)['’]?s\b", r"\1\2s", needs="00's|00’s|00s"),
+    rule(rf"(?<![\w.,{MONEY}-])({YEAR})(?=['’]s\b)", lambda found: year(found[1]), needs="0'|0’"),
+    rule(
+        rf"((?:\b(?:born|died|founded|established|copyright|circa|ca\.|c\.|dated)|©)"
+        rf" ?)((?:in )?)(10[1-9]\d|{YEAR}){ENDS}(?! (?:{_MEASURED})\b)",
+        lambda found: f"{found[1]}{found[2]}{year(found[3])}",
+        re.IGNORECASE,
+        needs="0000",
+    ),
+    rule(
+        r"\b(in|of|by|since|until|till|before|after|year) (10[1-9]\d)"
+        r"(?=[,.;:!?)]|$| (?:the|and|by|to|he|she|it|they|when)\b)",
+        lambda found: f"{found[1]} {year(found[2])}",
+        re.IGNORECASE,
+        needs="0000",
+    ),
+    rule(
+        rf"\b(the|an?|this|that|his|her|its|their|our|my|\w{{2,20}}['’]s) ({YEAR}) ([A-Za-z]\w{{0,30}})(?![\w'’])",
+        _of_its_year,
+        re.IGNORECASE,
+        needs="0000",
+    ),
     rule(
         r"\b(in|since|until|till|by|before|after|from|of|during|circa|between|year|spring|summer|autumn|fall|winter|"
         rf"and|to|the|early|late|mid|class of) ({YEAR}){ENDS}{_AFTER_A_YEAR}",
         lambda found: f"{found[1]} {year(found[2])}",
         re.IGNORECASE,
+        needs="0000",
     ),
     rule(
         rf"(?:(?<=\()|^|(?<={SENTENCE}))({YEAR})(?=\)|[,:] |\. |\.?$| (?:was|is|saw|brought|will|marked|has)\b)",
         lambda found: year(found[1]),
+        needs="0000",
     ),
-    rule(rf"\b(in) ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}", re.IGNORECASE),
+    rule(rf"\b(in) ({YEAR}){ENDS}", lambda found: f"{found[1]} {year(found[2])}", re.IGNORECASE, needs="0000"),
     rule(
         rf"\b((?:it|this) (?:is|was)|it['’]s|b\.|d\.|c\.|est\.) ({YEAR})(?=[,;:.!?)]|$)",
         lambda found: f"{found[1]} {year(found[2])}",
         re.IGNORECASE,
+        needs="0000",
     ),
-    rule(rf"(?<![\w.,{MONEY}-])['’]?([2-9]0)s\b", lambda found: ENGLISH.decade(int(found[1]))),
+    rule(rf"(?<![\w.,{MONEY}-])['’]?([2-9]0)['’]?s\b", lambda found: ENGLISH.decade(int(found[1])), needs="0s|0's|0’s"),
 )

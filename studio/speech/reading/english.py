@@ -15,6 +15,10 @@ UNITS = {
     "sec": ("second", "seconds"), "secs": ("second", "seconds"), "mins": ("minute", "minutes"),
     "hr": ("hour", "hours"), "hrs": ("hour", "hours"), "yrs": ("year", "years"), "yd": ("yard", "yards"),
     "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "ha": ("hectare", "hectares"), "psi": ("P S I", "P S I"),
+    "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "gal": ("gallon", "gallons"),
+    "sq in": ("square inch", "square inches"), "sq m": ("square meter", "square meters"),
+    "sq km": ("square kilometer", "square kilometers"), "cu ft": ("cubic foot", "cubic feet"),
+    "mpg": ("mile per gallon", "miles per gallon"),
 }  # fmt: skip
 """What the library does not know or forms wrongly: for one, and for more."""
 DOLLARS = {"US": "US", "U.S.": "US", "A": "Australian", "AU": "Australian", "C": "Canadian", "CA": "Canadian",
@@ -22,8 +26,32 @@ DOLLARS = {"US": "US", "U.S.": "US", "A": "Australian", "AU": "Australian", "C":
 """Whose they are, by what is written before the sign."""
 DOLLAR_SIGNS = {before: chr(0xE011 + number) for number, before in enumerate(DOLLARS)}
 """What stands for them until they are read: the library knows currencies of one character before an amount."""
+CURRENCIES = {
+    "₹": ("rupee", "rupees", "paisa", "paise"), "₩": ("won", "won", "jeon", "jeon"),
+    "₽": ("ruble", "rubles", "kopeck", "kopecks"), "₺": ("lira", "lira", "kurus", "kurus"),
+    "₪": ("shekel", "shekels", "agora", "agorot"), "₫": ("dong", "dong", "xu", "xu"),
+    "₱": ("peso", "pesos", "centavo", "centavos"), "₴": ("hryvnia", "hryvnias", "kopeck", "kopecks"),
+    "₦": ("naira", "naira", "kobo", "kobo"), "₿": ("bitcoin", "bitcoins", "cent", "cents"),
+    "CHF": ("Swiss franc", "Swiss francs", "centime", "centimes"), "JPY": ("yen", "yen", "sen", "sen"),
+    "CNY": ("yuan", "yuan", "fen", "fen"), "INR": ("rupee", "rupees", "paisa", "paise"),
+    "KRW": ("won", "won", "jeon", "jeon"), "CAD": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
+    "AUD": ("Australian dollar", "Australian dollars", "cent", "cents"),
+    "NZD": ("New Zealand dollar", "New Zealand dollars", "cent", "cents"),
+    "HKD": ("Hong Kong dollar", "Hong Kong dollars", "cent", "cents"),
+    "SGD": ("Singapore dollar", "Singapore dollars", "cent", "cents"),
+    "SEK": ("Swedish krona", "Swedish kronor", "öre", "öre"),
+    "NOK": ("Norwegian krone", "Norwegian kroner", "øre", "øre"),
+    "DKK": ("Danish krone", "Danish kroner", "øre", "øre"), "PLN": ("zloty", "zlotys", "grosz", "groszy"),
+    "MXN": ("Mexican peso", "Mexican pesos", "centavo", "centavos"), "ZAR": ("rand", "rand", "cent", "cents"),
+    "BRL": ("real", "reais", "centavo", "centavos"), "RUB": ("ruble", "rubles", "kopeck", "kopecks"),
+}  # fmt: skip
+"""What the library does not know: for one and for more, and so its smaller coin."""
+PLURALS = {sign: names[1] for sign, names in CURRENCIES.items()} | {
+    "$": "dollars", "€": "euros", "£": "pounds", "¥": "yen", "USD": "dollars", "EUR": "euros", "GBP": "pounds",
+}  # fmt: skip
+"""Of all currencies but the dollars of DOLLARS."""
 LEFT_AS_WRITTEN = ("Mr.", "Mrs.", "Ms.", "etc.", "U.S.", "U.K.", "et al.", "sec.", "ch.", "eq.", "max.", "vol.", "fig.",
-                   "pp.", "cf.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
+                   "pp.", "cf.", "approx.", "avg.", "dept.", "Dr.", "Prof.", "Inc.", "Ltd.", "vs.", "24/7")  # fmt: skip
 """Abbreviations that are said as they stand, or that mean something only where `forms` reads them."""
 
 
@@ -65,6 +93,8 @@ def english_normalizer() -> Normalizer:
         found.add_unit(unit, one, many)
     for before, sign in DOLLAR_SIGNS.items():
         found.add_currency(sign, (f"{DOLLARS[before]} dollar", f"{DOLLARS[before]} dollars"), ("cent", "cents"))
+    for sign, (one, many, coin, coins) in CURRENCIES.items():
+        found.add_currency(sign, (one, many), (coin, coins))
     for abbreviation in LEFT_AS_WRITTEN:
         for written in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
             if written in found.lexicon.abbreviations:

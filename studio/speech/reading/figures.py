@@ -1,23 +1,10 @@
-"""Figures that are no plain numbers: to call, to type in, on doors and on the net, from and to, parts and prices."""
+"""Figures that name something: to call, to type in, on doors, parcels, products and on the net."""
 
 from __future__ import annotations
 
 import re
 
-from studio.speech.reading.english import DOLLAR_SIGNS
-from studio.speech.reading.rules import (
-    BEGINNINGS,
-    ENDS,
-    ENGLISH,
-    MONEY,
-    SENTENCE,
-    STARTS,
-    YEAR,
-    Rule,
-    digits,
-    rule,
-    year,
-)
+from studio.speech.reading.rules import ENDS, ENGLISH, MONEY, STARTS, YEAR, Rule, digits, rule, year
 
 _CODED = (
     r"(?:code|pin|passcode|password|combination|zip|zip code|postcode|extension|ext\.|area code|serial number|"
@@ -34,9 +21,26 @@ _ISOTOPES = frozenset((
     "U-236", "U-238",
 ))  # fmt: skip
 """Which the library names; it would take every "F-16" for one."""
-_PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
-"""Into which things are divided."""
-_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion"}
+_PRODUCTS = r"(?:RTX|GTX|RX|Office|Microsoft|Xbox|Boeing|Airbus|Porsche|Ferrari|Ryzen [3579]|Nokia|Peugeot|Fiat)"
+_LINES = r"(?:144|240|360|480|540|576|720|1080|1440|2160|4320)"
+"""Of a picture."""
+_SERVICES = r"(?:[2-9]11|112|999|988)"
+"""Short numbers to call."""
+_CALLING = (
+    r"(?:call(?:s|ed|ing)?|dial(?:s|l?ed|l?ing)?|phon(?:es?|ed|ing)|rang|ring|text(?:s|ed|ing)?|press(?:ed|ing)?)"
+)
+_STATES = {
+    "AL": "Alabama", "AK": "Alaska", "AZ": "Arizona", "AR": "Arkansas", "CA": "California", "CO": "Colorado",
+    "CT": "Connecticut", "DE": "Delaware", "FL": "Florida", "GA": "Georgia", "HI": "Hawaii", "ID": "Idaho",
+    "IL": "Illinois", "IN": "Indiana", "IA": "Iowa", "KS": "Kansas", "KY": "Kentucky", "LA": "Louisiana",
+    "ME": "Maine", "MD": "Maryland", "MA": "Massachusetts", "MI": "Michigan", "MN": "Minnesota", "MS": "Mississippi",
+    "MO": "Missouri", "MT": "Montana", "NE": "Nebraska", "NV": "Nevada", "NH": "New Hampshire", "NJ": "New Jersey",
+    "NM": "New Mexico", "NY": "New York", "NC": "North Carolina", "ND": "North Dakota", "OH": "Ohio",
+    "OK": "Oklahoma", "OR": "Oregon", "PA": "Pennsylvania", "RI": "Rhode Island", "SC": "South Carolina",
+    "SD": "South Dakota", "TN": "Tennessee", "TX": "Texas", "UT": "Utah", "VT": "Vermont", "VA": "Virginia",
+    "WA": "Washington", "WV": "West Virginia", "WI": "Wisconsin", "WY": "Wyoming", "DC": "D.C.",
+}  # fmt: skip
+"""As they stand before their zip codes."""
 _PROGRAMS = r"(?:[Vv]ersion|[Rr]elease|Python|Windows|Android|Ubuntu|iOS|macOS|Java|Linux)"
 
 
@@ -44,6 +48,37 @@ def _groups(figures: str) -> str:
     """A number to call: a short stop between its groups."""
     plus = "plus " if figures.startswith("+") else ""
     return plus + ", ".join(map(digits, re.findall(r"\d+", figures)))
+
+
+def _number_to_call(found: re.Match[str]) -> str:
+    """Not of an amount with a plus before it: '+2.5'."""
+    return _groups(found[0]) if len(re.sub(r"\D", "", found[0])) >= 7 else found[0]
+
+
+def _freephone(found: re.Match[str]) -> str:
+    """'one, eight hundred, flowers'."""
+    return f"one, {ENGLISH.cardinal(int(found[1]))}, {found[2].lower().replace('-', ' ')}"
+
+
+def _zip(found: re.Match[str]) -> str:
+    return f"{_STATES[found[1]]} {_groups(found[2])}"
+
+
+def _file(found: re.Match[str]) -> str:
+    """'number twenty twenty-four dash zero zero one': with a year or whatever stands before its dashes."""
+    first, *others = found[2].split("-")
+    return f"{found[1]}{year(first) if re.fullmatch(YEAR, first) else digits(first)} dash " + " dash ".join(
+        map(digits, others)
+    )
+
+
+def _episode(found: re.Match[str]) -> str:
+    return f"season {ENGLISH.cardinal(int(found[1]))} episode {ENGLISH.cardinal(int(found[2]))}"
+
+
+def _picture(found: re.Match[str]) -> str:
+    """'ten eighty p', 'ten eighty p sixty'."""
+    return f"{_door(found[1])} {found[2]}{f' {found[3]}' if found[3] else ''}"
 
 
 def _book(found: re.Match[str]) -> str:
@@ -78,120 +113,88 @@ def _lettered(found: re.Match[str]) -> str:
     return f"{letters} {digits(figures) if is_long else ENGLISH.cardinal(int(figures))}"
 
 
-def _range(found: re.Match[str]) -> str:
-    low, high = found[1], found[2]
-    if low == high:
-        return f"{ENGLISH.cardinal(int(low))}-{ENGLISH.cardinal(int(low))}"
-    if re.fullmatch(YEAR, low) and re.fullmatch(YEAR, high):
-        return f"{year(low)} to {year(high)}"
-    if re.fullmatch(YEAR, low) and len(high) == 2 and int(low[2:]) < int(high):
-        return f"{year(low)} to {ENGLISH.cardinal(int(high))}"
-    return f"{low} to {high}"
-
-
-def _fraction(found: re.Match[str]) -> str:
-    """Only what people write as one; '8/10' is a mark."""
-    top, bottom = int(found[1]), int(found[2])
-    of_something = found.string.startswith((" of ", " cup", " inch", " mile"), found.end())
-    if bottom in (10, 100, top) and not of_something:
-        return f"{top} out of {bottom}"
-    return found[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
-
-
 def _version(figures: str) -> str:
     """'two point seven point eleven'."""
     return " point ".join(ENGLISH.cardinal(int(each)) for each in figures.split("."))
 
 
-def _scaled(found: re.Match[str]) -> str:
-    return f"{found[1]} {_SCALES[found[2].lower()]}"
-
-
-def _hexadecimal(found: re.Match[str]) -> str:
-    """'zero x one F'."""
-    return f"0 x {' '.join(digits(sign) or sign.upper() for sign in found[1])}"
-
-
-def _cents(found: re.Match[str]) -> str:
-    one, many = ("penny", "pence") if found[2] == "p" else ("cent", "cents")
-    return f"{found[1]} {one if found[1] == '1' else many}"
-
-
-SIGNS: tuple[Rule, ...] = (
-    rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f"),  # between thousands, as the library knows it
-    rule(r"(?<=\d) ?\$(?![\d\w])", " dollars"),
-    rule(rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)", lambda found: DOLLAR_SIGNS[found[1]]),
-    rule(rf"(?<=[{MONEY}])(\d{{1,6}}),(\d\d)(?!\d|,\d)", r"\1.\2"),
-    rule(r"(?<![\w.,/])(\d{1,2})(p)\b", _cents),
-    rule(r"(?<![\w.])(\d{1,4})( ?¢)", _cents),
-    rule(r"(?<![\w.])\.(?=\d)", "0."),
-    rule(rf"~ ?(?=[\d{MONEY}])", "about "),
-    rule(r"± ?(?=\d)", "plus or minus "),
-    rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by "),
-    rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times "),
-    rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal),
-    rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by "),
-    rule(r"(\d)x\b", r"\1 times"),
-)
 CALLED: tuple[Rule, ...] = (
-    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", _book),
-    rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", lambda found: _groups(found[0])),
+    rule(r"\b(ISBN(?:-1[03])?:? )((?:97[89][ –-]?)?(?:\d[ –-]?){9}[\dXx])(?![\w-])", _book, needs="ISBN"),
+    rule(r"(?<![\w.,-])\+\d{1,3}(?:[ .-]\(?\d{1,5}\)?){1,6}(?![\w-])", _number_to_call, needs="+0"),
+    rule(r"(?<![\w.,-])1[ -](8\d\d|900)[ -]([A-Z]{2,10}(?:-[A-Z]{2,10})?)\b", _freephone, needs="0-000-|0 000 |0-000 "),
+    rule(
+        r"\b([Nn]umber |(?i:invoice|order|ticket|case|file|reference|ref\.?|claim|docket|id|contract|model|part) )"
+        rf"({YEAR}-\d{{2,6}}|\d{{2,6}}-0\d{{1,5}}|\d{{2,6}}(?:-\d{{2,6}}){{2,3}}){ENDS}",
+        _file,
+        needs="0-0",
+    ),
+    rule(rf"\b({'|'.join(_STATES)}),? (\d{{5}}(?:-\d{{4}})?){ENDS}", _zip, needs="00000"),
+    rule(
+        r"\b(P\.? ?O\.? Box )(\d{1,6})\b",
+        lambda found: f"P.O. Box {_door(found[2]) if len(found[2]) < 3 else digits(found[2])}",
+        re.IGNORECASE,
+        needs="ox ",
+    ),
     rule(
         r"(?<![\w.,-])(?:1[ -])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-.]\d{4}(?![\w-])",
         lambda found: _groups(found[0]),
+        needs="0-0000|0.0000",
     ),
-    rule(rf"(?<![\w.,{MONEY}-])\d{{3}}-\d{{4}}(?![\w-])", lambda found: _groups(found[0])),
-    rule(r"(?<![\w.,-])(?<!\d )0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0])),
+    rule(rf"(?<![\w.,{MONEY}-])\d{{3}}-\d{{4}}(?![\w-])", lambda found: _groups(found[0]), needs="0-0000"),
+    rule(
+        r"(?<![\w.,-])(?<!\d )0\d{2,5}(?:[ -]\d{3,7}){1,3}(?![\w-])", lambda found: _groups(found[0]), needs="00 0|00-0"
+    ),
     rule(
         rf"\b({_CODED}(?: (?:is|was|number|no\.))?:? )((?:[A-Z]{{1,3}} ?)?)(\d{{3,12}}(?: \d{{3}}\b)?){ENDS}",
         _code,
         re.IGNORECASE,
+        needs="000",
+    ),
+    rule(
+        rf"\b({_CALLING} )({_SERVICES})(?![\w/-]|[.,:]\d| [a-z]+s\b)",
+        lambda found: found[1] + digits(found[2]),
+        re.IGNORECASE,
+        needs="000",
+    ),
+    rule(
+        rf"(?<![\w.,/:{MONEY}-])(?<!Porsche )(911)(?=[,;:!?)\"”’]|\.?$|\. |['’]s|-call| (?:calls?|operators?|"
+        r"dispatch(?:ers?)?|emergency|centers?|immediately|right|now)\b)",
+        lambda found: digits(found[1]),
+        needs="000",
     ),
     rule(
         rf"\b((?:enter|dial|call) )(\d{{3,8}}){ENDS}"
         r"(?=[.,;:!?\"”’)]|$| (?:and|to|for|on|now|if|or|then|before|in|at)\b)",
         lambda found: found[1] + digits(found[2]),
         re.IGNORECASE,
+        needs="000",
     ),
     rule(
-        r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)", lambda found: " dot ".join(map(digits, found[0].split(".")))
+        r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)",
+        lambda found: " dot ".join(map(digits, found[0].split("."))),
+        needs=".0",
     ),
-    rule(r"\bv(?=\d{1,3}\.\d)", "version "),
-    rule(rf"\b({_PROGRAMS} )(\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?!\w|\.\d)", lambda found: found[1] + _version(found[2])),
+    rule(r"\bv(?=\d{1,3}\.\d)", "version ", needs="v0"),
+    rule(
+        rf"\b({_PROGRAMS} )(\d{{1,4}}(?:\.\d{{1,4}}){{1,3}})(?!\w|\.\d)",
+        lambda found: found[1] + _version(found[2]),
+        needs="0.0",
+    ),
 )
 NAMED: tuple[Rule, ...] = (
     rule(
         rf"\b({_PLACES}(?: (?:number|no\.))? )(\d{{3,4}}){ENDS}",
         lambda found: found[1] + _door(found[2]),
         re.IGNORECASE,
+        needs="000",
     ),
-    rule(r"\b(Boeing |Airbus )(\d{3})\b", lambda found: found[1] + _door(found[2])),
+    rule(rf"\b({_PRODUCTS} )(\d{{3,4}})(?![\w-]|[.,:/]\d)", lambda found: found[1] + _door(found[2]), needs="000"),
+    rule(rf"(?<![\w.,])({_LINES})([pi])(\d\d)?\b", _picture, needs="0p|0i"),
+    rule(r"\b[Ss](\d{1,2}) ?[Ee](\d{1,3})\b", _episode, needs="0E|0e|0 E|0 e"),
     rule(r"\b([A-Z]{1,4})-?(\d{1,4})(?!\w|[.,:/-]\d)", _lettered),
     rule(
         rf"{STARTS}(\d{{3,4}})(?= (?:[NSEW]\.? )?(?:[A-Z][a-z]+ ){{1,3}}{_ROADS}\b)",
         lambda found: _door(found[1]),
+        needs="000",
     ),
-)
-AMOUNTS: tuple[Rule, ...] = (
-    rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
-    rule(rf"([{MONEY}])(\d[\d.,]{{0,12}})[-–]\1?(?=\d)", r"\2 to \1"),
-    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(k)\b", _scaled),
-    rule(
-        r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
-        lambda found: ENGLISH.mixed_fraction(int(found[1]), int(found[2]), int(found[3])),
-    ),
-    rule(r"\b24/7\b", "twenty-four seven"),
-    rule(r"\b9/11\b", "nine eleven"),
-    rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range),
-    rule(r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to "),
-    # Where a name stands before them, they may be a chapter and its verse.
-    rule(
-        rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
-        r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
-        lambda found: found[0] if found[1] else f"{found[2]} to {found[3]}",
-    ),
-    rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction),
-    rule(r"(?<![\w.])(\d) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2"),
-    rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches"),
-    rule(r"(?<=\d) ?″", " inches"),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from studio.speech.reading.abbreviations import ABBREVIATIONS
 from studio.speech.reading.addresses import ADDRESSES
+from studio.speech.reading.amounts import AMOUNTS, SIGNS
 from studio.speech.reading.dates import DATES, SHORT_MONTHS, YEARS
-from studio.speech.reading.figures import AMOUNTS, CALLED, NAMED, SIGNS
-from studio.speech.reading.rules import SENTENCE, Rule, rule
+from studio.speech.reading.figures import CALLED, NAMED
+from studio.speech.reading.rules import SENTENCE, Rule, apply_rules, rule
 
 _BEGINNINGS: tuple[Rule, ...] = (
     # Not after an initial: the stop of an abbreviation that is not known ends no sentence.
@@ -25,6 +26,4 @@ def in_plain_forms(text: str) -> str:
 
     SENTENCE stands before each sentence that begins with figures.
     """
-    for pattern, reading in _RULES:
-        text = pattern.sub(reading, text)
-    return text
+    return apply_rules(_RULES, text)

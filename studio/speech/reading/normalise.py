@@ -8,16 +8,24 @@ from functools import cache
 
 from normt2s import Normalizer
 
+from studio.library.pronunciations.entries import PHONEMES
+from studio.speech.reading.capitals import in_small_letters
 from studio.speech.reading.english import DOLLAR_SIGNS, english_normalizer
 from studio.speech.reading.forms import in_plain_forms
 from studio.speech.reading.language import looks_english
 from studio.speech.reading.rules import SENTENCE
 from studio.speech.text import TAG
 
-_TO_READ = re.compile(r"[\d$€£¥&%@#+=~§°½¼¾²³×÷]|[A-Za-z]\.|\b[IVX]{2,}\b|[Ww]ww|\bvs\b")
+_TO_READ = re.compile(
+    r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾²³×÷≤≥≠<>]|[A-Za-z]\.|\b(?:[VX]|[IVXLCDM]{2,}|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|"
+    r"[:;]-?[()]|[a-z][-–][A-Z]"
+)
+_IN_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ]['’]?[A-ZÀ-ÖØ-Þ]")
 """What a paragraph must have some of for there to be anything to read otherwise than it is written."""
 _SENTENCES = re.compile(r"[^\n]{1,800}(?:(?<=[.!?;]) |(?=\n)|\Z)|[^\n]{1,800}(?: |(?=\n)|\Z)|[^\n]{800}|\n+")
 """What is read in one go, so that the time it takes grows with the text and not with its square."""
+_UNREAD = re.compile(rf"{'[^<]{0,200}'.join(map(re.escape, PHONEMES))}|{TAG.pattern}")
+"""What no word is in: tags, and what is written as sounds."""
 _STOPS = (".", "!", "?", ":", "…")
 _FIGURE = re.compile(r"[^\D0-9]")
 _AS_WRITTEN = str.maketrans({sign: f"{before}$" for before, sign in DOLLAR_SIGNS.items()})
@@ -36,10 +44,10 @@ def normalised(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    if not _TO_READ.search(text) or not looks_english(TAG.sub(" ", text)):
+    if not (_TO_READ.search(text) or _IN_CAPITALS.search(text)) or not looks_english(TAG.sub(" ", text)):
         return text
     read, at, begins = list[str](), 0, True
-    for tag in (*TAG.finditer(text), None):
+    for tag in (*_UNREAD.finditer(text), None):
         for sentences in _SENTENCES.findall(text[at : tag.start() if tag else len(text)]):
             read.append(_read(sentences, begins))
             begins = sentences.rstrip().endswith(_STOPS) if sentences.strip() else begins
@@ -52,13 +60,12 @@ def _paragraph(text: str) -> str:
 def _read(sentences: str, begins: bool) -> str:
     """Spaces at both ends stay: what comes before or after may be a tag."""
     inner = sentences.strip()
-    if not _TO_READ.search(inner):
-        return sentences
     start = sentences.index(inner)
-    read = _normalizer().normalize(in_plain_forms(_FIGURE.sub(_plain_figure, inner))).translate(_AS_WRITTEN)
-    if not begins:
-        read = read.removeprefix(SENTENCE)
-    return sentences[:start] + _BEGUN.sub(_capital, read) + sentences[start + len(inner) :]
+    read = in_small_letters(inner, begins=begins) if _IN_CAPITALS.search(inner) else inner
+    if _TO_READ.search(read):
+        read = _normalizer().normalize(in_plain_forms(_FIGURE.sub(_plain_figure, read))).translate(_AS_WRITTEN)
+        read = _BEGUN.sub(_capital, read if begins else read.removeprefix(SENTENCE))
+    return sentences[:start] + read + sentences[start + len(inner) :]
 
 
 def _plain_figure(found: re.Match[str]) -> str:

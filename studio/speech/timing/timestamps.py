@@ -30,7 +30,7 @@ async def word_times(
     for part in parts:
         read += _said(part, await engine.align(part.text, part.codes), speed)
     written = await to_thread.run_sync(without_names, text, is_dialogue)
-    return await to_thread.run_sync(as_written, written, read)
+    return await to_thread.run_sync(as_written, written, read, engine.info.card.tags)
 
 
 def in_units(unit: Unit, text: str, is_dialogue: bool, words: list[Timed]) -> list[Timed]:

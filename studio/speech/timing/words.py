@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from studio.speech.text import TAG, sentences_of
-from studio.strings import normalised
+from studio.speech.script.brackets import TAG, hide_tags
+from studio.speech.script.markup import CITATION, LINK_TARGET
+from studio.speech.script.signs import clean_signs
+from studio.speech.text import sentences_of
 
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 """Scripts without spaces, of which each character counts as a word."""
 _WORD = re.compile(rf"[{_ALONE}]|[^\s—…{_ALONE}]+")
 _READ_ALOUD = "%&#@"
 """Punctuation by its category, and yet words."""
+_SILENT = ("So", "Sk", "Mn", "Me", "Cf", "Co", "Cn", "Cc")
+"""Categories of signs that are not a word by themselves, such as emoji."""
 _FIGURE = re.compile(r"[\d$€£¥%&@#]")
 _WRITTEN_AHEAD, _READ_AHEAD = 24, 200
 """How many words may be written, and how many read, before both meet again: a number has many."""
@@ -30,26 +35,18 @@ class Timed:
 
 
 def words_in(text: str) -> list[tuple[int, int]]:
-    """From where to where each word goes, without the punctuation around it. [tags] are none."""
-    spans = []
-    for found in _WORD.finditer(_without_tags(text)):
-        start, end = found.span()
-        while start < end and _is_around(text[start]):
-            start += 1
-        while start < end and _is_around(text[end - 1]):
-            end -= 1
-        if start < end:
-            spans.append((start, end))
-    return spans
+    """From where to where each word of what is read goes, without the punctuation around it. [tags] are none."""
+    return _words_in(TAG.sub(_spaces, text))
 
 
-def as_written(text: str, read: Sequence[Timed]) -> list[Timed]:
+def as_written(text: str, read: Sequence[Timed], tags: Collection[str] | None = None) -> list[Timed]:
     """The words of a text at the times of those that were read of it.
 
     Words that are read otherwise than they are written share the time of what was read in their place, by their
-    letters. What comes after the last word that was read is left out.
+    letters. What comes after the last word that was read is left out. ``tags``: the names of the model's, None where
+    any words in brackets may be one.
     """
-    words = [text[start:end] for start, end in words_in(text)]
+    words = [text[start:end] for start, end in _words_in(hide_tags(_visible(text), tags))]
     timed: list[Timed] = []
     for written, said in _met([_folded(word) for word in words], [_folded(each.text) for each in read]):
         if said.start < said.stop:
@@ -60,25 +57,73 @@ def as_written(text: str, read: Sequence[Timed]) -> list[Timed]:
     return timed
 
 
+def places_of(text: str, words: Sequence[str]) -> list[int]:
+    """Where each of these words of a text begins, which are all that were said of it, in order."""
+    visible, at, places = _visible(text), 0, list[int]()
+    for word in words:
+        place = visible.find(word, at)
+        place = len(text) if place < 0 else place  # of another text: then so are all that follow
+        places.append(place)
+        at = min(place + len(word), len(text))
+    return places
+
+
+def are_all(text: str, words: Sequence[str]) -> bool:
+    """Whether these words go to the end of the text."""
+    if not words:
+        return False
+    end = places_of(text, words)[-1] + len(words[-1])
+    return end <= len(text) and not _words_in(TAG.sub(_spaces, _visible(text)[end:]))
+
+
 def sentences(text: str, words: Sequence[Timed]) -> list[Timed]:
     """The sentences of a text, without their tags, from the times of its words; those that have none are left out."""
-    timed, at = [], 0
-    for sentence in sentences_of(_without_tags(text)):
-        heard = words[at : at + len(words_in(sentence))]
-        at += len(heard)
-        if heard:
-            timed.append(Timed(" ".join(sentence.split()), heard[0].start, heard[-1].end))
+    places = places_of(text, [word.text for word in words])
+    timed, ends = list[Timed](), 0
+    for sentence in sentences_of(text):
+        begins, ends = ends, ends + len(sentence)
+        first, last = bisect_left(places, begins), bisect_left(places, ends)
+        if first < last:
+            plain = _without_tags(sentence, [place - begins for place in places[first:last]])
+            timed.append(Timed(" ".join(plain.split()), words[first].start, words[last - 1].end))
     return timed
 
 
+def _words_in(text: str) -> list[tuple[int, int]]:
+    spans = []
+    for found in _WORD.finditer(text):
+        start, end = found.span()
+        while start < end and _is_around(text[start]):
+            start += 1
+        while start < end and _is_around(text[end - 1]):
+            end -= 1
+        if any(unicodedata.category(sign) not in _SILENT for sign in text[start:end]):
+            spans.append((start, end))
+    return spans
+
+
+def _visible(text: str) -> str:
+    """Spaces in the place of what is not said with any model, sign for sign: marks of citations, addresses of links."""
+    return CITATION.sub(_spaces, LINK_TARGET.sub(_spaces, text))
+
+
+def _without_tags(sentence: str, places: Sequence[int]) -> str:
+    """The sentence without brackets, and without what is in them where no word of it was said."""
+
+    def words(tag: re.Match[str]) -> str:
+        was_said = bisect_left(places, tag.start()) < bisect_left(places, tag.end())
+        return tag[0][1:-1] if was_said else " "
+
+    return TAG.sub(words, sentence)
+
+
 def _folded(word: str) -> str:
-    """Words that fold to the same are the same, however their letters and marks are written."""
-    return normalised("NFC", word).casefold()
+    """Words that fold to the same are the same, however their letters, marks and ligatures are written."""
+    return clean_signs(word).casefold()
 
 
-def _without_tags(text: str) -> str:
-    """Spaces in their place, sign for sign."""
-    return TAG.sub(lambda tag: " " * len(tag[0]), text)
+def _spaces(hidden: re.Match[str]) -> str:
+    return " " * len(hidden[0])
 
 
 def _is_around(sign: str) -> bool:

@@ -9,7 +9,8 @@ from studio.audio.tempo import MAX_SPEED, MIN_SPEED
 from studio.errors import InvalidRequest, StudioError
 from studio.library.client_files import Upload
 from studio.library.projects.records import MAX_PAUSE, Project, ProjectSettings
-from studio.projects.documents import Document, Passage, kind_of, read_document
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import Document, Passage, kind_of
 from studio.projects.service import ProjectService
 from studio.ui.file_fields import file_field
 
@@ -31,15 +32,14 @@ class ProjectEndpoints:
         title: str = "",
         pause: float = USUAL.pause,
         speed: float = 1.0,
+        notes: bool = False,
     ) -> dict[str, object]:
         """Have a list of texts, or a document, spoken in the background; gives the project with its id."""
         try:
-            read, kind = await to_thread.run_sync(_read, texts, document)
+            wanted = _wanted(texts, document, notes)
             pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
             settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
-            project = await to_thread.run_sync(
-                lambda: self._projects.create(request.state.caller, read, kind, title, settings, start=True)
-            )
+            project = await self._projects.create(request.state.caller, wanted, title, settings, start=True)
         except StudioError as error:
             raise _refusal(error) from error
         return self._told(project)
@@ -84,6 +84,7 @@ def add_project_endpoints(projects: ProjectService) -> None:
             gr.Textbox("", label="title"),
             gr.Number(USUAL.pause, label="pause"),
             gr.Number(1.0, label="speed"),
+            gr.Checkbox(False, label="notes"),
         ]
         project_id, facts = gr.Textbox("", label="project_id"), gr.JSON(label="project")
         trigger = gr.Button()
@@ -103,14 +104,16 @@ def add_project_endpoints(projects: ProjectService) -> None:
     )
 
 
-def _read(texts: object, document: Upload | None) -> tuple[Document, str]:
+def _wanted(texts: object, document: Upload | None, with_notes: bool) -> DocumentImport:
+    """Raises InvalidRequest."""
     if document is not None:
         if texts:
             raise InvalidRequest("give either texts or a document, not both", "texts")
-        return read_document(document.data, kind := kind_of(document.name)), kind
+        kind = kind_of(document.name)
+        return DocumentImport(document.data, kind, with_notes=bool(with_notes), file_name=document.name)
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each.strip() for each in texts):
         raise InvalidRequest("texts must be a list of texts, none of them blank", "texts")
-    return Document(tuple(Passage(text) for text in texts), prose=False), "items"
+    return DocumentImport(Document(tuple(Passage(text) for text in texts), prose=False), "items")
 
 
 def _within(value: float, low: float, high: float, name: str) -> float:

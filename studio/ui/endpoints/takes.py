@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import gradio as gr
 
 from studio.errors import StudioError
-from studio.library import StoredTake, TakeFilter
+from studio.library import TakeFilter
 from studio.library.client_files import ClientFile, ClientFiles
 from studio.takes.export import STORED, encoded
 from studio.takes.history import History
 from studio.ui.file_fields import file_field
+from studio.work.work_queue import WorkQueue
 
 MAX_LIST = 200
 PIECE = 1 << 20
@@ -22,9 +23,10 @@ PIECE = 1 << 20
 class TakeEndpoints:
     """What the endpoints do. Every refusal reaches the client as gradio_client's AppError with its message."""
 
-    def __init__(self, history: History, files: ClientFiles) -> None:
+    def __init__(self, history: History, files: ClientFiles, exports: WorkQueue) -> None:
         self._history = history
         self._files = files
+        self._exports = exports
 
     async def history_list(
         self,
@@ -53,15 +55,18 @@ class TakeEndpoints:
             if not facts["audio"]:
                 return None, facts
             take, path = await self._history.sound(take_id.strip(), sees)
-            pieces = _sound(take, path)
-            return await self._files.add_result(f"{take.id}.{STORED}", pieces, sees, request.state.caller), facts
+            caller = request.state.caller
+            pieces: Iterable[bytes] = _copied(path)
+            if take.media_type != "audio/wav":
+                pieces = await self._exports.run(caller, list, encoded(path, take.media_type, STORED))
+            return await self._files.add_result(f"{take.id}.{STORED}", pieces, sees, caller), facts
         except (StudioError, FileNotFoundError) as error:
             raise _refusal(str(error)) from error
 
 
-def add_take_endpoints(history: History, files: ClientFiles) -> None:
+def add_take_endpoints(history: History, files: ClientFiles, exports: WorkQueue) -> None:
     """Add the endpoints to the Blocks being built; their components are never shown."""
-    endpoints = TakeEndpoints(history, files)
+    endpoints = TakeEndpoints(history, files, exports)
     with gr.Column(visible=False):
         question = [
             gr.Textbox("", label="query"),
@@ -89,11 +94,7 @@ def add_take_endpoints(history: History, files: ClientFiles) -> None:
     )
 
 
-def _sound(take: StoredTake, path: Path) -> Iterator[bytes]:
-    """The bytes of the WAV file."""
-    if take.media_type != "audio/wav":
-        yield from encoded(path, take.media_type, STORED)
-        return
+def _copied(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PIECE):
             yield piece

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -22,7 +22,7 @@ from studio.services import Studio
 from studio.ui.file_fields import file_field
 from studio.voices.advisor import cut_json
 from studio.voices.as_json import voice_json
-from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.voices.intake import Intake, sound_of
 from studio.voices.pack import export_voice, import_pack
 from studio.voices.transcript import compare
 
@@ -42,7 +42,8 @@ class VoiceEndpoints:
         self._speech = studio.speech
         self._voices = studio.voices
         self._library = studio.library
-        self._transcriber = studio.transcriber
+        self._clips = studio.clips
+        self._queues = studio.speech.queues
         self._files = studio.client_files
 
     def voice_get(self, voice: str = "default") -> Json:
@@ -51,6 +52,7 @@ class VoiceEndpoints:
 
     async def voice_create(
         self,
+        caller: gr.Request,
         name: str = "",
         audio: Upload | None = None,
         text: str = "",
@@ -65,7 +67,7 @@ class VoiceEndpoints:
         consent: str = "",
     ) -> Json:
         """Make a voice of a clip and the words in it; the words of a consent are recorded with it."""
-        intake = await _take_in(audio, text, _cut(start, end, gain_db, channel))
+        intake = await self._take_in(caller, audio, text, _cut(start, end, gain_db, channel))
         draft = VoiceDraft(
             name=name,
             description=description,
@@ -75,7 +77,9 @@ class VoiceEndpoints:
             consent=NewConsent(name, language, consent) if consent.strip() else None,
         )
         sample = intake.sample(text)
-        return voice_json(await self._speech.save_voice(lambda: self._library.voices.create(draft, [sample])))
+        return voice_json(
+            await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, draft, [sample]))
+        )
 
     def voice_update(
         self,
@@ -111,32 +115,34 @@ class VoiceEndpoints:
     async def voice_export(self, caller: gr.Request, voice: str = "") -> ClientFile:
         """A voice as one .fishvoice file."""
         found = await to_thread.run_sync(self._library.voices.get, voice)
-        pack = await to_thread.run_sync(export_voice, self._library, found.address)
+        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._library, found.address)
         return await self._files.add_result(f"{found.slug}.fishvoice", [pack], caller.state.sees, caller.state.caller)
 
-    async def voice_import(self, pack: Upload | None = None, name: str = "") -> Json:
+    async def voice_import(self, caller: gr.Request, pack: Upload | None = None, name: str = "") -> Json:
         """Put a .fishvoice file into the library, under another name if one is given."""
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
-        return voice_json(
-            await self._speech.save_voice(lambda: import_pack(self._library, pack.data, name.strip() or None))
-        )
+        packs = self._queues.packs
+        saving = packs.run(caller.state.caller, import_pack, self._library, pack.data, name.strip() or None)
+        return voice_json(await self._speech.save_voice(saving))
 
     async def voice_preview(self, caller: gr.Request, voice: str = "default", sample: float = 0) -> ClientFile:
         """A clip of a voice as the model hears it, cut and with its gain: a WAV file."""
-        slug, wav = await to_thread.run_sync(self._preview, voice, sample)
+        slug, wav = await self._queues.clips.run(caller.state.caller, self._preview, voice, sample)
         return await self._files.add_result(f"{slug}.wav", [wav], caller.state.sees, caller.state.caller)
 
     def _preview(self, voice: str, sample: float) -> tuple[str, bytes]:
+        """Blocking."""
         found = self._library.voices.get(self._meant(voice))
         if not 0 <= int(sample) < len(found.samples):
             raise NotFound(f"the voice {found.name!r} has no sample number {int(sample)}", "sample")
         chosen = found.samples[int(sample)]
-        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
+        clip = sound_of(self._library.voices.clip(chosen), chosen.cut)
         return found.slug, wav_header(clip.sample_rate, len(clip.pcm)) + pcm16(clip.pcm)
 
     async def analyze_reference(
         self,
+        caller: gr.Request,
         audio: Upload | None = None,
         text: str = "",
         start: float = 0.0,
@@ -145,15 +151,24 @@ class VoiceEndpoints:
         channel: float = MIXED,
     ) -> Json:
         """Judge a clip before it is saved: score, findings with fixes, figures, and the cut that was judged."""
-        intake = await _take_in(audio, text, _cut(start, end, gain_db, channel))
+        intake = await self._take_in(caller, audio, text, _cut(start, end, gain_db, channel))
         return {"seconds": intake.clip.seconds, "cut": cut_json(intake.cut)} | intake.advice.as_json()
 
-    async def transcribe(self, audio: Upload | None = None, language: str = "", text: str = "") -> Json:
+    async def transcribe(
+        self, caller: gr.Request, audio: Upload | None = None, language: str = "", text: str = ""
+    ) -> Json:
         """What is said in a clip, where a recogniser is installed; with a text, where the two differ."""
-        intake = await _take_in(audio, text, Cut())
-        heard = await self._transcriber.transcribe(intake.clip, clean_language(language))
-        marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT]) if text.strip() else ()
+        intake, name = await self._take_in(caller, audio, text, Cut()), caller.state.caller
+        heard = await self._clips.transcriber.transcribe(intake.clip, name, clean_language(language))
+        words = heard.text[:MAX_TEXT]
+        marks = await self._queues.texts.run(name, compare, text, words) if text.strip() else ()
         return asdict(heard) | {"marks": [asdict(mark) for mark in marks]}
+
+    async def _take_in(self, caller: gr.Request, audio: Upload | None, text: str, cut: Cut) -> Intake:
+        """A clip as it is cut, or as is suggested when nothing is said and it is too long."""
+        if audio is None:
+            raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
+        return await self._clips.suggest(caller.state.caller, audio.data, text, cut, "audio")
 
     def _meant(self, voice: str) -> str:
         """OpenAI's names and "default" mean one of ours."""
@@ -209,16 +224,6 @@ def add_voice_endpoints(studio: Studio) -> None:
 
 def _cut(start: float, end: float, gain_db: float, channel: float) -> Cut:
     return Cut(start, end or None, gain_db, None if channel < 0 else int(channel))
-
-
-async def _take_in(audio: Upload | None, text: str, cut: Cut) -> Intake:
-    """A clip as it is cut, or as is suggested when nothing is said and it is too long."""
-    if audio is None:
-        raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
-    if not cut.start and cut.end is None:
-        span = await to_thread.run_sync(suggest_span, audio.data, "audio")
-        cut = replace(cut, start=span.start, end=span.end)
-    return await to_thread.run_sync(take_in, audio.data, text, cut, "audio")
 
 
 def _refusing(does: Does) -> Does:

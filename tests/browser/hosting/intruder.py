@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 
 MARK = "MARK-8f1d-of-a-file-that-nobody-uploaded"
 META = {"_type": "gradio.FileData"}

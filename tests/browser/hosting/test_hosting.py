@@ -15,9 +15,10 @@ from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
-import app as studio_app
 from studio.settings import Settings
+from studio.start import launch as studio_app
 from tests.browser.screen import Screen
+from tests.browser.test_looks import serious_violations
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
@@ -43,6 +44,61 @@ class StrippingProxy:
 def behind_proxy(*args: object, **options: object) -> StrippingProxy:
     """As `create_app`."""
     return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
+
+
+def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_asked_for_again(
+    voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path
+) -> None:
+    digests = tuple(hashlib.sha256(key).digest() for key in (b"first", b"second"))
+    settings = Settings(
+        model="test/model",
+        voices=str(voices_folder),
+        studio_home=str(tmp_path),
+        api_keys=digests,
+        key_names=("ann", "bob"),
+        max_per_caller=2,
+    )
+    with serve(settings, FakeEngine.start, page=True) as studio:
+        page = new_page()
+        page.goto(studio.url)
+        page.get_by_label("Key").fill("second")
+        page.get_by_role("button", name="Sign in").click()
+        screen = Screen(page, studio).ready()
+        signed_in = page.locator("#signed-in")
+        expect(signed_in).to_have_text("bob")
+        statuses: list[int] = []
+        page.on("response", lambda answer: statuses.append(answer.status) if "/v1/" in answer.url else None)
+        page.get_by_role("button", name="4 takes").click()
+        expect(screen.takes).to_have_count(4)
+        expect(screen.speak).to_be_visible()
+        assert 429 not in statuses
+        page.get_by_role("tab", name="Settings").click()
+        area = page.locator("#area-settings")
+        expect(area.locator("[data-part=facts]")).to_contain_text("2 voices: ")
+        expect(area.get_by_text("All settings")).to_be_hidden()
+        expect(area).not_to_contain_text(str(tmp_path))
+
+        page.get_by_role("tab", name="Studio").click()
+        screen.script.fill("What I wrote")
+        page.context.clear_cookies()  # as after a change of the keys
+        screen.speak.click()
+        dialog = page.get_by_role("dialog", name="Sign in again")
+        expect(dialog).to_be_visible()
+        assert serious_violations(screen) == []
+        dialog.get_by_label("Key").fill("third")
+        dialog.get_by_role("button", name="Sign in").click()
+        expect(dialog).to_contain_text("does not know that key")
+        dialog.get_by_label("Key").fill("first")
+        dialog.get_by_role("button", name="Sign in").click()
+        expect(dialog).to_be_hidden()
+        expect(signed_in).to_have_text("ann")
+        expect(screen.card).to_be_hidden()
+        expect(screen.script).to_have_value("What I wrote")
+        screen.speak.click()
+        expect(screen.takes).to_have_count(5)
+        page.get_by_role("tab", name="Settings").click()
+        expect(area).to_contain_text(str(tmp_path))
+        expect(area.get_by_text("All settings")).to_be_visible()
 
 
 def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
@@ -72,7 +128,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
         subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
         page.get_by_role("tab", name="Settings").click()
         page.get_by_role("button", name="Sign out").click()
-        expect(page.get_by_label("Key")).to_be_visible()
+        expect(page.get_by_label("Key", exact=True)).to_be_visible()
 
 
 def keyed_program(screen: Screen) -> str:

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.screen import Screen
 from tests.studio.server import Served
@@ -86,13 +86,13 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
     seed = screen.figure("Seed")
     assert int(seed) >= 0
     expect(screen.takes.get_by_role("button", name="MP3")).to_have_count(0)
-    expect(screen.page.locator("#demo-line")).to_contain_text("You hear a small demo model")
+    expect(screen.page.locator("#demo-line")).to_contain_text("This is a small demo model")
     for hidden in ("Queue", "API"):
         expect(screen.page.locator("#areas").get_by_role("tab", name=hidden)).to_have_count(0)
 
 
 def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path) -> None:
-    screen.page.get_by_role("button", name="Compare voices on this script").click()
+    screen.page.get_by_role("button", name="Hear this in other voices").click()
     area = screen.page.get_by_role("tabpanel", name="Compare")
     expect(area).to_contain_text("Ready: listen and vote")
     expect(area.locator("[data-cell=B]")).to_contain_text("Bert")

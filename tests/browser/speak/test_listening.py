@@ -1,4 +1,4 @@
-"""What is heard beside takes: the recording of the chosen voice, and how loud it is now."""
+"""The player and the keys: a voice's recording, the level, Space, and where the player stands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.browser.screen import Screen
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
+Steer = Callable[..., Served]
 
 
 def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_sounds(
@@ -17,7 +18,7 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
 ) -> None:
     screen = open_page(served).ready()
     page = screen.page
-    listen = page.get_by_role("button", name="Listen to its recording")
+    listen = page.get_by_role("button", name="Play sample")
     dock = page.locator("#dock")
     expect(dock).to_be_hidden()  # there is nothing to play yet
     with page.expect_response("**/v1/voices/anna/preview?**") as answer:
@@ -38,3 +39,78 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
     )
     screen.until_over()
     expect(level).to_have_attribute("aria-valuenow", "0")
+
+
+def test_after_a_take_space_plays_and_by_keys_the_focus_goes_to_stop_and_back(steered: Steer, open_page: Open) -> None:
+    studio = steered()
+    engine = studio.app.state.studio.speech.host.engine()
+    screen = open_page(studio).ready()
+    page, speech = screen.page, screen.asked_for_speech()
+    engine.later_frames_gate.clear()
+    screen.speak.press("Enter")
+    expect(screen.stop).to_be_focused()
+    engine.later_frames_gate.set()
+    expect(screen.takes).to_have_count(1)
+    expect(screen.speak).to_be_focused()
+    screen.until_over()
+    page.evaluate(
+        "window.states = [];"
+        " window.studio.nowPlaying.addEventListener('state', ({ detail }) => states.push(detail.state))"
+    )
+    page.keyboard.press("Space")
+    page.wait_for_function("states.includes('playing')")
+    screen.until_over()
+    assert len(speech) == 1
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(screen.speak).to_be_focused()
+    page.keyboard.press("Space")  # somebody went there: it is a button
+    expect(screen.takes).to_have_count(2)
+
+    screen.speak.click()
+    expect(screen.takes).to_have_count(3)
+    screen.until_over()
+    page.evaluate("states.length = 0")
+    page.keyboard.press("Space")
+    page.wait_for_function("states.includes('playing')")
+    screen.until_over()
+    assert len(speech) == 3
+
+
+def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    page, dock = screen.page, screen.page.locator("#dock")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+
+    def is_above_the_dock(selector: str) -> None:
+        page.wait_for_function(
+            "(selector) => document.querySelector(selector).getBoundingClientRect().bottom"
+            " <= document.querySelector('#dock').getBoundingClientRect().top",
+            arg=selector,
+        )
+
+    is_above_the_dock("#takes li")
+    page.get_by_role("button", name="Sampling").click()
+    is_above_the_dock("#sampling")
+    expect(dock).not_to_have_attribute("data-thin", "")
+    tall = dock.bounding_box()
+    page.get_by_role("tab", name="Settings").click()
+    expect(dock).to_have_attribute("data-thin", "")
+    thin = dock.bounding_box()
+    assert tall and thin and thin["height"] < 60 < tall["height"]
+    expect(dock.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    dock.get_by_role("button", name="Close the player").click()
+    expect(dock).to_be_hidden()
+    page.wait_for_function("getComputedStyle(document.documentElement).getPropertyValue('--dock-height') === '0px'")
+    page.get_by_role("tab", name="Studio").click()
+    expect(dock).to_be_hidden()
+    screen.takes.get_by_role("button", name="Play take 1").click()
+    expect(dock).to_be_visible()
+    screen.until_over()
+    page.set_viewport_size({"width": 390, "height": 844})
+    screen.speak.click()
+    expect(screen.takes).to_have_count(2)
+    is_above_the_dock("#takes li")
+    expect(screen.speak).to_be_in_viewport()

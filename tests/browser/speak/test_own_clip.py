@@ -96,6 +96,22 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     expect(screen.takes).to_contain_text("Your clip")
 
 
+def test_a_microphone_that_is_unplugged_ends_the_recording_and_what_was_recorded_is_kept(
+    served: Served, open_page: Open
+) -> None:
+    screen = open_page(served, permissions=["microphone"]).ready()
+    screen.page.evaluate(
+        """() => { const media = navigator.mediaDevices, ask = media.getUserMedia.bind(media);
+        media.getUserMedia = async (wanted) => (window.stream = await ask(wanted)); }"""
+    )
+    card = own_clip(screen)
+    card.get_by_role("button", name="Record", exact=True).click()
+    expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
+    screen.page.evaluate("stream.getTracks()[0].dispatchEvent(new Event('ended'))")
+    expect(card.locator("[data-part=clip-words]")).to_contain_text("The microphone stopped")
+    expect(card).to_contain_text("of 100")
+
+
 def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_from_its_take(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
@@ -161,7 +177,7 @@ def test_of_a_long_recording_a_part_as_long_as_a_clip_may_be_is_spoken_in(
     screen = open_page(steered()).ready()
     card = own_clip(screen)
     card.locator("input[type=file]").set_input_files(tmp_path / "long.wav")
-    expect(card).to_contain_text("long.wav lasts 41 s. Choose 30 seconds")
+    expect(card).to_contain_text("long.wav is 41 s long. Choose 30 seconds")
     screen.speak.click()
     expect(screen.card).to_contain_text("Choose a part of the recording.")
     card.get_by_label("Starts at").fill("0:00.7")

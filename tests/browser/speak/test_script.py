@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import expect
@@ -73,6 +74,78 @@ def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(se
     assert posted(request.value)["input"] == "One. [whispering] Two."
 
 
+def test_what_reuse_and_tags_do_to_the_script_can_be_undone(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered()).ready()
+    page = screen.page
+    screen.script.fill("Hello from the first.")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(1)
+    screen.until_over()
+    reuse = screen.takes.get_by_role("button", name="Reuse")
+    replaced = page.get_by_text("Script replaced.")
+
+    screen.script.fill("")
+    screen.script.press_sequentially("A second")
+    put_caret(screen, 1)
+    page.get_by_role("button", name="Insert the tag emphasis").click()
+    expect(screen.script).to_have_value("A [emphasis] second")
+    reuse.click()
+    expect(screen.script).to_have_value("Hello from the first.")
+    expect(replaced).to_be_visible()
+    page.wait_for_function("window.studio.fields.values.text === 'Hello from the first.'")
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("A [emphasis] second")
+    expect(replaced).to_be_hidden()
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("A second")
+
+    page.get_by_role("switch", name="Dialogue").click()
+    screen.cut_after(7)
+    reuse.click()
+    expect(screen.script).to_have_value("Hello from the first.")
+    page.locator("#script-tools").get_by_role("button", name="Undo").click()
+    expect(screen.script).to_have_value("A second")
+    expect(page.get_by_role("switch", name="Dialogue")).to_be_checked()
+    page.wait_for_function(
+        "window.studio.fields.values.cutAfter === 7 && window.studio.fields.values.text === 'A second'"
+    )
+    with page.expect_request("**/v1/audio/speech") as request:
+        screen.speak.click()
+    assert posted(request.value)["input"] == "A second"
+
+
+def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_where_it_is_of_use(
+    steered: Steer, open_page: Open
+) -> None:
+    screen = open_page(steered()).ready()
+    page = screen.page
+    drop = """([name, type, words]) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([words], name, { type }));
+        const told = { bubbles: true, cancelable: true, dataTransfer };
+        document.querySelector("#script textarea").dispatchEvent(new DragEvent("drop", told));
+    }"""
+    page.evaluate(drop, ["notes.md", "text/markdown", "Some words."])
+    expect(screen.script).to_have_value("Some words.")
+    page.locator("#script-tools").get_by_role("button", name="Undo").click()
+    expect(screen.script).to_have_value(re.compile("^Hello"))
+    page.evaluate(drop, ["sheet.xlsx", "application/vnd.ms-excel", "x"])
+    expect(screen.card).to_contain_text("sheet.xlsx cannot be used here.")
+
+    make = page.get_by_role("button", name="Make a project of it")
+    expect(make).to_be_hidden()
+    screen.script.fill("Many words. " * 1400)
+    make.click()
+    area = page.get_by_role("tabpanel", name="Long form")
+    expect(area.get_by_label("Text of part 1", exact=True)).to_have_value(re.compile("^Many words. Many"))
+    page.get_by_role("tab", name="Studio").click()
+    page.evaluate(drop, ["A book.csv", "text/csv", "text\nOne row.\n"])
+    expect(area.get_by_label("Title of the project")).to_have_value("A book")
+    page.get_by_role("tab", name="Studio").click()
+    page.evaluate(drop, ["voice.wav", "audio/wav", "no sound"])
+    expect(page.get_by_role("tabpanel", name="New voice")).to_contain_text("voice.wav")
+
+
 def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("My draft")
@@ -123,6 +196,10 @@ def test_readings_tags_and_languages_are_those_of_the_model_and_told_before_spea
     screen.until_over()
     screen.page.get_by_role("button", name="Read them as words").click()
     screen.page.get_by_role("button", name="Edit these words").click()
+    expect(screen.script).to_have_value("Meet me at six PM.")
+    screen.script.press("Control+z")
+    expect(screen.script).to_have_value("Meet me at 6 pm.")
+    screen.script.press("Control+Shift+z")
     expect(screen.script).to_have_value("Meet me at six PM.")
     expect(line).to_be_hidden()
     screen.speak.click()

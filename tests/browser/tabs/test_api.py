@@ -19,6 +19,15 @@ def open_api(screen: Screen) -> None:
     screen.page.get_by_role("tab", name="API").click()
 
 
+def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Open) -> None:
+    page = open_page(served).page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{served.url}/docs")
+    expect(page.locator(".opblock").first).to_be_visible()
+    assert [url for url in asked if not url.startswith((served.url, "data:"))] == []
+
+
 def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be_ended(
     served: Served, open_page: Open
 ) -> None:

@@ -26,7 +26,7 @@ def show(area: Locator, *texts: str) -> None:
 def paste_sentences(area: Locator, text: str) -> None:
     """Make a project of this text, a sentence a part."""
     area.get_by_text("Or paste a text").click()
-    area.get_by_label("Cut into").select_option("sentence")
+    area.get_by_label("Split into").select_option("sentence")
     area.get_by_label("Text of the project").fill(text)
     area.get_by_role("button", name="Make a project").click()
 
@@ -112,14 +112,16 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     press(2, "Arrange part 3")
     press(2, "Delete")
     shows("Between.", "One 🙂 and two.", "Four.")
-    expect(rows.nth(2).get_by_role("button", name="Arrange part 4")).to_be_focused()
+    expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
     press(2, "Arrange part 3")
     press(2, "Delete")
-    press(1, "Move down")  # what was deleted is so for good once something else is arranged
+    press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 
+    area.get_by_role("button", name="Close", exact=True).click()  # and is not offered any more
+    expect(area.get_by_role("button", name="Undo")).to_have_count(0)
     replace_one(area)
     assert serious_violations(screen) == []
     area.get_by_role("button", name="Undo").click()

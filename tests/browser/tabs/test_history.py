@@ -9,6 +9,7 @@ from pathlib import Path
 
 import av
 import httpx
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.screen import Held, Screen, press_while_heard
@@ -190,6 +191,16 @@ def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open)
     row.get_by_role("checkbox").check()
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious_violations(screen) == []
+
+
+def test_takes_that_were_lost_are_told_of(served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = served.app.state.studio.speech.register.outcomes
+    monkeypatch.setitem(outcomes, "lost", 2)
+    monkeypatch.setitem(outcomes, "soundless", 1)
+    screen = open_page(served).ready()
+    screen.page.get_by_role("tab", name="History").click()
+    line = screen.page.get_by_text("3 takes were not kept, or not their sound: the disk was full or too slow.")
+    expect(line).to_be_visible()
 
 
 def test_what_becomes_of_a_take_here_becomes_of_it_on_the_studios_list(served: Served, open_page: Open) -> None:

@@ -68,7 +68,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
         for gone, told in (
             ("longform/proj_gone", "There is no such project"),
             ("voices/gone", "gone"),
-            (f"history/{take}", "This take is not here"),
+            (f"history/{take}", "This take was deleted"),
         ):
             page.goto(f"{studio.url}/#{gone}")
             expect(page.locator("#area-" + gone.partition("/")[0])).to_contain_text(told)
@@ -80,7 +80,7 @@ def share_with_a_stranger(page: Page, row: Locator) -> None:
     """Make a link to the take, open it, and take it back."""
     row.get_by_role("button", name="Share").click()
     dialog = page.get_by_role("dialog", name="Share this take")
-    expect(dialog.get_by_label("Ends after")).to_have_value("7")
+    expect(dialog.get_by_label("Expires after")).to_have_value("7")
     dialog.get_by_role("button", name="Make a link").click()
     expect(dialog.get_by_role("button", name="Copy")).to_be_focused()
     link = dialog.get_by_role("link")
@@ -89,7 +89,7 @@ def share_with_a_stranger(page: Page, row: Locator) -> None:
     shared = opening.value
     expect(shared.locator("blockquote")).to_have_text("First words")
     expect(shared.locator("audio")).not_to_have_js_property("readyState", 0)  # it knows how long the sound is
-    dialog.get_by_role("button", name="Take back").click()
+    dialog.get_by_role("button", name="Revoke").click()
     expect(link).to_have_count(0)
     shared.reload()
     expect(shared.get_by_role("heading")).to_have_text("This link has ended")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import FilePayload, Locator, Route, expect
+from playwright.sync_api import Dialog, FilePayload, Locator, Route, expect
 
 from engine import ModelCard
 from tests.browser.screen import Held, Screen
@@ -168,7 +168,7 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     expect(area.get_by_role("list", name="Projects")).to_contain_text("4 of 4 parts")
 
 
-def test_texts_are_brought_or_pasted_given_voices_spoken_in_part_and_deleted(studio: Served, open_page: Open) -> None:
+def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
@@ -200,34 +200,132 @@ def test_texts_are_brought_or_pasted_given_voices_spoken_in_part_and_deleted(stu
     area.get_by_role("button", name="Make a project").click()
     rows = area.locator("tbody tr")
     expect(rows).to_have_count(50)
-    area.get_by_role("button", name="Later").click()
+    area.get_by_label("Select part 49").check()
+    area.get_by_role("button", name="Next", exact=True).click()
     expect(rows).to_have_count(10)
+    expect(area.locator("table")).to_be_in_viewport()
+    assert screen.page.evaluate("document.querySelector('#area-longform table').getBoundingClientRect().top") >= 0
     area.get_by_label("Select part 52").check()
     area.get_by_label("Select part 60").check()
-    area.get_by_role("button", name="Speak 2 selected").click()
+    area.get_by_role("button", name="Speak 3 selected").click()  # one of them is on the other page
     expect(rows.nth(1)).to_contain_text("Done")
     expect(rows.nth(9)).to_contain_text("Done")
     expect(rows.nth(0)).to_contain_text("Not spoken")
-    expect(area.locator("[data-part=left-out]")).to_have_text("58 parts are not included yet.")
-    title = area.get_by_label("Title of the project").input_value()
+    expect(area.locator("[data-part=left-out]")).to_have_text("57 parts are not included yet.")
+    expect(area.get_by_role("group", name="Selected parts")).to_be_hidden()
+
+
+def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_reload(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area, page = area_of(screen), screen.page
+    area.get_by_label("Choose a document").set_input_files(table("text\nOne.\nTwo.\n") | {"name": "To be deleted.csv"})
+    expect(area.locator("tbody tr")).to_have_count(2)
     listed = area.get_by_role("list", name="Projects")
-    area.get_by_role("button", name="Delete").click()
-    expect(area.get_by_role("button", name="Undo")).to_be_focused()
-    expect(area.locator("[data-part=said]")).to_have_text(f"Deleted “{title}”.")
-    expect(listed).not_to_contain_text(title)
-    screen.page.go_back()  # to where it was shown
-    screen.page.wait_for_url("**#longform")
-    expect(listed).to_be_visible()
-    expect(area.get_by_label("Title of the project")).to_be_hidden()
-    area.get_by_role("button", name="Undo").click()
-    listed.get_by_role("button", name=title).click()
-    area.get_by_role("button", name="Delete").click()
-    expect(area.get_by_role("button", name="Undo")).to_be_visible()
-    screen.page.reload()  # nobody can undo it any more
-    screen.page.wait_for_function(
-        "async (title) => !(await (await fetch('/v1/projects')).json()).data.some((each) => each.title === title)",
-        arg=title,
+    questions: list[str] = []
+
+    def press(answer: str) -> None:
+        def tell(dialog: Dialog) -> None:
+            questions.append(dialog.message)
+            getattr(dialog, answer)()
+
+        page.once("dialog", tell)
+        area.get_by_role("button", name="Delete project").click()
+
+    press("dismiss")
+    assert questions == ["Delete the project “To be deleted” with all its 2 parts? You can undo this for an hour."]
+    expect(area.locator("tbody tr")).to_have_count(2)
+    page.route(
+        "**/v1/projects/proj_*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_()
     )
+    press("accept")
+    expect(area.locator("[data-part=told]")).to_have_text("The studio does not answer.")
+    page.unroute_all()
+    press("accept")
+    expect(area.get_by_role("button", name="Undo")).to_be_focused()
+    expect(area.locator("[data-part=deleted]")).to_contain_text("Deleted “To be deleted”.")
+    expect(listed).not_to_contain_text("To be deleted")
+    page.go_back()  # to where it was shown
+    expect(area.locator("[data-part=said]")).to_contain_text("no such project")
+    expect(listed).to_be_visible()
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(listed).not_to_contain_text("To be deleted")
+    area.get_by_role("button", name="Undo").click()
+    listed.get_by_role("button", name="To be deleted").click()
+    expect(area.locator("tbody tr")).to_have_count(2)
+    page.once("dialog", lambda dialog: dialog.accept())
+    area.get_by_role("button", name="Delete project").click()
+    expect(area.get_by_role("button", name="Undo")).to_be_visible()
+    page.evaluate(
+        """async () => { const [{ id }] = JSON.parse(localStorage["voice-studio-deleted-projects-1"]);
+        await fetch(`/v1/projects/${id}/restore`, { method: "POST" }); }"""
+    )
+    area.get_by_role("button", name="Undo").click()  # which somebody else has done by now
+    expect(area.locator("[data-part=said]")).to_contain_text("no deletion that can be undone")
+    expect(area.get_by_role("button", name="Undo")).to_be_hidden()
+    expect(listed).to_contain_text("To be deleted")
+
+
+def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_shown_and_spoken(
+    studio: Served, open_page: Open
+) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    area.get_by_label("Choose a document").set_input_files(
+        table("text\n" + "".join(f"Line {n}.\n" for n in range(1, 7)))
+    )
+    rows = area.locator("tbody tr")
+    expect(rows).to_have_count(6)
+    area.get_by_label("Select part 2").check()
+    area.get_by_label("Select part 5").click(modifiers=["Shift"])
+    expect(area.get_by_role("button", name="Speak 4 selected")).to_be_in_viewport()
+    area.get_by_label("Select part 4").uncheck()
+    area.get_by_role("button", name="Delete 3 selected").click()
+    expect(rows).to_have_count(3)
+    expect(area.locator("[data-part=gone]")).to_have_text("Deleted 3 parts")
+    screen.page.reload()
+    screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(rows).to_have_count(3)
+    area.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(6)
+    for number in range(1, 7):
+        expect(area.get_by_label(f"Text of part {number}")).to_have_value(f"Line {number}.")
+    for number in (1, 2, 3):
+        area.get_by_label(f"Select part {number}").check()
+    area.get_by_role("button", name="Speak 3 selected").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
+    text = area.get_by_label("Text of part 2")
+    text.fill("Another line.")
+    text.blur()
+    expect(area.get_by_role("button", name="Speak 1 changed")).to_be_visible()
+    area.locator("[data-part=filter]").select_option(label="Changed (1)")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("Changed")
+    area.get_by_role("button", name="Speak 1 changed").click()
+    expect(area.get_by_text("No part is in this state.")).to_be_visible()
+    area.locator("[data-part=filter]").select_option(label="All parts")
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
+    expect(rows.nth(3)).to_contain_text("Not spoken")
+    assert serious_violations(screen) == []
+
+
+def test_a_book_says_what_was_left_out_of_it_and_reads_its_notes_if_wanted(studio: Served, open_page: Open) -> None:
+    area = area_of(open_page(studio).ready())
+    body = "<h1>One</h1><p>A dog barked.</p><aside epub:type='footnote'><p>A terrier.</p></aside>"
+    book = epub({"empty.xhtml": "", "a.xhtml": page(body)}, title="Noted")
+    file: FilePayload = {"name": "noted.epub", "mimeType": "application/epub+zip", "buffer": book}
+    area.get_by_label("Choose a document").set_input_files(file)
+    area.get_by_text("3 things in the document were left out").click()
+    expect(area.get_by_text("The page empty.xhtml is left out: it is empty.")).to_be_visible()
+    expect(area.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
+    area.get_by_role("button", name="All projects").click()
+    area.get_by_label("Read footnotes and endnotes").check()
+    area.get_by_label("Choose a document").set_input_files(file)
+    expect(area.locator("tbody tr").nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
+    area.get_by_text("2 things in the document were left out").click()
+    expect(area.get_by_text("footnote or endnote")).to_have_count(0)
 
 
 def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(

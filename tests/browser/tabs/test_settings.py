@@ -31,7 +31,7 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     expect_paper(screen, LIGHT)
     screen.page.get_by_label("Theme").select_option("Dark")
     screen.page.get_by_label("Default voice").select_option("Bert")
-    screen.page.get_by_label("Second download format").select_option("FLAC")
+    screen.page.get_by_label("Download format").select_option("FLAC")
     screen.page.get_by_label("Playback buffer").select_option("0.5 s")
     screen.page.locator("#area-settings [name=volume]").fill("0.25")
     expect_paper(screen, DARK)
@@ -49,9 +49,18 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
         screen.takes.get_by_role("button", name="FLAC").click()
     assert saving.value.path().read_bytes()[:4] == b"fLaC"
     open_settings(screen)
-    screen.page.get_by_role("button", name="Back to the defaults").click()
+    screen.page.get_by_role("button", name="Reset to defaults").click()
     expect_paper(screen, LIGHT)
     expect(screen.page.get_by_label("Theme")).to_have_value("system")
+
+
+def test_the_first_key_is_told_what_it_was_given(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    given = {"adopted": {"takes": 12, "projects": 1}}
+    screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | given))
+    open_settings(screen)
+    line = "12 takes and one project that were made before this studio had keys"
+    expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()
 
 
 def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
@@ -137,7 +146,7 @@ def test_what_the_studio_is_can_be_read_and_saved_and_its_dictionary_changed(ser
     screen = open_page(served).ready()
     open_settings(screen)
     facts = screen.page.locator("#area-settings [data-part=facts]")
-    expect(facts).to_contain_text("2 requests of")
+    expect(facts).to_contain_text("2 at once")
     expect(facts).to_contain_text("2 voices and")
     expect(facts).to_contain_text("gradio 6.")
     screen.page.get_by_text("All settings").click()

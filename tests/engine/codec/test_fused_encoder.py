@@ -98,7 +98,23 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     heard = {int(each.codes[0, 0]): each.codes for each in got if isinstance(each, EncodedClip)}
     assert sorted(heard) == [1, 2, 3, 5, 6, 7]
     assert heard[3].shape == (3, -(-441 // CONFIG.frame_samples))
-    assert encode.together == [1, 2, 1, 1, 1]  # 2 and 3 (4 has left), 5, then one too long for company, 7
+    assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
+
+
+def test_a_clip_whose_caller_has_left_keeps_no_others_apart() -> None:
+    encode = Waiting()
+    clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.death)
+
+    async def bring() -> None:
+        tasks = await waiting(encode, clips, [clip(2, 0.1), clip(3, SECONDS_AT_ONCE), clip(4, 0.1)])
+        tasks[2].cancel()
+        await asyncio.wait([tasks[2]])
+        encode.may.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(bring())
+    clips.stop()
+    assert encode.together == [1, 2]
 
 
 def test_what_goes_wrong_is_told_to_those_whose_clips_these_are_and_the_next_are_encoded() -> None:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -197,7 +198,11 @@ def test_of_several_engines_each_has_its_own_figures(steered: Steer) -> None:
     with served.client() as client:
         samples = samples_of(client.get("/metrics").text)
         assert client.get("/v1/queue").json()["running"] == 3
-        assert client.get("/health").json()["load"]["replicas"]["b"]["waiting"] == 3
+        health = client.get("/health").json()
+        assert health["load"]["replicas"]["b"]["waiting"] == 3 and health["degraded"] is False
+        together = replace(together, trouble="the head has gone")
+        health = client.get("/health").json()
+        assert (health["load"]["trouble"], health["degraded"]) == ("the head has gone", True)
     assert samples["engine_running[('replica', 'a')]"] == 2
     assert samples["engine_frames_total[('replica', 'b')]"] == 30
     assert "engine_running[]" not in samples, "a sum over the label would count them twice"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from studio.api.http.errors import STATUSES
 from studio.api.schemas.foreign import IGNORED, MEAN, REFUSED
 from studio.api.schemas.speech import BatchBody, SpeechBody
 from studio.errors import StudioError
-from studio.settings import ROOT, Settings
+from studio.paths import ROOT
+from studio.settings import Settings
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -68,6 +70,21 @@ def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: ob
         with served[0].client() as client:
             assert f"'{root_path}/openapi.json'" in client.get("/docs").text
             assert client.get("/openapi.json").json().get("servers") == servers
+
+
+def test_the_documents_page_has_its_files_from_here_compressed_or_not(steered: object) -> None:
+    served: Steered = steered(root_path="/studio")  # type: ignore[operator]
+    with served[0].client() as client:
+        page = client.get("/docs").text
+        addresses = re.findall(r'(?:src|href)="([^"]+)"', page)
+        assert len(addresses) == 3 and all(address.startswith("/studio/docs/") for address in addresses)
+        for address in addresses:
+            at = address.removeprefix("/studio")
+            packed, plain = (client.get(at, headers={"Accept-Encoding": encoding}) for encoding in ("gzip", "identity"))
+            assert packed.status_code == plain.status_code == 200 and packed.content == plain.content
+            assert client.head(at).headers["content-type"] == plain.headers["content-type"]
+        assert client.head("/docs").status_code == 200
+        assert client.get("/docs/openapi.py").status_code == 404
 
 
 def test_every_field_is_in_the_manual() -> None:

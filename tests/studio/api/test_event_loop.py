@@ -20,6 +20,7 @@ from websockets.sync.client import connect
 
 import studio.api.routes.voices.routes
 import studio.ui.endpoints.voices
+import studio.voices.clip_service
 from engine import EngineConfig
 from studio.api.http.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
@@ -29,39 +30,56 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, tone, wav
 
-TICK = 0.005
 GOAL_MS = 50.0
-"""What a quiet machine keeps; a busy one may not, so that only a pause of seconds fails."""
-FAILS_MS = 2000.0
+"""Of the processor, not by the clock: what other threads and other programs take does not count."""
+FAILS_MS = 250.0
+"""On a slow processor; what grows with the input takes longer anywhere."""
+
+
+TICK = 0.005
+PAUSE_MS = 2000.0
+"""By the clock, in which other threads can hold the interpreter's lock: a busy machine makes this long too."""
 
 
 class LoopWatch:
-    """The longest time that a loop did not turn, asked for request by request."""
+    """The most that one callback of a loop took of the processor, and the longest time that the loop did not turn."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch) -> None:
         self._loop = loop
-        self._longest = 0.0
-        self._stopped = threading.Event()
+        self._longest, self._callback = 0.0, ""
+        self.longest: dict[str, tuple[float, str]] = {}
+        """Milliseconds of the processor and the callback, by what was asked for."""
+        self._pause, self._stopped = 0.0, threading.Event()
         self.pauses: dict[str, float] = {}
-        """Milliseconds, by what was asked for."""
+        """Milliseconds by the clock."""
         loop.call_soon_threadsafe(self._tick, time.perf_counter())
+        run = asyncio.Handle._run
+
+        def timed(handle: asyncio.Handle) -> None:
+            began = time.thread_time()
+            run(handle)
+            took = time.thread_time() - began
+            if took > self._longest and handle._loop is loop:  # type: ignore[attr-defined]
+                self._longest, self._callback = took, repr(handle)[:300]
+
+        monkeypatch.setattr(asyncio.Handle, "_run", timed)
 
     def _tick(self, due: float) -> None:
         now = time.perf_counter()
-        self._longest = max(self._longest, now - due)
+        self._pause = max(self._pause, now - due)
         if not self._stopped.is_set():
             self._loop.call_later(TICK, self._tick, now + TICK)
 
-    @contextlib.contextmanager
-    def during(self, what: str) -> Iterator[None]:
-        self._longest = 0.0
-        yield
-        # The answer may be here before the tick that was late.
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * TICK), self._loop).result(30)
-        self.pauses[what] = 1000 * self._longest
-
     def stop(self) -> None:
         self._stopped.set()
+
+    @contextlib.contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        self._longest, self._callback, self._pause = 0.0, "", 0.0
+        yield
+        # The answer may be here before the callback that sent it has ended, and before the tick that was late.
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * TICK), self._loop).result(30)
+        self.longest[what], self.pauses[what] = (1000 * self._longest, self._callback), 1000 * self._pause
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +111,38 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
-    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices):
+    for module in (studio.api.routes.voices.routes, studio.ui.endpoints.voices, studio.voices.clip_service):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
-            monkeypatch.setattr(module, name, watched(getattr(module, name)))
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, watched(getattr(module, name)))
     return found
+
+
+def as_json(fields: object) -> dict[str, Any]:
+    """Written down beforehand: the test shares the server's process, and its lock."""
+    return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
+
+
+def bytewise(body: bytes) -> dict[str, Any]:
+    pieces = (body[at : at + 1] for at in range(len(body)))
+    return {"content": pieces, "headers": {"Content-Type": "application/json"}}
+
+
+def bytewise_form(text: bytes) -> dict[str, Any]:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    fields = bytewise(head + text + b"\r\n--x--\r\n")
+    return fields | {"headers": {"Content-Type": "multipart/form-data; boundary=x"}}
+
+
+def documents() -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Those that are costly without being long to read."""
+    return {
+        "project, lines": ("POST", "/v1/projects", {"files": {"file": ("a.txt", b"\n" * 5_000_000)}}),
+        "project, lines in JSON": ("POST", "/v1/projects", as_json({"input": "\n" * 5_000_000})),
+        "project, a word": ("POST", "/v1/projects", as_json({"input": "a" * 5_000_000})),
+        "project, chunks of a byte": ("POST", "/v1/projects", bytewise(b" " * 500_000 + b'{"input": "It swam."}')),
+        "project, a form in chunks of a byte": ("POST", "/v1/projects", bytewise_form(b"It swam. " * 50_000)),
+    }
 
 
 def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
@@ -113,10 +159,6 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
     form = {"ref_text": same, "heard": same[2:] + "b ", "name": "Loop"}
     sound = {"audio_sample": ("clip.wav", clip)}
     spoken = {"ref_audio": data_url(clip), "ref_text": "Hello.", "input": "Hi."}
-
-    def as_json(fields: object) -> dict[str, Any]:
-        """Written down beforehand: the test shares the server's process, and its lock."""
-        return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
 
     return {
         "speech, long text": ("POST", "/v1/audio/speech", as_json({"input": words})),
@@ -159,16 +201,20 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
         "projects": ("GET", "/v1/projects", {}),
         "settings": ("GET", "/v1/settings", {}),
         "diagnostics": ("GET", "/v1/diagnostics", {}),
+        **documents(),
     }
 
 
 @pytest.mark.alone
 def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
-    served: Served, blocked: list[str], record_testsuite_property: Callable[[str, object], None]
+    served: Served,
+    blocked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     clip = wav(tone(29, rate=88_200), rate=88_200)
     assert served.loop is not None
-    watch = LoopWatch(served.loop)
+    watch = LoopWatch(served.loop, monkeypatch)
     with served.client() as client:
         items = [{"input": "a b. " * 50}] * 20_000  # as long as a project may be
         book_id = client.post("/v1/projects", json={"items": items}).json()["id"]
@@ -177,14 +223,35 @@ def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
                 if answer.headers["content-type"] == "application/json":
                     answer.read()
             assert answer.status_code < 500, what
-    url = served.url.replace("http", "ws") + "/v1/audio/speech/stream"
-    with watch.during("socket"), connect(url, proxy=None) as socket:
-        socket.send(json.dumps({"type": "session.config", "model": "anna", "response_format": "wav"}))
-        socket.send(json.dumps({"type": "input.text", "text": "a b. " * 3000}))
-        assert json.loads(socket.recv(10))["type"] == "audio.start"
+    for what, messages in sessions().items():
+        with watch.during(what), connect(served.url.replace("http", "ws") + SOCKET, proxy=None) as socket:
+            for message in messages:
+                socket.send(message)
+            while json.loads(socket.recv(60))["type"] not in ("audio.start", "audio.cancelled", "session.done"):
+                pass
     watch.stop()
-    for what, pause in sorted(watch.pauses.items(), key=lambda each: -each[1]):
-        print(f"{pause:7.1f} ms  {what}{'  more than the goal' if pause > GOAL_MS else ''}")
-        record_testsuite_property(f"longest pause of the event loop: {what}, ms", round(pause, 1))
+    for what, (took, callback) in sorted(watch.longest.items(), key=lambda each: -each[1][0]):
+        by_clock = f"{took:7.1f} ms, by the clock {watch.pauses[what]:7.1f}  {what}"
+        print(f"{by_clock}{f'  more than the goal: {callback}' if took > GOAL_MS else ''}")
+        record_testsuite_property(f"longest callback of the event loop: {what}, ms", round(took, 1))
     assert not blocked, "\n".join(blocked[:3])
-    assert max(watch.pauses.values()) < FAILS_MS, watch.pauses
+    slowest = max(watch.longest, key=lambda what: watch.longest[what][0])
+    assert watch.longest[slowest][0] < FAILS_MS, (slowest, *watch.longest[slowest])
+    assert max(watch.pauses.values()) < PAUSE_MS, watch.pauses
+
+
+SOCKET = "/v1/audio/speech/stream"
+
+
+def sessions() -> dict[str, list[str]]:
+    """Messages of a socket, costly for their length or for their number."""
+    config = json.dumps({"type": "session.config", "model": "anna", "response_format": "pcm"})
+    flush, done = json.dumps({"type": "input.flush"}), json.dumps({"type": "input.done"})
+    letter, text = (json.dumps({"type": "input.text", "text": text}) for text in ("a", "a b. " * 3000))
+    cancel = json.dumps({"type": "input.cancel"})
+    return {
+        "socket": [config, text, flush],
+        "socket, many flushes": [config, *[flush] * 60_000, done],
+        "socket, many tiny messages": [config, *[letter] * 16_000, flush],
+        "socket, many cancels": [config, *[cancel] * 60_000, done],
+    }

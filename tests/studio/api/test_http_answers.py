@@ -29,6 +29,55 @@ def test_what_is_not_there_is_told_in_the_envelope_whatever_the_method(steered: 
             assert answer.status_code == 405 and answer.headers["allow"] == "POST"
 
 
+def test_the_methods_of_an_address_are_its_own_and_not_those_of_a_parameter_in_its_place(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for path in ("takes/restore", "voices/advise", "voices/denoise", "voices/import", "voices/transcribe"):
+            answer = client.put(f"/v1/{path}")
+            assert (answer.status_code, answer.headers["allow"]) == (405, "POST"), path
+        for path in ("/health", "/ready", "/metrics"):
+            answer = client.post(path)
+            assert_envelope(answer, 405)
+            assert set(answer.headers["allow"].split(", ")) <= {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/audio/speech"), ("GET", "/models"), ("POST", "/v1/audio/speech/")]
+)
+def test_an_address_without_v1_or_with_a_slash_at_its_end_gets_a_hint(steered: Steer, method: str, path: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.request(method, path, json={"input": "a"})
+        assert_envelope(answer, 404)
+        right = "/v1/" + path.removeprefix("/v1").strip("/")
+        assert f"the address is {right}" in answer.json()["error"]["message"]
+        assert client.request(method, right, json={"input": "a"}).status_code == 200
+
+
+def test_formats_are_understood_in_capital_letters(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(SPEECH, json={"input": "a", "response_format": "FLAC", "stream_format": "Audio"})
+        assert answer.headers["content-type"] == "audio/flac" and answer.content[:4] == b"fLaC"
+        take = client.get("/v1/takes").json()["data"][0]["id"]
+        assert client.get(f"/v1/takes/{take}/audio?format=WAV").content[:4] == b"RIFF"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        (SPEECH, {"input": "a", "voice": {"name": "maya"}}, '{"id": …}'),
+        ("/v1/pronunciations", {"phrase": "GIF", "sayd": "jif"}, "unknown field 'sayd'; did you mean 'said'?"),
+    ],
+)
+def test_a_wrong_field_is_named_with_the_right_one(steered: Steer, path: str, body: dict[str, Any], words: str) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        answer = client.post(path, json=body)
+        assert_envelope(answer, 400)
+        assert words in answer.json()["error"]["message"]
+
+
 def test_a_monitor_may_ask_for_the_head_alone(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:

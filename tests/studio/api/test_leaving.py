@@ -17,13 +17,13 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from app import create_app
 from engine import EngineConfig
 from studio.api.http.hangup import until_hangup
 from studio.projects.concatenation import PIECE, Concatenation
 from studio.settings import Settings
 from studio.speech.delivery import Delivery
 from studio.speech.service import Speech, SpeechService
+from studio.start.launch import create_app
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.projects.test_projects import made, until
@@ -92,7 +92,7 @@ async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_o
         assert not held.is_closed
 
 
-@pytest.mark.parametrize("stream_format", ["audio", "sse"])
+@pytest.mark.parametrize("stream_format", ["audio", "sse", "batch"])
 async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_place_back(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
@@ -101,7 +101,11 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
     engine.first_frame_gate.clear()
     settings = Settings(model="test/model", voices=str(voices_folder), page=False, send_timeout=0.05)  # type: ignore[arg-type]  # no time for a whole second
     app = create_app(settings, lambda config, progress: engine)
-    body = json.dumps({"input": "Two words", "response_format": "pcm", "stream_format": stream_format}).encode()
+    is_batch = stream_format == "batch"
+    path = "/v1/audio/speech/batch" if is_batch else "/v1/audio/speech"
+    items: dict[str, Any] = {"items": [{"input": "Two words"}] * 3, "stream": True}
+    single = {"input": "Two words", "stream_format": stream_format}
+    body = json.dumps((items if is_batch else single) | {"response_format": "pcm"}).encode()
     sent: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
@@ -115,7 +119,7 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
         await asyncio.Event().wait()
 
     scope: dict[str, Any] = {
-        "type": "http", "method": "POST", "path": "/v1/audio/speech", "raw_path": b"/v1/audio/speech",
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(),
         "query_string": b"", "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80), "scheme": "http", "http_version": "1.1", "root_path": "",
         "asgi": {"version": "3.0"},
@@ -123,7 +127,7 @@ async def test_a_listener_who_takes_not_even_the_head_of_an_answer_gives_its_pla
     async with app.router.lifespan_context(app):
         service: SpeechService = app.state.studio.speech
         await service.host.ready()
-        if stream_format == "audio":
+        if stream_format != "sse":
             engine.first_frame_gate.set()
         await asyncio.wait_for(app(scope, receive, send), 10)
         for _ in range(5):

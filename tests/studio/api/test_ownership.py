@@ -80,3 +80,26 @@ def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path
 def test_every_key_has_a_name_or_none_has(names: str) -> None:
     with pytest.raises(SettingsError, match="KEY_NAMES"):
         Settings.from_environment({"API_KEYS": "first,second", "KEY_NAMES": names})
+
+
+def test_what_was_made_before_there_were_keys_is_the_first_keys(
+    steered: Steer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = {"studio_home": str(tmp_path / "home"), "share_days": 30}
+    open_to_all, _ = steered(**home)
+    with asking(open_to_all, address="127.0.0.2") as anybody:
+        project = make(anybody, "Made without a key.")
+        take = anybody.post("/v1/audio/speech", json={"input": "Spoken without."}).headers["x-request-id"]
+        shared = anybody.post(f"/v1/takes/{take}/shares", json={"days": 1}).json()["path"]
+        assert anybody.get("/v1/settings").json()["adopted"] is None
+    with_keys, _ = steered(**home, **keyed("first,second", "anna,bert"))
+    assert "made without a key belongs to the first of API_KEYS from now on (takes: 2, projects: 1)" in caplog.text
+    with asking(with_keys, "first") as anna, asking(with_keys, "second") as bert, with_keys.client() as nobody:
+        assert seen(anna) == ({"Made without a key.", "Spoken without."}, {project}) and seen(bert) == (set(), set())
+        assert anna.get("/v1/settings").json()["adopted"] == {"takes": 2, "projects": 1}
+        assert bert.get("/v1/settings").json()["adopted"] is None
+        assert nobody.get(shared).status_code == 200
+        assert bert.get(f"/v1/takes/{take}").status_code == bert.get(f"/v1/projects/{project}").status_code == 404
+    again, _ = steered(**home)
+    with asking(again) as anybody:
+        assert seen(anybody) == ({"Made without a key.", "Spoken without."}, {project})

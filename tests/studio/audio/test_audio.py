@@ -87,6 +87,7 @@ def test_a_wav_of_known_length_has_exact_sizes_and_a_stream_has_the_marker() -> 
         ("webm", "libopus"),
         ("aiff", "pcm_s16be"),
         ("caf", "pcm_s16le"),
+        ("asf", "wmav2"),
     ],
 )
 def test_the_containers_that_people_have_are_read(name: str, codec: str) -> None:
@@ -104,6 +105,46 @@ def test_channels_are_mixed_to_one() -> None:
     np.testing.assert_allclose(read_clip(file.getvalue()).pcm, tone(1.5) / 2, atol=1e-6)
 
 
+def test_amr_as_phones_record_it_is_read() -> None:
+    clip = read_clip(container(tone(2, 8_000), "amr", "libopencore_amrnb", 8_000))
+    assert clip.sample_rate == 8_000 and clip.seconds == pytest.approx(2, abs=0.1)
+
+
+def test_half_a_sample_at_the_end_of_a_wav_is_left_out() -> None:
+    pcm = tone(1.5, 24_000)
+    file = io.BytesIO()
+    soundfile.write(file, pcm, 24_000, format="WAV", subtype="PCM_16")
+    whole = file.getvalue()
+    for rest in (b"\x01", bytes(3)):
+        size = len(whole) - 44 + len(rest)
+        odd = (
+            whole[:4] + (size + 36).to_bytes(4, "little") + whole[8:40] + size.to_bytes(4, "little") + whole[44:] + rest
+        )
+        clip = read_clip(odd)
+        np.testing.assert_allclose(clip.pcm[: len(pcm)], pcm, atol=1e-4)
+        assert len(clip.pcm) - len(pcm) == len(rest) // 2
+
+
+@pytest.mark.parametrize(("name", "codec"), [("mp3", "libmp3lame"), ("adts", "aac")])
+def test_a_file_that_changes_its_rate_and_channels_is_read_to_its_end(name: str, codec: str) -> None:
+    parts = [container(tone(2, rate), name, codec, rate) for rate in (22_050, 44_100)]
+    clip = read_clip(b"".join(parts))
+    assert clip.sample_rate == 22_050
+    assert clip.seconds == pytest.approx(4, abs=0.3)
+    assert 0.3 < np.sqrt(np.mean(clip.pcm[-22_050:-4_410] ** 2)) < 0.4
+
+
+def test_a_download_that_broke_off_is_read_as_far_as_it_goes() -> None:
+    whole = container(tone(4, 44_100), "mp3", "libmp3lame", 44_100)
+    assert read_clip(whole[: len(whole) * 2 // 3 + 7]).seconds == pytest.approx(2.6, abs=0.3)
+
+
+def vorbis(rate: int) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, tone(2, rate), rate, format="OGG", subtype="VORBIS")
+    return file.getvalue()
+
+
 def sound_file(pcm: np.ndarray, rate: int = 44_100) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, pcm, rate, format="WAV", subtype="FLOAT")
@@ -118,12 +159,14 @@ BAD_CLIPS = {
     "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "not readable audio"),
     "a WAV header alone": (wav(tone(1.5))[:44], "no sound"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
+    "an Ogg that changes its rate": (vorbis(22_050) + vorbis(44_100), "changes its format in the middle"),
     "too short": (wav(tone(0.5)), "at least 1 s"),
     "too long": (wav(tone(31, 8_000), 8_000), "longer than 30 s"),
     "silent": (wav(np.zeros(66_150, np.float32)), "silent"),
     "not a number": (sound_file(NOT_A_NUMBER), "not finite numbers"),
     "1 Hz": (wav(tone(1.5), 1), "sample rate"),
     "64 channels": (sound_file(np.zeros((66_150, 16), np.float32) + 0.1), "channels"),
+    "many chunks": (wav(tone(2))[:36] + b"LIST\x00\x00\x00\x00" * 1001 + wav(tone(2))[36:], "more than 1000 chunks"),
     "too many bytes": (bytes(10 * 1024 * 1024 + 1), "at most"),
 }
 

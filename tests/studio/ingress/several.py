@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx
 
-from app import create_app, engine_config
 from studio.ingress.public_port import PublicPort
 from studio.ingress.server import config_of
 from studio.ingress.speech_processes import SpeechProcesses, StudioServer
 from studio.settings import Settings
 from studio.speech.host import StartEngine
 from studio.speech.service import SpeechService
+from studio.start.launch import create_app, engine_config
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import NO_TLS
 

@@ -22,7 +22,8 @@ from studio.ingress.server import ListeningServer
 from studio.ingress.speech_process import Order, SpeechProcess
 from studio.ingress.speech_processes import how_many
 from studio.library import Library
-from studio.settings import ROOT, Settings, SettingsError
+from studio.paths import ROOT
+from studio.settings import Settings, SettingsError
 from studio.speech.host import EngineHost
 from studio.speech.service import SpeechService
 from studio.voices.resolver import VoiceResolver

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import create_app
 from studio.library import Backup, Library, VoiceDraft
 from studio.library.projects.records import NewPart, ProjectSettings
 from studio.settings import Settings, SettingsError
+from studio.start.launch import create_app
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.library.test_crash import check

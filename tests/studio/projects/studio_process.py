@@ -1,7 +1,7 @@
 """A studio in a process of its own, for the test that kills it.
 
-python -m tests.studio.projects.studio_process HOME VOICES: its first line says its address. The engine speaks every
-part but those with the word "stop", which it holds for ever.
+python -m tests.studio.projects.studio_process HOME VOICES LEASE: its first line says its address. The engine speaks
+every part but those with the word "stop", which it holds for ever. LEASE: seconds that its leases of parts hold.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from collections.abc import AsyncGenerator
 
 from engine import AudioChunk, Utterance
+from studio.library.projects import work
+from studio.projects import worker
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
@@ -25,6 +27,8 @@ class HoldingEngine(FakeEngine):
 
 
 if __name__ == "__main__":
+    work.LEASE_SECONDS = float(sys.argv[3])
+    worker.RENEW_SECONDS = work.LEASE_SECONDS / 10
     settings = Settings(model="test/model", studio_home=sys.argv[1], voices=sys.argv[2], max_rows=4)
     with serve(settings, HoldingEngine.start) as served:
         print(served.url, flush=True)

@@ -29,6 +29,15 @@ def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
     return [(part["position"], part["text"], part["state"]) for part in parts_of(served, project)]
 
 
+def test_a_title_of_two_lines_stays_apart_from_what_is_merged_into_it(steered: Steer) -> None:
+    served, _ = steered()
+    project = made(served, input="# 1\n\n## The Beginning\n\nIt was late.", kind="md")
+    first, second = parts_of(served, project)
+    assert (first["text"], first["chapter"]) == ("1\nThe Beginning", "1. The Beginning")
+    merged = post(served, project, f"parts/{first['id']}/merge", following=second["id"]).json()
+    assert merged["text"] == "1\nThe Beginning\nIt was late."
+
+
 def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "One two. 🙂 Three four.", "pause": 2, "chapter": "A"}, {"input": "Five.", "voice": "bert"}]
@@ -70,12 +79,44 @@ def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) ->
     assert [text for _, text, _ in texts(served, project)] == ["Before.", "One.", "Two.", "Between."]
     with served.client() as client:
         gone = client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}")
-        assert gone.json() == {"id": first["id"], "object": "project.part.deleted", "deleted": True}
+        told = {"id": first["id"], "object": "project.part.deleted", "deleted": True, "undo_seconds": 3600}
+        assert gone.json() == told
         assert client.get(f"{PROJECTS}/{project['id']}/takes/{first['chosen']}/audio").status_code == 404
         assert_envelope(client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}"), 404, "part")
     assert [(part["position"], part["text"], part["chapter"]) for part in parts_of(served, project)] == [
         (0, "Before.", ""), (1, "Two.", "A"), (2, "Between.", ""),
     ]  # fmt: skip
+
+
+def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter(steered: Steer) -> None:
+    served, _ = steered()
+    items = [{"input": "One.", "chapter": "A"}, {"input": "Two."}, {"input": "Three."}, {"input": "Four."}]
+    project = made(served, items=items)
+    before = parts_of(served, project)
+    first, second = before[:2]
+    post(served, project, "speak", parts=[first["id"]])
+    until(served, project, "incomplete", done=1)
+    before = parts_of(served, project)
+    library = served.app.state.studio.speech.voices.library
+    with served.client() as client:
+        for part in (first, second):
+            client.delete(f"{PROJECTS}/{project['id']}/parts/{part['id']}").raise_for_status()
+        assert [each["id"] for each in client.get(PROJECTS).json()["data"]] == [project["id"]]
+    assert [(part["text"], part["chapter"]) for part in parts_of(served, project)] == [("Three.", "A"), ("Four.", "")]
+    other = made(served, input="Another.")
+    assert_envelope(post(served, other, "parts/restore", ids=[first["id"]]), 404, "ids")
+    back = post(served, project, "parts/restore", ids=[first["id"], second["id"], "none"]).json()["data"]
+    assert sorted(part["id"] for part in back) == sorted([first["id"], second["id"]])
+    assert parts_of(served, project) == before
+    assert_envelope(post(served, project, "parts/restore", ids=[first["id"]]), 404, "ids")
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/takes/{before[0]['chosen']}/audio").status_code == 200
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}").raise_for_status()
+    library.arrangement.undo_seconds = 0
+    assert_envelope(post(served, project, "parts/restore", ids=[first["id"]]), 404, "ids")
+    files = {name for name, _ in library.files.everything()}
+    assert library.projects.purge(everything=True) == 1
+    assert len(files - {name for name, _ in library.files.everything()}) == 1
 
 
 def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
@@ -196,6 +237,7 @@ def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
     assert library.projects.parts(project.id, "me") == [part]
     assert library.replacements.replace(project.id, "me", Wanted("ONE", "Two")) == Found(1, 1)
     library.projects.delete(project.id, "me")
+    assert library.projects.purge(everything=True) == 1
     with library.store.reading() as db:
         assert db.table("replacements").count == 0
     with pytest.raises(InvalidRequest):

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 from tests.studio.conftest import Steered
 from tests.studio.projects.test_projects import PROJECTS, parts_of, until
 from tests.studio.server import Served
 
 
 def test_a_killed_studio_resumes_its_projects(
-    steered: Callable[..., Steered], voices_folder: Path, tmp_path: Path
+    steered: Callable[..., Steered], voices_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [sys.executable, "-m", "tests.studio.projects.studio_process", str(tmp_path), str(voices_folder)]
+    monkeypatch.setattr("studio.projects.worker.RENEW_SECONDS", 0.05)
+    command = [sys.executable, "-m", "tests.studio.projects.studio_process", str(tmp_path), str(voices_folder), "1"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

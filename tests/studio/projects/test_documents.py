@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.errors import InvalidDocument
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
 from studio.projects.documents.parts import Cutting, SplitBy
+from studio.projects.documents.passages import SCENE_PAUSE
 from studio.projects.documents.subtitles import write_srt
-from tests.studio.documents import epub, page, spoilt
+from tests.studio.documents import docx, epub, page, spoilt
 
+LOCK = (
+    '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#">'
+    '<EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/>'
+    '<CipherData><CipherReference URI="OEBPS/a.xhtml"/></CipherData></EncryptedData></encryption>'
+)
 ENTITY = '<!DOCTYPE x [<!ENTITY a "b">]>'
 
 
@@ -47,7 +53,8 @@ def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
 def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
-    assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "* * *\n\nFive"]
+    assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
+    assert [part.pause for part in whole[:4]] == [None, None, 1.5, None]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
     apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
@@ -57,6 +64,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
         assert [part.text for part in rows] == ["One. Two."]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
 def test_no_word_is_lost_doubled_or_cut_whatever_the_text(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
@@ -133,7 +141,8 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
     [
         (b"PK nothing", "not a readable EPUB"),
         (epub({}), "no text"),
-        (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "DRM"),
+        (epub({"a.xhtml": b"\x00\x91\x17" * 100}), "no text to speak.*a.xhtml is left out: it is not a page of text"),
+        (epub({"a.xhtml": page("hi")}, files={"META-INF/encryption.xml": LOCK}), "DRM"),
         (epub({"a.xhtml": b"<p>" + b" " * (17 << 20)}), "unpacks to more"),
         (spoilt(epub({"a.xhtml": page("Some words. " * 99)}), "OEBPS/a.xhtml"), "a.xhtml' is damaged"),
         (epub({"a.xhtml": page("hi")})[:-99], "damaged"),
@@ -171,16 +180,74 @@ def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str
         ("word<sup><a href='notes.xhtml#n5'>[5]</a></sup>.", "word."),
         ("word<sup>[<a href='#n5'>5</a>, <a href='#n6'>6</a>]</sup>.", "word."),
         ("word<a href='#n'><sup>†</sup></a><a href='#m'><sup>**</sup></a>", "word"),
-        ("the 5<sup>th</sup> of 10<sup>2</sup>", "the 5th of 102"),
+        ("the 5<sup>th</sup> of 10<sup>2</sup>", "the 5th of 10²"),
         ("the 5<sup><a href='#n'>th</a></sup>, <a href='#c2'>2</a>", "the 5th, 2"),
-        ("word<a href='http://a.example/'><sup>2</sup></a>", "word2"),
-        ("2<sup>3<a href='#n'>4</a></sup>", "23"),
+        ("word<a href='http://a.example/'><sup>2</sup></a>", "word"),
+        ("2<sup>3<a href='#n'>4</a></sup>", "2³"),
         ("<a role='doc-noteref'>1</a>One <a href='#n'><sup>2", "One"),
     ],
 )
 def test_an_epubs_footnote_marks_are_not_read(markup: str, text: str) -> None:
     document = read_document(epub({"a.xhtml": f"<p>{markup}</p>Then"}), "epub")
     assert [passage.text for passage in document.passages] == [text, "Then"]
+
+
+MARKUP = (
+    "<p>", "</p>", "<h1>", "</h1>", "<h2 id='a'>", "<br/>", "<a href='#a'>", "</a>", "<sup>", "</sup>", "1", "[2]", "*",
+    " ", "word", "² ", "<span class='pagenum'>", "</span>", "<hr/>", "<ol>", "</ol>", "<li>", "<nav>", "<head>",
+    "<aside epub:type='footnote' id='b'>", "</aside>", "\x01", "&#0;", "&amp", "<!--", "-->", "<![CDATA[x]]>", "<?x?>",
+    "Chapter 1", "* * *", "<body>", "<div epub:type='toc'>", "</div>", "<script>", "</script>", "<p hidden>", "\0",
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from(MARKUP), max_size=30), min_size=1, max_size=2), st.booleans())
+def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool) -> None:
+    links = "<nav epub:type='toc'><a href='0.xhtml#a'>One</a><a href='1.xhtml#b'>Two</a><a href='1.xhtml'>X</a></nav>"
+    book = epub({f"{number}.xhtml": "".join(each) for number, each in enumerate(pages)}, nav=links)
+    try:
+        document = read_document(book, "epub", with_notes)
+    except InvalidDocument as error:
+        assert "no text to speak" in str(error)
+        return
+    for passage in document.passages:
+        assert passage.text == passage.text.strip() != "" and not {"\0", "\x01"} & set(passage.text)
+
+
+def test_a_chapter_is_read_whatever_the_guide_calls_its_page() -> None:
+    pages = {
+        "a.xhtml": page("<h2>Chapter 1</h2><p>It was a dark night.</p>"),
+        "b.xhtml": page(f"<h2>The End</h2><p>{'And so on. ' * 700}</p>"),
+        "c.xhtml": page("<h2>More</h2><p>ISBN 1</p>"),
+    }
+    kinds = zip(("toc", "cover", "copyright-page"), pages, strict=True)
+    guide = "".join(f'<reference type="{kind}" href="{name}"/>' for kind, name in kinds)
+    nav = '<nav epub:type="toc"><a href="a.xhtml">Chapter 1</a><a href="b.xhtml">The End</a></nav>'
+    document = read_document(epub(pages, guide=guide, nav=nav), "epub")
+    assert [passage.chapter for passage in document.passages if passage.chapter] == ["Chapter 1", "The End"]
+    assert document.skipped[1:] == ("The copyright page (c.xhtml) is left out.",)
+
+
+def test_a_book_of_front_matter_alone_is_read() -> None:
+    guide = '<reference type="title-page" href="a.xhtml"/>'
+    document = read_document(epub({"a.xhtml": page("<p>It was dark.</p>")}, guide=guide), "epub")
+    assert [passage.text for passage in document.passages] == ["It was dark."]
+    assert document.skipped == ("The table of contents (nav.xhtml) is left out.",)
+
+
+SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"
+
+
+@pytest.mark.parametrize("split_by", ["length", "paragraph", "sentence"])
+def test_a_scene_ends_with_a_pause_and_no_part_goes_on_across_it(split_by: SplitBy) -> None:
+    marks = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
+    word = "".join(marks.format(text) for text in ("One two.", "* * *", "Three.", "Four. Five.", "***"))
+    word += '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Next</w:t></w:r></w:p>' + marks.format("Six.")
+    for data, kind in ((epub({"a.xhtml": page(SCENES)}), "epub"), (docx(word), "docx")):
+        parts = parts_of(data, kind, split_by=split_by)
+        assert (parts[0].text, parts[0].pause) == ("One two.", SCENE_PAUSE)
+        assert [part.pause for part in parts[1:]] == [None] * (len(parts) - 1)  # a chapter's own pause is there
+        assert [part.text for part in parts if part.chapter] == ["Next"]
 
 
 def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
@@ -195,9 +262,83 @@ def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
     assert parts_of(written, "srt") == parts
 
 
+TIMES = "00:00:01,000 --> 00:00:02,000"
+LATER = "00:00:03,000 --> 00:00:04,000"
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        (f"1\n{TIMES}\nFirst.\n2\n{LATER}\nSecond.", ["First.", "Second."]),
+        (f"1\n{TIMES}\nFirst.\n\nAnd more.\n\n2\n{LATER}\nSecond.\n\n3\n", ["First.\nAnd more.", "Second."]),
+        (f"2\n{LATER}\nSecond.\n\n1\n{TIMES}\nFirst.", ["First.", "Second."]),
+        (f"{TIMES}\n1984\n\n{LATER}\nIt was 3.\n\n", ["1984", "It was 3."]),
+        ("1\n00:00:01 --> 00:00:02\nFirst.\n\n2\n0:00:03.5-->0:00:04.0 X1:1\nSecond.", ["First.", "Second."]),
+        (
+            f"1\n{TIMES}\n{{\\an8}}<i>- Tea &amp; milk?</i>\n- Yes.\n♪ la ♪\n-5 degrees",
+            ["Tea & milk?\nYes.\nla\n-5 degrees"],
+        ),
+        (f"1\n{TIMES}\n\n2\n{LATER}\n<b></b>\n\n3\n00:00:03,500 --> 00:00:03,000\nOver it.", ["Over it."]),
+        (
+            "WEBVTT - a film\nKind: captions\n\nNOTE no\nmore\n\nSTYLE\n::cue { color: red }\n\nopening\n"
+            "00:01.000 --> 00:02.000 align:start position:0%\n<v Anna>Hi, <00:01.500><c.loud>you</c>.\n\n"
+            "2\n00:03.000 --> 00:04.000\nSecond.\n\nNOTE the end",
+            ["Hi, you.", "Second."],
+        ),
+    ],
+)
+def test_subtitles_are_read_as_players_read_them(text: str, texts: list[str]) -> None:
+    for data in (text.encode(), text.encode("utf-8-sig").replace(b"\n", b"\r\n"), text.encode("utf-16")):
+        passages = read_document(data, "srt").passages
+        assert [passage.text for passage in passages if passage.text] == texts
+        starts = [passage.start or 0.0 for passage in passages]
+        assert starts == sorted(starts) and starts[0] in (1.0, 3.5)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
+def test_text_is_read_in_the_encodings_that_editors_write(encoding: str) -> None:
+    text = "“Café,” she said – and the naïve boy didn’t understand. Über die Straße…"
+    assert [part.text for part in parts_of(text.encode(encoding), "txt")] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Zażółć gęślą jaźń, a potem idź spać", "cp1250"),
+        ("Привет мир, как дела", "cp1251"),
+        ("Привет мир, как дела", "koi8-r"),
+        ("こんにちは世界、元気ですか", "shift_jis"),
+        ("İstanbul'da çok güzel şeyler", "cp1254"),
+    ],
+)
+def test_text_in_an_encoding_that_the_bytes_do_not_show_is_refused(text: str, encoding: str) -> None:
+    with pytest.raises(InvalidDocument, match="line 1: this is not UTF-8 text"):
+        parts_of(text.encode(encoding), "txt")
+
+
 def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
     parts = parts_of('Voice;Text;Pause;x\nanna;"One; ""two""\nthree";1,5;\n;Four;;y\nbert;;;\n', "csv")
     assert parts == [Passage('One; "two"\nthree', voice="anna", pause=1.5), Passage("Four")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\ntext;voice\nHello, you;Maya\n",
+        '"sep=;"\r\nVOICE; Text \r\nMaya;"Hello, you"\r\n',
+        "\ufefftext\tVoice\nHello, you\tMaya",
+        "Text|voice\nHello, you|Maya",
+    ],
+)
+def test_a_tables_columns_are_parted_as_its_first_line_shows(text: str) -> None:
+    assert parts_of(text, "csv") == [Passage("Hello, you", voice="Maya")]
+
+
+def test_a_table_of_one_column_keeps_its_commas() -> None:
+    assert [part.text for part in parts_of('Text\nHello, you; all\n"And, you"\n', "csv")] == [
+        "Hello, you; all",
+        "And, you",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,13 +348,11 @@ def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
         ("txt", b"a\n\x00", "line 2: this contains a NUL"),
         ("txt", b" \n ", "no text to speak"),
         ("srt", b"1\n00:00:01,000 --> 00:00:02,000\nHi\n\n2\n00:00:0x\n", "line 6: expected the times"),
-        ("srt", b"00:00:03,000 --> 00:00:02,000\nHi", "line 1: this subtitle ends before"),
-        (
-            "srt",
-            b"00:00:03,000 --> 00:00:04,000\nA\n\n00:00:01,000 --> 00:00:02,000\nB",
-            "line 4: this subtitle begins",
-        ),
-        ("csv", b"words\nHi", "line 1: .* must be text"),
+        ("srt", b"Dear Sir,\nhow are you?", "line 1: expected the times"),
+        ("srt", b"1\n00:00:01,000 --> later\nHi", "line 2: expected the times"),
+        ("csv", b"words\nHi", "line 1: .* among them text"),
+        ("csv", b"sep=;\nwords;voice\nHi;", "line 2: .* among them text"),
+        ("csv", b"text,voice\nHi,\nOne, two,anna", "line 3: this row has 3 fields, but there are 2 columns"),
         ("csv", b"text,pause\nHi,1\nHi,soon", "line 3: the pause 'soon'"),
         ("csv", b"text,pause\nHi,99", "line 2: a pause must be"),
         ("csv", b'text\n"Hi', "line 2"),

@@ -218,12 +218,14 @@ def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered
     assert not whole[:RATE].any() and whole[RATE : RATE + 100].any() and not whole[3 * RATE : 4 * RATE].any()
 
 
-def test_a_deleted_project_leaves_no_file(spoken: tuple[Served, Json]) -> None:
+def test_a_deleted_project_leaves_no_file_once_it_cannot_be_restored(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
     library = served.app.state.studio.speech.voices.library
     files = {name for name, _ in library.files.everything()}
     with served.client() as client:
         client.delete(f"{PROJECTS}/{project['id']}")
+        assert files == {name for name, _ in library.files.everything()}
+    library.projects.purge(everything=True)
     gone = files - {name for name, _ in library.files.everything()}
     assert len(gone) == 2  # three of the four takes are the same bytes, which are kept once
 

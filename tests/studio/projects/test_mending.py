@@ -78,10 +78,21 @@ def test_what_cannot_be_mended_is_refused_and_nothing_is_kept(steered: Steer) ->
 
 def test_a_selection_means_the_sentences_that_it_touches() -> None:
     text = "One two. … Three [sigh] four! Five."
-    assert select(text, 0, 0) == Selection("One two.", "", 0, 2)
-    assert select(text, 20, 20).text == "Three [sigh] four!" and select(text, 20, 20).before == "One two."
-    assert select(text, 4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
-    assert select(text, len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
-    assert select("a" * 400 + ". b.", 404, 404).before == ""
+    words = ["One", "two", "Three", "four", "Five"]
+
+    def meant(start: int, end: int) -> Selection:
+        return select(text, start, end, words)
+
+    assert meant(0, 0) == Selection("One two. …", "", 0, 2) == meant(9, 9)
+    assert meant(20, 20) == Selection("Three [sigh] four!", "One two. …", 2, 4)
+    assert meant(4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
+    assert meant(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
+    assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
     with pytest.raises(InvalidRequest, match="no sentence"):
-        select(text, 9, 9)
+        select("… [sigh]", 1, 1, [])
+
+
+def test_words_in_brackets_count_where_they_were_said() -> None:
+    text = "[whisper] One. [Level Up] Two."
+    assert select(text, 16, 16, ["One", "Level", "Up", "Two"]) == Selection("[Level Up] Two.", "[whisper] One.", 1, 4)
+    assert select(text, 16, 16, ["One", "Two"]) == Selection("[Level Up] Two.", "[whisper] One.", 1, 2)

@@ -8,7 +8,6 @@ import zipfile
 import pytest
 
 from studio.errors import InvalidDocument
-from studio.projects.documents import pdf as pdf_reader
 from studio.projects.documents import read_document
 from tests.studio.documents import docx, pdf
 
@@ -110,9 +109,3 @@ def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
 def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(data, "pdf")
-
-
-def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf_reader, "SECONDS", 0.001)
-    with pytest.raises(InvalidDocument, match="takes too long"):
-        read_document(pdf([["Some text."]]), "pdf")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
-from tests.studio.documents import epub, page
+from tests.studio.documents import docx, epub, page
 from tests.studio.server import Served
 
 PROJECTS = "/v1/projects"
@@ -82,6 +82,25 @@ def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
     ]  # fmt: skip
     assert [part["takes"][0]["voice"] for part in parts] == ["anna@1", "anna@1", "bert@1"]
     assert {utterance.sampling.temperature for utterance in engine.utterances} == {0.5}
+
+
+def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Steer) -> None:
+    served, _ = steered()
+    named = "<dc:title>The real one</dc:title>"
+    heading = '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Chapter 1</w:t></w:r></w:p>'
+    files = {
+        "My  novel.docx": (docx(heading), "My novel"),
+        "x.docx": (docx(heading, named), "The real one"),
+        "notes.v2.txt": (b"Hello.", "notes.v2"),
+        f"{'n' * 300}.txt": (b"Hello.", "n" * 200),
+    }
+    with served.client() as client:
+        for name, (data, title) in files.items():
+            assert client.post(PROJECTS, files={"file": (name, data)}).json()["title"] == title
+        given = client.post(PROJECTS, files={"file": ("x.txt", b"Hello.")}, data={"title": "Mine"})
+        assert given.json()["title"] == "Mine"
+        pasted = made(served, input="Hello.\nYou.")
+        assert (pasted["title"], pasted["skipped"]) == ("Hello.", [])
 
 
 def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> None:
@@ -263,6 +282,67 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
         assert_envelope(two.delete(at), 404)
         assert one.get(at).json()["title"] == "Mine."
         assert one.delete(at).json()["deleted"] and one.get(PROJECTS).json()["data"] == []
+
+
+def test_a_deleted_project_is_not_spoken_any_more_and_goes_on_once_it_is_restored(steered: Steer) -> None:
+    served, engine = steered()
+    engine.first_frame_gate.clear()
+    project = made(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
+    until(served, project, speaking=1)
+    at = f"{PROJECTS}/{project['id']}"
+    with served.client() as client:
+        assert_envelope(client.post(f"{at}/restore"), 404, "project")
+        gone = client.delete(at).json()
+        assert (gone["deleted"], gone["undo_seconds"]) == (True, 3600)
+        engine.first_frame_gate.set()
+        other = made(served, items=[{"input": "Another."}], start=True)
+        until(served, other, "done")
+        assert client.get("/v1/queue").json()["running"] == 0
+        assert [each["id"] for each in client.get(PROJECTS).json()["data"]] == [other["id"]]
+        for answer in (client.get(at), client.get(f"{at}/parts"), client.post(f"{at}/speak", json={"parts": "all"})):
+            assert_envelope(answer, 404, "project")
+        assert_envelope(client.delete(at), 404, "project")
+        texts = [utterance.text for utterance in engine.utterances]
+        assert texts == ["Part 0.", "Another."]
+        assert client.post(f"{at}/restore").json()["id"] == project["id"]
+        until(served, project, "done", done=4)
+
+
+def test_a_deletion_is_undone_by_its_owner_alone_and_not_for_ever(steered: Steer) -> None:
+    keys = {name: hashlib.sha256(name.encode()).digest() for name in ("one", "two")}
+    served, _ = steered(api_keys=tuple(keys.values()))
+    one, two = (served.client(headers={"Authorization": f"Bearer {name}"}) for name in keys)
+    library = served.app.state.studio.speech.voices.library
+    with one, two:
+        at = f"{PROJECTS}/{two.post(PROJECTS, json={'input': 'Mine.'}).json()['id']}"
+        two.delete(at).raise_for_status()
+        two.post(f"{at}/restore").raise_for_status()
+        other = f"{PROJECTS}/{one.post(PROJECTS, json={'input': 'Yours.'}).json()['id']}"
+        one.delete(other).raise_for_status()
+        assert_envelope(two.post(f"{other}/restore"), 404, "project")
+        assert library.projects.purge() == 0
+        library.projects.undo_seconds = 0
+        assert_envelope(one.post(f"{other}/restore"), 404, "project")
+        assert library.projects.purge() == 1
+        assert two.get(at).json()["title"] == "Mine."
+
+
+def test_only_what_was_changed_is_listed_and_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    project = made(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
+    first, second, _ = parts_of(served, project)
+    ask(served, project, "speak", parts=[first["id"], second["id"]])
+    until(served, project, "incomplete", done=2)
+    change(served, project, second, text="Two again.").raise_for_status()
+    with served.client() as client:
+        stale = client.get(f"{PROJECTS}/{project['id']}/parts", params={"state": "stale", "limit": 1}).json()
+        assert [part["text"] for part in stale["data"]] == ["Two again."]
+        assert (stale["total"], stale["has_more"]) == (1, False)
+        assert_envelope(client.get(f"{PROJECTS}/{project['id']}/parts", params={"state": "old"}), 400, "state")
+    assert parts_of(served, project, state="failed") == []
+    ask(served, project, "speak", parts="stale")
+    until(served, project, "incomplete", done=2, new=1)
+    assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Two again."]
 
 
 def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, statements: list[str]) -> None:

@@ -72,3 +72,20 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
     recorder.forget(other)
     assert recorder.check() == (0, 0)
     recorder.stop()
+
+
+async def test_a_source_that_fails_as_it_is_closed_still_gives_its_callers_share_back() -> None:
+    ended: list[Take] = []
+
+    async def broken() -> AsyncGenerator[Sound, None]:
+        try:
+            async for sound in noise():
+                yield sound
+        finally:
+            raise RuntimeError("the engine is gone")
+
+    delivery = Delivery(Take("req_1", "waiting", "random", 0, time.time(), "page"), RecentTakes(), ended.append)
+    await delivery.open(broken(), 44_100, DeliveredAs("pcm", None, 1.0))
+    with pytest.raises(RuntimeError, match="the engine is gone"):
+        await delivery.aclose()
+    assert [take.state for take in ended] == ["cancelled"]

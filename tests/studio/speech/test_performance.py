@@ -186,9 +186,3 @@ def test_wrong_speech_that_is_heard_already_breaks_off_and_is_recorded(steered: 
         take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
     assert take["state"] == "failed" and why in take["error"]
     served.until(running=0)
-
-
-def test_punctuation_alone_is_spoken(steered: Steer) -> None:
-    served, engine = steered()
-    engine.spoilt = ["short"]
-    assert wav_of(served, input=".").status_code == 200

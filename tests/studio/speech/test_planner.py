@@ -14,6 +14,8 @@ from studio.library import Library, Voice, VoiceDraft
 from studio.speech.planning.planner import SHORT, Planner
 from studio.speech.request import SpeechRequest
 from studio.voices.resolver import VoiceResolver
+from studio.work.work_queue import WorkQueue
+from studio.work.work_queues import TEXTS
 from tests.studio.clips import new_sample
 
 CARD = ModelCard()
@@ -56,45 +58,45 @@ def voices(tmp_path: Path) -> Watched:
 async def test_a_short_text_is_planned_in_the_event_loop_and_a_long_one_in_a_thread_to_the_same_plan(
     voices: Watched,
 ) -> None:
-    planner, request = Planner(voices), SpeechRequest("Hello there.", "eve", seed=3)
-    in_thread = await planner.plan(request, CARD)
-    assert await planner.plan(request, CARD) == in_thread
+    planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello there.", "eve", seed=3)
+    in_thread = await planner.plan(request, CARD, "me")
+    assert await planner.plan(request, CARD, "me") == in_thread
     assert in_thread.label == "eve" and voices.in_loop == [False, True]
     voices.threads.clear()
-    plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), CARD)
+    plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), CARD, "me")
     assert plan.label == "eve" and voices.in_loop == [False]
 
 
 async def test_numbers_are_first_read_in_a_thread_where_their_rules_are_compiled(voices: Watched) -> None:
-    planner = Planner(voices)
-    await planner.plan(SpeechRequest("Hello.", "eve"), CARD)
+    planner = Planner(voices, WorkQueue(TEXTS))
+    await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")
     for _ in range(2):
-        plan = await planner.plan(SpeechRequest("It is 5 pm.", "eve", normalize=True), CARD)
+        plan = await planner.plan(SpeechRequest("It is 5 pm.", "eve", normalize=True), CARD, "me")
         assert plan.parts[0].text == "It is five PM."
     assert voices.in_loop == [False, False, True]
 
 
 async def test_after_one_that_took_much_of_the_processor_all_are_planned_in_threads(voices: Watched) -> None:
-    planner, request = Planner(voices), SpeechRequest("Hello.", "eve")
-    await planner.plan(request, CARD)
+    planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello.", "eve")
+    await planner.plan(request, CARD, "me")
     voices.waits = 0.02  # for other threads, as in a crowd
     for _ in range(2):
-        await planner.plan(request, CARD)
+        await planner.plan(request, CARD, "me")
     assert voices.in_loop == [False, True, True]
     voices.threads.clear()
     voices.seconds = 0.02
     for _ in range(3):
-        await planner.plan(request, CARD)
+        await planner.plan(request, CARD, "me")
     assert voices.in_loop == [True, False, False]
 
 
 async def test_a_thread_waits_for_a_library_that_is_locked_and_refusals_are_the_same(voices: Watched) -> None:
-    planner = Planner(voices)
-    await planner.plan(SpeechRequest("Hello.", "eve"), CARD)
+    planner = Planner(voices, WorkQueue(TEXTS))
+    await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")
     voices.is_locked = True
-    assert (await planner.plan(SpeechRequest("Hello.", "eve"), CARD)).label == "eve"
+    assert (await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")).label == "eve"
     assert voices.in_loop == [False, True, False]
     voices.is_locked = False
     for _ in range(2):
         with pytest.raises(UnknownVoice, match="did you mean eve"):
-            await planner.plan(SpeechRequest("Hello.", "evee"), CARD)
+            await planner.plan(SpeechRequest("Hello.", "evee"), CARD, "me")

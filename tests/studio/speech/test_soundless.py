@@ -1,4 +1,4 @@
-"""Text that the model has no sound for is a short silence in every format and on every way; invisible text is blank."""
+"""Words that the model has no sound for are a short silence in every format; a text without any word is refused."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def seconds_of(file: bytes, format_name: str) -> float:
         return sum(map(len, frames)) / source.streams.audio[0].codec_context.sample_rate
 
 
-def test_a_full_stop_alone_is_a_short_silence(steered: Steer) -> None:
+def test_a_word_without_sound_is_a_short_silence(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for format_name, speed in itertools.product(FORMATS, (1, 4)):
             engine.spoilt = ["mute"]
-            answer = client.post(SPEECH, json={"input": ".", "response_format": format_name, "speed": speed})
+            answer = client.post(SPEECH, json={"input": "Hm", "response_format": format_name, "speed": speed})
             assert answer.status_code == 200
             assert 0.05 <= seconds_of(answer.content, format_name) < 0.25, (format_name, speed)
         take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
@@ -46,13 +46,13 @@ def test_it_is_so_as_events_in_a_batch_and_in_a_dialogue(steered: Steer) -> None
     served, engine = steered()
     engine.spoilt = ["mute"] * 4
     with served.client() as client:
-        events = client.post(SPEECH, json={"input": "…", "response_format": "pcm", "stream_format": "sse"}).text
+        events = client.post(SPEECH, json={"input": "Hm…", "response_format": "pcm", "stream_format": "sse"}).text
         deltas = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: {")]
         assert len(b"".join(base64.b64decode(delta.get("audio", "")) for delta in deltas)) == 4800
-        batch = {"items": [{"input": "👍"}], "response_format": "pcm"}
+        batch = {"items": [{"input": "Hm"}], "response_format": "pcm"}
         result = client.post(f"{SPEECH}/batch", json=batch).json()["results"][0]
         assert result["status"] == "success" and len(base64.b64decode(result["audio_data"])) == 4800
-        dialogue = {"input": "Anna: …\nBert: !", "cast": {}, "turn_gap": 0, "response_format": "pcm"}
+        dialogue = {"input": "Anna: …\nBert: Hm!", "cast": {}, "turn_gap": 0, "response_format": "pcm"}
         assert len(client.post(SPEECH, json=dialogue).content) == 4800
 
 
@@ -60,10 +60,10 @@ def test_a_sentence_without_sound_is_silence_on_the_socket_and_an_invisible_one_
     served, engine = steered()
     engine.spoilt = ["mute"]
     with open_socket(served) as socket:
-        send(socket, "input.text", text="... \u200b\n\u200b")
+        send(socket, "input.text", text="Hm... \u200b\n\u200b")
         send(socket, "input.flush")
         start, audio, _ = sentence(socket)
-        assert start["sentence_text"] == "..." and len(audio) == 4800
+        assert start["sentence_text"] == "Hm..." and len(audio) == 4800
         send(socket, "input.done")
         assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 1}
 
@@ -87,3 +87,44 @@ def test_what_nobody_can_see_is_blank(steered: Steer) -> None:
             assert_envelope(client.post(SPEECH, json={"input": text}), 400, "input")
             assert_envelope(client.post(SPEECH, json={"input": f"Anna: Hi.\nBert: {text}", "cast": {}}), 400, "input")
     assert engine.utterances == []
+
+
+WORDLESS = [
+    ".",
+    "…",
+    "?!",
+    "👍",
+    "🎉🎉\n\n***",
+    "---",
+    "[pause:1s] …",
+    "<|speaker:0|>…",
+    "\U0010ffff\ue000",
+    "[pause:1s]",
+]
+
+
+def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(steered: Steer) -> None:
+    served, engine = steered()
+    with served.client() as client:
+        for text in WORDLESS:
+            refused = client.post(SPEECH, json={"input": text})
+            assert_envelope(refused, 400, "input")
+            assert "no words" in refused.text and refused.json()["error"]["code"] == "nothing_to_say", text
+        result = client.post(f"{SPEECH}/batch", json={"items": [{"input": "👍"}]}).json()["results"][0]
+        assert result["status"] == "error" and result["error"]["code"] == "nothing_to_say"
+        assert_envelope(client.post(SPEECH, json={"input": "Anna: …\nBert: !", "cast": {}}), 400, "input")
+    assert engine.utterances == []
+
+
+def test_signs_that_stand_alone_in_a_stream_are_skipped(steered: Steer) -> None:
+    served, engine = steered()
+    with open_socket(served) as socket:
+        for alone in ("👍", "\ue000"):
+            send(socket, "input.text", text=alone)
+            send(socket, "input.flush")
+        send(socket, "input.text", text="One two.\n\n🎉\n\n***\n\nThree.")
+        assert sentence(socket)[0]["sentence_index"] == 0
+        send(socket, "input.done")
+        assert sentence(socket)[0]["sentence_index"] == 1
+        assert json.loads(socket.recv(10)) == {"type": "session.done", "total_sentences": 2}
+    assert len(engine.utterances) == 2 and engine.utterances[0].text == "One two."

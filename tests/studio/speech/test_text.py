@@ -8,7 +8,7 @@ import re
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.speech.text import Pause, Script, Words, read_script
+from studio.speech.text import Pause, Script, Words, read_script, sentences_of, split_text
 
 
 def parts(text: str, limit: int = 100) -> list[str]:
@@ -116,3 +116,37 @@ def test_any_text_is_cut_without_loss() -> None:
         found = parts(text)
         assert solid("".join(found)) == solid(text)
         assert all(len(part.encode()) <= 100 or "[" in part or "<|" in part for part in found)
+
+
+SENTENCES = [
+    ["One is plain.", " [whisper] Two is soft.", " Three."],
+    ["One!", " [pause] Two.", "[low] Three.", " <|speaker:1|>Four."],
+    ['"Why?" he asked.', ' "Stop!" cried Anna.', " Then he left... and came back."],
+    ["“No!” Mr. Smith said.", " “Go.”", " Then he left."],
+    ["Gov. Newsom met Lt. Dan on Jan. 5, 2024.", " I thought . . . maybe not.", " Well . . .", " Yes… no."],
+    ["Sen. A, Rev. B, Capt. C and Prof. D met at St. Paul's.", " It is No. 5 on p. 7 vs. p. 8.", " So."],
+    ["J. R. R. Tolkien met a U.S. President at 5 p.m. in June.", " At 6 p.m.", " He left."],
+    ["He said no.", " I did so in Dec.", " She did not.", " It is plan B.", " We go.", " We had 5.", " Then 6."],
+    ["Paris is large.[1]", " It has museums.", " [2, 3] And so on.", " End."],
+    ["**Bold one.**", " It&#39;s &quot;Why?&quot; he said.", "&nbsp;Then.\u200b", " End."],
+    ["1. Take the key.", " 2. The door."],
+    ["「はい。」と言いました。", "もう。"],
+    ["# Head\n", "\n[whisper]\nOne.", "\n\n***\n\nTwo. …"],
+]
+
+
+@pytest.mark.parametrize("sentences", SENTENCES)
+def test_sentences_end_where_a_reader_ends_them(sentences: list[str]) -> None:
+    assert sentences_of("".join(sentences)) == sentences
+
+
+def test_a_sentence_that_begins_with_a_tag_is_a_part_of_its_own() -> None:
+    text = "One. Two. [pause] [whisper] Three. Four. [pause] Five. <|speaker:1|>[low] Six! Seven."
+    assert split_text(text, 300, apart=True) == [
+        "One. Two. [pause]",
+        "[whisper] Three.",
+        "Four. [pause] Five.",
+        "<|speaker:1|>[low] Six!",
+        "Seven.",
+    ]
+    assert split_text(text, 300) == [text]

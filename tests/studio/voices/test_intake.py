@@ -13,7 +13,7 @@ import soundfile
 
 from studio.errors import InvalidClip
 from studio.library import Cut
-from studio.settings import ROOT
+from studio.paths import ROOT
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from tests.studio.clips import CLIPS, WORDS, file_of, samples_of, spoken
 from tests.studio.sounds import container
@@ -94,13 +94,19 @@ def test_clean_speech_has_no_flaw_but_that_there_could_be_more_of_it(clip: Path)
     assert {finding.severity for finding in intake.advice.findings} <= {"hint"}
 
 
-def test_two_channels_that_cancel_are_noticed_and_one_of_them_is_enough() -> None:
+@pytest.mark.parametrize("other", [-1.0, -0.9])
+def test_of_two_channels_that_cancel_the_louder_one_is_used(other: float) -> None:
     pcm, rate = speech()
-    data = file_of(np.stack([pcm, -0.9 * pcm], axis=1), rate)
-    intake = take_in(data)
-    assert "channels" in codes(intake)
-    assert intake.advice.fixed.channel == 0
-    assert "channels" not in codes(take_in(data, cut=intake.advice.fixed))
+    intake = take_in(file_of(np.stack([other * pcm, pcm], axis=1), rate))
+    assert "channels" in codes(intake) and intake.advice.score >= 90
+    alone = take_in(file_of(pcm, rate)).clip.pcm
+    np.testing.assert_allclose(np.abs(intake.clip.pcm), np.abs(alone), atol=1e-4)
+    assert suggest_span(file_of(np.tile(np.stack([pcm, -pcm], axis=1), (2, 1)), rate)).end
+
+
+def test_a_voice_in_one_of_two_channels_is_not_taken_for_channels_that_cancel() -> None:
+    pcm, rate = speech()
+    assert "channels" not in codes(take_in(file_of(np.stack([pcm, np.zeros_like(pcm)], axis=1), rate)))
 
 
 def test_the_fixes_mend_what_can_be_mended_and_leave_the_file_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,7 +15,9 @@ from engine import Engine
 from studio.library import Cut, Library, NewSample, VoiceChanges, VoiceDraft
 from studio.settings import Settings
 from studio.voices.intake import take_in
-from tests.studio.clips import WORDS, spoken
+from studio.voices.levelling import SPEECH_DB
+from studio.voices.measure import speech_level
+from tests.studio.clips import WORDS, file_of, samples_of, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.tiny import FEW_CODEBOOKS
@@ -175,3 +178,36 @@ def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
     library.files.remove(voice.samples[0].clip)  # nothing is left to encode from
     with real() as served:
         assert speak(served, "eve", seed=5, max_new_tokens=8) == first
+
+
+@pytest.mark.parametrize("level", [1.0, 10 ** (-36 / 20), 10 ** (-50 / 20)], ids=["usual", "at -58 dB", "at -70 dB"])
+@pytest.mark.parametrize("entrance", ["voice", "request"])
+def test_a_quiet_clip_is_raised_before_it_is_encoded(
+    steered: Callable[..., Steered], level: float, entrance: str
+) -> None:
+    served, engine = steered()
+    pcm, rate = samples_of(spoken())
+    clip = file_of(pcm * np.float32(level), rate, subtype="FLOAT")
+    if entrance == "voice":
+        library_of(served).voices.create(VoiceDraft("Eve"), [take_in(clip, WORDS).sample(WORDS)])
+        speak(served, "eve")
+    else:
+        address = f"data:audio/wav;base64,{base64.b64encode(clip).decode()}"
+        speak(served, "default", ref_audio=address, ref_text=WORDS)
+    sound = next(sound for sound, text in engine.clips if text == WORDS)
+    if level == 1.0:
+        np.testing.assert_array_equal(sound, pcm)
+    else:
+        np.testing.assert_allclose(sound, pcm * (np.abs(sound).max() / np.abs(pcm).max()), atol=1e-5)
+        assert speech_level(sound, rate) == pytest.approx(SPEECH_DB, abs=4)
+
+
+def test_codes_of_a_quiet_clip_from_before_it_was_raised_are_not_used(steered: Callable[..., Steered]) -> None:
+    served, engine = steered()
+    library = library_of(served)
+    pcm, rate = samples_of(spoken())
+    quiet = take_in(file_of(pcm * np.float32(0.01), rate, subtype="FLOAT"), WORDS).sample(WORDS)
+    voice = library.voices.create(VoiceDraft("Eve"), [quiet])
+    library.codes.put(voice.samples[0].cut_key, engine.info.codec_fingerprint, np.ones((10, 7), np.int16))
+    speak(served, "eve")
+    assert encodings(engine) == [len(pcm)]

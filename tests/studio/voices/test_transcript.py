@@ -17,8 +17,8 @@ import pytest
 
 from studio.errors import InvalidRequest
 from studio.settings import Settings, SettingsError
-from studio.voices.hearing.line import MAX_WAITING
 from studio.voices.transcript import compare
+from studio.work.work_queues import TRANSCRIBING
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -208,9 +208,10 @@ def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel
         recogniser.gate.set()  # whoever is refused lets the others go on
         return status
 
-    with ThreadPoolExecutor(MAX_WAITING + 2) as pool:
-        statuses = sorted(pool.map(ask, range(MAX_WAITING + 2)))
-    assert statuses == [200] * (MAX_WAITING + 1) + [429]
+    callers = TRANSCRIBING.per_caller + 1
+    with ThreadPoolExecutor(callers) as pool:
+        statuses = sorted(pool.map(ask, range(callers)))
+    assert statuses == [200] * (callers - 1) + [429]
 
 
 def test_a_recogniser_that_fails_says_why(recogniser: type[WhisperModel], steered: Steer) -> None:

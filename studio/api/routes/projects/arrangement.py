@@ -17,6 +17,7 @@ from studio.api.schemas.arrangement import (
     MoveBody,
     NewPartBody,
     ReplaceBody,
+    RestoreBody,
     SplitBody,
     found_json,
     undone_json,
@@ -43,6 +44,7 @@ class ArrangementRoutes:
         part = project + "/parts/{part_id}"
         routes.post(project + "/parts", openapi_extra=reads(NewPartBody))(self.insert_part)
         routes.delete(part)(self.delete_part)
+        routes.post(project + "/parts/restore", openapi_extra=reads(RestoreBody))(self.restore_parts)
         routes.post(part + "/split", openapi_extra=reads(SplitBody))(self.split_part)
         routes.post(part + "/merge", openapi_extra=reads(MergeBody))(self.merge_parts)
         routes.post(part + "/move", openapi_extra=reads(MoveBody))(self.move_part)
@@ -59,9 +61,19 @@ class ArrangementRoutes:
         return JSONResponse((await self._told(request, part))[0], 201)
 
     def delete_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
-        """Delete a part with its sound. Its chapter begins with the next one; the only part stays."""
+        """Delete a part with its sound; for ``undo_seconds`` POST …/parts/restore brings it back.
+
+        Its chapter begins with the next one; the only part stays.
+        """
         self._arrangement.delete(project_id, request.state.sees, part_id)
-        return JSONResponse({"id": part_id, "object": "project.part.deleted", "deleted": True})
+        answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
+        return JSONResponse(answer | {"undo_seconds": self._arrangement.undo_seconds})
+
+    async def restore_parts(self, project_id: str, request: Request) -> JSONResponse:
+        """Undo deletions of parts: {"ids": [...]}; those that are there again, each where it was."""
+        body = as_model(await read_json(request), RestoreBody)
+        restore = partial(self._arrangement.restore, project_id, request.state.sees, body.ids)
+        return await self._listed(request, *await to_thread.run_sync(restore))
 
     async def split_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Make two parts of one. The first keeps the takes, which fit it no more; the second has its pause."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import BinaryIO
+from collections.abc import AsyncGenerator, Generator
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import sends
 from studio.api.http.ranges import of_file, of_path, ranged
+from studio.api.schemas.lower_case import LOWER_CASE
 from studio.api.schemas.projects import loudness_json, timeline_json
 from studio.audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from studio.audio.tags import Tags
@@ -29,18 +31,16 @@ from studio.projects.zip_export import zipped
 from studio.speech.timing.timestamps import Unit, as_json, in_units
 from studio.strings import safe_file_name
 from studio.threads import in_threads
-
-MOST_BOOKS = 2
-"""Audio books that are written or measured at once; others wait, and leave the threads to those who want speech."""
+from studio.work.work_queues import WorkQueues
 
 
 class ProjectFiles:
     """The routes, on this service."""
 
-    def __init__(self, service: ProjectService) -> None:
+    def __init__(self, service: ProjectService, queues: WorkQueues) -> None:
         self._service = service
+        self._queues = queues
         self._library = service.library
-        self._books = CapacityLimiter(MOST_BOOKS)
         self._masterings = Masterings()
 
     def router(self) -> APIRouter:
@@ -75,15 +75,15 @@ class ProjectFiles:
         told = {"object": "project.take.timestamps", "id": take_id, "text": known[0], "of": of}
         return JSONResponse(told | {"timestamps": as_json(times)})
 
-    def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
+    async def timeline(self, project_id: str, request: Request, partial: bool = False) -> JSONResponse:
         """When which part is heard in the whole; exact, as it is counted in samples."""
-        return JSONResponse(timeline_json(self._service.timeline(project_id, request.state.sees, partial)))
+        return JSONResponse(timeline_json(await self._timeline(project_id, request, partial)))
 
     async def audio(
         self,
         project_id: str,
         request: Request,
-        format: str = "wav",
+        format: Annotated[str, LOWER_CASE] = "wav",
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
@@ -101,14 +101,14 @@ class ProjectFiles:
             wav = ConcatenatedWav(timeline, files)
             return ranged(request, wav.size, timeline.fingerprint, wav.read, FORMATS["wav"], headers)
         if format == M4B:
-            book = await until_hangup(request, self._book(timeline, tags, mastering))
+            book = await until_hangup(request, self._book(request.state.caller, timeline, tags, mastering))
             size = book.seek(0, 2)
             headers |= {"Content-Length": str(size)}
             return StreamingResponse(in_threads(of_file(book, 0, size)), media_type=FORMATS[M4B], headers=headers)
         if format == "wav":
             check_wav(timeline)
-        pieces = encoded(timeline, files, format, tags, mastering)
-        return StreamingResponse(in_threads(pieces), media_type=FORMATS[format], headers=headers)
+        pieces = await self._begun(request, encoded(timeline, files, format, tags, mastering))
+        return StreamingResponse(pieces, media_type=FORMATS[format], headers=headers)
 
     async def loudness(
         self, project_id: str, request: Request, loudness: str | None = None, partial: bool = False
@@ -125,7 +125,7 @@ class ProjectFiles:
         self,
         project_id: str,
         request: Request,
-        format: str = "mp3",
+        format: Annotated[str, LOWER_CASE] = "mp3",
         partial: bool = False,
         loudness: str | None = None,
     ) -> Response:
@@ -137,9 +137,9 @@ class ProjectFiles:
             )
         standard = await self._standard(project_id, request, loudness)
         timeline, tags = await self._whole(project_id, request, partial)
-        pieces = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
+        zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard)
         headers = _saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return StreamingResponse(in_threads(pieces), media_type="application/zip", headers=headers)
+        return StreamingResponse(await self._begun(request, zipping), media_type="application/zip", headers=headers)
 
     async def _standard(self, project_id: str, request: Request, name: str | None) -> Standard | None:
         """The one that is named, else the project's own. Raises InvalidRequest, NotFound."""
@@ -148,45 +148,52 @@ class ProjectFiles:
 
     async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
-        sees = request.state.sees
-        timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
-        return timeline, await to_thread.run_sync(self._service.tags, project_id, sees, timeline)
+        timeline = await self._timeline(project_id, request, partial)
+        return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.sees, timeline)
+
+    async def _timeline(self, project_id: str, request: Request, partial: bool) -> Timeline:
+        """In its turn: the beginnings and ends of all takes are read for it."""
+        lay_out = self._service.timeline
+        work = self._queues.exports.run(request.state.caller, lay_out, project_id, request.state.sees, partial)
+        return await until_hangup(request, work)
+
+    async def _begun(self, request: Request, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        return await until_hangup(request, self._queues.exports.stream(request.state.caller, pieces))
 
     async def _mastering(self, request: Request, timeline: Timeline, standard: Standard | None) -> Mastering | None:
         """What the whole needs for a standard, found by measuring it; given up when the caller leaves."""
         if standard is None:
             return None
-        return await until_hangup(request, self._measured(timeline, standard))
-
-    async def _measured(self, timeline: Timeline, standard: Standard) -> Mastering:
-        async with self._books:
-            steps = self._masterings.find(timeline, self._library.files, standard)
-            last = [step async for step in in_threads(steps)][-1]
+        steps = self._masterings.find(timeline, self._library.files, standard)
+        last = await until_hangup(request, self._queues.books.last_of(request.state.caller, steps))
         assert isinstance(last, Mastering)
         return last
 
-    async def _book(self, timeline: Timeline, tags: Tags, mastering: Mastering | None) -> BinaryIO:
+    async def _book(self, caller: str, timeline: Timeline, tags: Tags, mastering: Mastering | None) -> BinaryIO:
         """The audio book, which whoever reads it closes. Raises LibraryFull."""
-        async with self._books:
-            with self._library.store.explained():
-                pieces = write_m4b(timeline, self._library.files, tags, self._library.home, mastering)
-                return [book async for book in in_threads(pieces)][-1]
+        with self._library.store.explained():
+            pieces = write_m4b(timeline, self._library.files, tags, self._library.home, mastering)
+            return await self._queues.books.last_of(caller, pieces)
 
     async def zip(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """A WAV for every part, and manifest.csv, of which a project can be made again."""
-        sees = request.state.sees
-        timeline = await to_thread.run_sync(self._service.timeline, project_id, sees, partial)
-        title = (await to_thread.run_sync(self._library.projects.get, project_id, sees)).title
-        pieces = in_threads(zipped(timeline, self._library.files))
+        timeline = await self._timeline(project_id, request, partial)
+        title = (await to_thread.run_sync(self._library.projects.get, project_id, request.state.sees)).title
+        pieces = await self._begun(request, zipped(timeline, self._library.files))
         return StreamingResponse(pieces, media_type="application/zip", headers=_saved_as(title, "zip"))
 
-    def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
+    async def subtitles(self, project_id: str, request: Request, partial: bool = False) -> Response:
         """SubRip subtitles, a cue a sentence, with the times that they have in the whole."""
         sees = request.state.sees
-        timeline = self._service.timeline(project_id, sees, partial)
-        words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
-        headers = _saved_as(self._library.projects.get(project_id, sees).title, "srt")
-        return Response("".join(write_srt(cues(timeline, words))), media_type="application/x-subrip", headers=headers)
+
+        def written() -> tuple[str, str]:
+            timeline = self._service.timeline(project_id, sees, partial)
+            words = self._library.projects.word_times(project_id, sees, [each.take.id for each in timeline.placed])
+            return self._library.projects.get(project_id, sees).title, "".join(write_srt(cues(timeline, words)))
+
+        work = self._queues.exports.run(request.state.caller, written)
+        title, text = await until_hangup(request, work)
+        return Response(text, media_type="application/x-subrip", headers=_saved_as(title, "srt"))
 
 
 def _saved_as(title: str, extension: str) -> dict[str, str]:

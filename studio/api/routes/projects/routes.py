@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, parse_object, read_json
 from studio.api.http.errors import ApiError
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
 from studio.api.http.upload import read_form
 from studio.api.schemas.projects import (
@@ -23,15 +24,16 @@ from studio.api.schemas.projects import (
     part_json,
     project_json,
 )
-from studio.errors import InvalidDocument, InvalidRequest, StudioError
-from studio.library.projects.records import MAX_PARTS, Project, ProjectSettings
-from studio.projects.documents import MAX_FILE, kind_of, read_document
+from studio.errors import InvalidDocument, InvalidRequest, StudioError, TooCostly
+from studio.library.projects.records import MAX_PARTS, PartState, Project, ProjectSettings
+from studio.projects.document_import import DocumentImport
+from studio.projects.documents import MAX_FILE, kind_of
 from studio.projects.service import ProjectService
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 MAX_PAGE = 200
 NEW_PROJECT = reads(ProjectBody)
-_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "start")
+_FIELDS = (*SETTINGS, "title", "kind", "cast", "part_length", "split_by", "notes", "start")
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
 
 
@@ -43,6 +45,7 @@ class _Source:
     """Of the request."""
     kind: str
     data: bytes = b""
+    file_name: str = ""
 
 
 class ProjectRoutes:
@@ -60,6 +63,7 @@ class ProjectRoutes:
         routes.get(project)(self.get_project)
         routes.patch(project, openapi_extra=reads(SettingsBody))(self.edit_project)
         routes.delete(project)(self.delete_project)
+        routes.post(project + "/restore")(self.restore_project)
         routes.post(project + "/speak", openapi_extra=reads(SpeakBody))(self.speak)
         routes.post(project + "/pause")(self.pause)
         routes.post(project + "/resume")(self.resume)
@@ -72,7 +76,7 @@ class ProjectRoutes:
         """A document becomes a project: multipart with file (.txt, .md, .epub, .docx, .pdf, .srt, .csv), or JSON with
         input or items; how to speak it beside that. ``start: true`` has all of it spoken at once."""
         source, body = await _read(request)
-        return self._told(await to_thread.run_sync(self._create, request.state.caller, source, body), 201)
+        return self._told(await until_hangup(request, self._create(request.state.caller, source, body)), 201)
 
     def list_projects(self, request: Request, limit: int = 50, after: str | None = None) -> JSONResponse:
         """The caller's projects, newest first."""
@@ -94,12 +98,17 @@ class ProjectRoutes:
         return self._told(await to_thread.run_sync(self._service.edit, project_id, sees, body.title, body.settings))
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
-        """Delete a project with all its sound."""
-        self._service.delete(project_id, request.state.sees)
-        return JSONResponse({"id": project_id, "object": "project.deleted", "deleted": True})
+        """Delete a project with all its sound; for ``undo_seconds`` POST …/restore brings it back."""
+        undo = self._service.delete(project_id, request.state.sees)
+        answer = {"id": project_id, "object": "project.deleted", "deleted": True, "undo_seconds": undo}
+        return JSONResponse(answer)
+
+    def restore_project(self, project_id: str, request: Request) -> Response:
+        """Undo the deletion of a project; parts that were queued are spoken."""
+        return self._told(self._service.restore(project_id, request.state.sees))
 
     async def speak(self, project_id: str, request: Request) -> Response:
-        """Have parts spoken: those that are missing, all, or some by their ids, which get one more take."""
+        """Have parts spoken: those that are missing, stale, all, or some by their ids, which get one more take."""
         body = as_model(await read_json(request), SpeakBody)
         return self._told(await to_thread.run_sync(self._service.ask, project_id, request.state.sees, body.parts))
 
@@ -115,15 +124,17 @@ class ProjectRoutes:
         """Forget what was asked for and is not spoken yet; what was spoken stays."""
         return self._told(self._service.cancel(project_id, request.state.sees))
 
-    def list_parts(self, project_id: str, request: Request, offset: int = 0, limit: int = 50) -> JSONResponse:
-        """Parts in order, with their takes."""
+    def list_parts(
+        self, project_id: str, request: Request, offset: int = 0, limit: int = 50, state: PartState | None = None
+    ) -> JSONResponse:
+        """Parts in order, with their takes; ``state``: those in this state only, which are then the total."""
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidRequest(f"limit must be from 1 to {MAX_PAGE}", "limit")
         if not 0 <= offset <= MAX_PARTS:
             raise InvalidRequest(f"offset must be from 0 to {MAX_PARTS}", "offset")
         project = self._projects.get(project_id, request.state.sees)
-        parts = self._projects.parts(project_id, request.state.sees, offset, limit)
-        total = sum(project.parts.values())
+        parts = self._projects.parts(project_id, request.state.sees, offset, limit, state)
+        total = sum(project.parts.values()) if state is None else project.parts[state]
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
@@ -136,14 +147,16 @@ class ProjectRoutes:
         project = await to_thread.run_sync(self._projects.get, project_id, sees)
         return JSONResponse(part_json(part, project.settings))
 
-    def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
-        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest."""
+    async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
+        """What is wrong with a document is told of the field that it came in. Raises InvalidRequest, LineFull."""
         settings = body.settings(ProjectSettings())
         try:
-            document = body.of_items() if source.kind == "items" else read_document(source.data, source.kind)
-            return self._service.create(
-                caller, document, source.kind, body.title or "", settings, body.cast, body.cut, body.start
-            )
+            document = await to_thread.run_sync(body.of_items) if source.kind == "items" else source.data
+            how = (body.cut, body.cast or {}, body.notes, source.file_name)
+            wanted = DocumentImport(document, source.kind, *how)
+            return await self._service.create(caller, wanted, body.title or "", settings, body.start)
+        except TooCostly as error:
+            raise TooCostly(error.message, source.field) from None
         except InvalidDocument as error:
             raise InvalidDocument(error.message, source.field if error.param == "file" else error.param) from None
 
@@ -164,9 +177,7 @@ async def _read(request: Request) -> tuple[_Source, ProjectBody]:
         data, name = form.file("file"), form.names["file"]
         body = as_model(_typed(form.fields), ProjectBody)
         kind = body.kind or kind_of(name)
-        if not body.title:
-            body.title = name.rpartition(".")[0][:200] if kind in ("txt", "srt", "csv") else None
-        return _Source("file", kind, data), body
+        return _Source("file", kind, data, name), body
     body = as_model(await read_json(request), ProjectBody)
     if (body.input is None) == (body.items is None):
         raise InvalidRequest("send either input (a document) or items (its parts)", "input")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from anyio import to_thread
-
 from studio.api.http.openapi import CUT
 from studio.api.http.upload import Form
 from studio.audio.read import MAX_BYTES
 from studio.errors import InvalidRequest
 from studio.library import Cut, NewSample
 from studio.library.checks import clean_language
-from studio.voices.hearing.denoiser import Denoiser, wav_of
-from studio.voices.hearing.recogniser import Transcriber
-from studio.voices.intake import sound_of, take_in
+from studio.voices.clip_service import ClipService
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """A clip of the largest size, and its fields."""
@@ -24,28 +20,28 @@ def cut_of(form: Form) -> Cut:
     return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
 
 
-async def sample_of(form: Form, transcriber: Transcriber, denoiser: Denoiser) -> NewSample:
+async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
     """The sample in a form: the file audio_sample, its words as ref_text, or else as they are heard.
 
     With ``denoise`` the clip that is kept is the cut without its noise.
-    Raises InvalidRequest, InvalidClip, and what the recogniser and the denoiser do.
+    Raises InvalidRequest, and what the clip service does.
     """
     if form.text("speaker_embedding"):
         raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
     data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
     cut, speaker = cut_of(form), form.whole("speaker") or 0
     if form.flag("denoise"):
-        clip = await denoiser.denoise(await to_thread.run_sync(sound_of, data, cut, "audio_sample"))
-        data, cut = await to_thread.run_sync(wav_of, clip), Cut()
+        clip = await clips.decode(caller, data, cut, "audio_sample")
+        data, cut = await clips.clean(caller, clip), Cut()
     if not text:
-        text = await _heard(form, data, cut, transcriber)
-    intake = await to_thread.run_sync(take_in, data, text, cut, "audio_sample")
+        text = await _heard(form, data, cut, clips, caller)
+    intake = await clips.judge(caller, data, text, cut, "audio_sample")
     return intake.sample(text, speaker)
 
 
-async def _heard(form: Form, data: bytes, cut: Cut, transcriber: Transcriber) -> str:
+async def _heard(form: Form, data: bytes, cut: Cut, clips: ClipService, caller: str) -> str:
     """The words of a clip that came without them, as OpenAI's own clients send it."""
-    if not transcriber.is_there:
+    if not clips.transcriber.is_there:
         raise InvalidRequest(
             "ref_text is missing: this model needs the words spoken in the clip. Send them as ref_text (in OpenAI's "
             'Python client: extra_body={"ref_text": "…"}), or start the studio with TRANSCRIBER=faster-whisper:base, '
@@ -54,8 +50,8 @@ async def _heard(form: Form, data: bytes, cut: Cut, transcriber: Transcriber) ->
             "missing_required_parameter",
         )
     language = clean_language(form.text("language"))
-    clip = await to_thread.run_sync(sound_of, data, cut, "audio_sample")
-    heard = await transcriber.transcribe(clip, language)
+    clip = await clips.decode(caller, data, cut, "audio_sample")
+    heard = await clips.transcriber.transcribe(clip, caller, language)
     if not heard.text.strip():
         raise InvalidRequest("no words were heard in the clip; send what is said in it as ref_text", "ref_text")
     return heard.text

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import reads, reads_form
-from studio.api.http.upload import read_form
+from studio.api.http.upload import Form, read_form
 from studio.api.routes.voices.forms import FORM_LIMIT, SAMPLE, sample_of
 from studio.api.schemas.voice_answers import consent_json, openai_voice, uploaded_voice, version_wanted
 from studio.api.schemas.voices import ConsentChanges
@@ -16,8 +17,7 @@ from studio.audio.read import MEDIA_TYPES, container_of
 from studio.errors import InvalidRequest
 from studio.library import NewConsent, VoiceDraft
 from studio.speech.service import SpeechService
-from studio.voices.hearing.denoiser import Denoiser
-from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.clip_service import ClipService
 from studio.voices.resolver import VoiceResolver
 
 _SAID = ("speaker", "language", "gender", "accent", "description", "tags", "colour", "licence", "consent")
@@ -28,13 +28,10 @@ NEW_CONSENT = reads_form("recording", "name", "language", "statement", required=
 class OpenAIVoiceRoutes:
     """The routes, on these services."""
 
-    def __init__(
-        self, speech: SpeechService, voices: VoiceResolver, transcriber: Transcriber, denoiser: Denoiser
-    ) -> None:
+    def __init__(self, speech: SpeechService, voices: VoiceResolver, clips: ClipService) -> None:
         self._speech = speech
         self._voices = voices
-        self._transcriber = transcriber
-        self._denoiser = denoiser
+        self._clips = clips
         self._library = voices.library
 
     def router(self) -> APIRouter:
@@ -63,7 +60,10 @@ class OpenAIVoiceRoutes:
             raise InvalidRequest("the only type of voice here is audio_sample", "type", "unsupported")
         if not form.text("name"):
             raise InvalidRequest("name is missing", "name", "missing_required_parameter")
-        sample = await sample_of(form, self._transcriber, self._denoiser)
+        return await until_hangup(request, self._create(form, request.state.caller))
+
+    async def _create(self, form: Form, caller: str) -> JSONResponse:
+        sample = await sample_of(form, self._clips, caller)
         consent = form.text("consent").strip()
         ours = consent.startswith("cons_")
         draft = VoiceDraft(
@@ -79,7 +79,7 @@ class OpenAIVoiceRoutes:
             # Words of somebody else's scheme are recorded as such.
             consent=NewConsent(form.text("name"), statement=consent) if consent and not ours else None,
         )
-        voice = await self._speech.save_voice(lambda: self._library.voices.create(draft, [sample]))
+        voice = await self._speech.save_voice(to_thread.run_sync(self._library.voices.create, draft, [sample]))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, legacy: bool = False) -> JSONResponse:

@@ -6,6 +6,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from studio.api.callers import has_first_key
 from studio.api.http.errors import ApiError
 from studio.settings import Settings, on_space
 from studio.voices.hearing.fetching import ABOUT, COMMAND, LICENCE, MODEL, RecogniserFetch
@@ -18,9 +19,7 @@ def recogniser_routes(transcriber: Transcriber, fetch: RecogniserFetch, settings
 
     def may_fetch(request: Request) -> bool:
         """Whether it is the owner: whoever has the first of API_KEYS; without keys anybody, but on a Space nobody."""
-        if settings.api_keys:
-            return request.state.caller == settings.owner(settings.api_keys[0])
-        return not on_space()
+        return has_first_key(settings, request.state.caller) and bool(settings.api_keys or not on_space())
 
     def told(request: Request) -> dict[str, object]:
         now = fetch.status

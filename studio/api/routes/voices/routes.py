@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from io import BytesIO
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.api.http.body import as_model, read_json
+from studio.api.http.hangup import until_hangup
 from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
 from studio.api.http.ranges import of_file, ranged
 from studio.api.http.upload import Form, read_form
@@ -24,8 +26,9 @@ from studio.library import Library, Voice
 from studio.library.checks import MAX_TEXT, clean_language
 from studio.library.voices.listing import Order
 from studio.speech.service import SpeechService
-from studio.voices.advisor import advise, cut_json
+from studio.voices.advisor import cut_json
 from studio.voices.as_json import sample_json, voice_json
+from studio.voices.clip_service import ClipService
 from studio.voices.editing import (
     add_sample,
     choose_samples,
@@ -35,12 +38,15 @@ from studio.voices.editing import (
     go_back,
     remove_sample,
 )
-from studio.voices.hearing.denoiser import Denoiser, wav_of
-from studio.voices.hearing.recogniser import Transcriber
-from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.voices.hearing.recogniser import Heard
+from studio.voices.intake import Intake
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.pack import MEDIA_TYPE as PACK_TYPE
 from studio.voices.transcript import compare
+from studio.work.work_queue import WorkQueue
+from studio.work.work_queues import WorkQueues
+
+Result = TypeVar("Result")
 
 MAX_PAGE = 100
 PACK_LIMIT = MAX_PACK + 64 * 1024
@@ -57,11 +63,11 @@ _GUARDED = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "san
 class VoiceRoutes:
     """The routes, on these services."""
 
-    def __init__(self, speech: SpeechService, library: Library, transcriber: Transcriber, denoiser: Denoiser) -> None:
+    def __init__(self, speech: SpeechService, library: Library, clips: ClipService, queues: WorkQueues) -> None:
         self._speech = speech
         self._library = library
-        self._transcriber = transcriber
-        self._denoiser = denoiser
+        self._clips = clips
+        self._queues = queues
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["library"])
@@ -160,36 +166,38 @@ class VoiceRoutes:
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(reference)
-        new = await sample_of(form, self._transcriber, self._denoiser)
-        save = partial(add_sample, self._library, voice.id, new, version_wanted(request, voice.id))
-        return voice_response(request, await self._speech.save_voice(save))
+        version = version_wanted(request, voice.id)
+
+        async def add() -> Voice:
+            new = await sample_of(form, self._clips, request.state.caller)
+            return await to_thread.run_sync(add_sample, self._library, voice.id, new, version)
+
+        return voice_response(request, await until_hangup(request, self._speech.save_voice(add())))
 
     async def edit_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Change a sample's text, speaker or cut, which makes a new revision."""
         changes = as_model(await read_json(request), SampleBody).changes()
         voice = await self._get(reference)
         wanted = version_wanted(request, voice.id)
-        save = partial(edit_sample, self._library, voice.id, sample_id, changes, wanted)
-        return voice_response(request, await self._speech.save_voice(save))
+        return await self._saved(request, edit_sample, self._library, voice.id, sample_id, changes, wanted)
 
     async def choose_samples(self, reference: str, request: Request) -> Response:
         """Use these samples of any of the voice's revisions, in this order, which makes a new revision."""
         chosen = as_model(await read_json(request), ChosenSamples).samples
         voice = await self._get(reference)
-        save = partial(choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id))
-        return voice_response(request, await self._speech.save_voice(save))
+        return await self._saved(
+            request, choose_samples, self._library, voice.id, chosen, version_wanted(request, voice.id)
+        )
 
     async def go_back(self, reference: str, revision: int, request: Request) -> Response:
         """Speak with the samples of an old revision again, which makes a new one."""
         voice = await self._get(reference)
-        save = partial(go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
-        return voice_response(request, await self._speech.save_voice(save))
+        return await self._saved(request, go_back, self._library, voice.id, revision, version_wanted(request, voice.id))
 
     async def duplicate(self, reference: str, request: Request) -> Response:
         """A copy of the voice under a name of its own, to change without changing this one."""
         name = as_model(await read_json(request), NewName).name
-        save = partial(duplicate, self._library, reference, name)
-        return voice_response(request, await self._speech.save_voice(save))
+        return await self._saved(request, duplicate, self._library, reference, name)
 
     def remove_sample(self, reference: str, sample_id: str, request: Request) -> Response:
         """Remove a sample, which makes a new revision."""
@@ -200,18 +208,19 @@ class VoiceRoutes:
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as it was uploaded, or a range of it."""
         sample = find_sample(self._library.voices.get(reference), sample_id)
-        clip = BytesIO(self._library.files.read(sample.clip))
+        clip = BytesIO(self._library.voices.clip(sample))
         headers = _GUARDED | {"Content-Disposition": "attachment"}
         return ranged(request, sample.size, sample.clip, partial(of_file, clip), sample.media_type, headers)
 
-    def preview(self, reference: str, sample: int = 0) -> Response:
+    async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as it is heard by the model, cut and with its gain: a WAV file."""
-        voice = self._library.voices.get(reference)
+        voice = await self._get(reference)
         if not 0 <= sample < len(voice.samples):
             raise NotFound(f"the voice {voice.name!r} has no sample number {sample}", "sample", "sample_not_found")
         chosen = voice.samples[sample]
-        clip = sound_of(self._library.files.read(chosen.clip), chosen.cut)
-        return Response(wav_of(clip), media_type="audio/wav", headers=_GUARDED)
+        data = await to_thread.run_sync(self._library.voices.clip, chosen)
+        wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
+        return Response(wav, media_type="audio/wav", headers=_GUARDED)
 
     async def advise(self, request: Request) -> JSONResponse:
         """Judge a clip before it is saved: multipart with audio_sample, ref_text if known, and a cut if wanted.
@@ -222,11 +231,11 @@ class VoiceRoutes:
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         text, heard = form.text("ref_text", "transcript"), form.text("heard")
-        intake = await self._taken_in(form, text)
+        intake = await until_hangup(request, self._taken_in(form, text, request.state.caller))
         told = {"object": "voice.advice", "seconds": intake.clip.seconds, "cut": cut_json(intake.cut)}
         told |= intake.advice.as_json()
         if heard:
-            told["marks"] = [asdict(mark) for mark in await to_thread.run_sync(compare, text, heard)]
+            told["marks"] = await self._marks(request, text, heard)
         return JSONResponse(told)
 
     async def denoise(self, request: Request) -> Response:
@@ -235,9 +244,13 @@ class VoiceRoutes:
         Answers 501 where no noise reduction is installed.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
-        intake = await _taken_in(form, "")
-        clean = await self._denoiser.denoise(intake.clip)
-        return Response(await to_thread.run_sync(wav_of, clean), media_type="audio/wav", headers=_GUARDED)
+        data, cut, caller = form.file("audio_sample", "file"), cut_of(form), request.state.caller
+
+        async def clean() -> bytes:
+            intake = await self._clips.suggest(caller, data, "", cut, "audio_sample")
+            return await self._clips.clean(caller, intake.clip)
+
+        return Response(await until_hangup(request, clean()), media_type="audio/wav", headers=_GUARDED)
 
     async def transcribe(self, request: Request) -> JSONResponse:
         """What is said in a clip: multipart with audio_sample, and a cut and the language if wanted.
@@ -245,26 +258,31 @@ class VoiceRoutes:
         Answers 501 where no recogniser is installed. With ref_text, ``marks`` are as for advice.
         """
         form = await read_form(request, FORM_LIMIT, "audio_sample")
-        text = form.text("ref_text", "transcript")
-        intake = await self._taken_in(form, text)
-        heard = await self._transcriber.transcribe(intake.clip, clean_language(form.text("language")))
-        told = {"object": "voice.transcript", "seconds": intake.clip.seconds} | asdict(heard)
+        text, caller = form.text("ref_text", "transcript"), request.state.caller
+
+        async def hear() -> tuple[float, Heard]:
+            clip = (await self._taken_in(form, text, caller)).clip
+            heard = await self._clips.transcriber.transcribe(clip, caller, clean_language(form.text("language")))
+            return clip.seconds, heard
+
+        seconds, heard = await until_hangup(request, hear())
+        told = {"object": "voice.transcript", "seconds": seconds} | asdict(heard)
         if text:
-            marks = await to_thread.run_sync(compare, text, heard.text[:MAX_TEXT])
-            told["marks"] = [asdict(mark) for mark in marks]
+            told["marks"] = await self._marks(request, text, heard.text[:MAX_TEXT])
         return JSONResponse(told)
 
-    def export(self, reference: str) -> Response:
-        """The voice as a pack: one file with its clips, words, codes, licence and consent."""
-        slug = self._library.voices.get(reference).slug
+    async def export(self, reference: str, request: Request) -> Response:
+        """The voice as a pack: one file with its clips, words, licence and consent."""
+        slug = (await self._get(reference)).slug
         disposition = f'attachment; filename="{slug}.fishvoice"'
         headers = _GUARDED | {"Content-Disposition": disposition}
-        return Response(export_voice(self._library, reference), media_type=PACK_TYPE, headers=headers)
+        pack = await self._in(self._queues.packs, request, export_voice, self._library, reference)
+        return Response(pack, media_type=PACK_TYPE, headers=headers)
 
     async def inspect(self, request: Request) -> JSONResponse:
         """What is in a pack (multipart: file), checked as for an import; nothing is kept."""
         form = await read_form(request, PACK_LIMIT, "file")
-        pack = await to_thread.run_sync(read_pack, form.file("file", "pack"))
+        pack = await self._in(self._queues.packs, request, read_pack, form.file("file", "pack"))
         return JSONResponse({"object": "voice.pack"} | pack.as_json())
 
     async def import_pack(self, request: Request) -> Response:
@@ -272,25 +290,25 @@ class VoiceRoutes:
         revision its clips shall be."""
         form = await read_form(request, PACK_LIMIT, "file")
         name, replaces = form.text("name") or None, form.text("replaces") or None
-        save = partial(import_pack, self._library, form.file("file", "pack"), name, replaces)
-        return voice_response(request, await self._speech.save_voice(save))
+        data = form.file("file", "pack")
+        save = self._queues.packs.run(request.state.caller, import_pack, self._library, data, name, replaces)
+        return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
-    async def _taken_in(self, form: Form, text: str) -> Intake:
+    async def _taken_in(self, form: Form, text: str, caller: str) -> Intake:
         """The clip of a form, judged as it will be kept: without its noise if that is wanted."""
-        intake = await _taken_in(form, text)
-        if not form.flag("denoise"):
-            return intake
-        clean = await self._denoiser.denoise(intake.clip)
-        return replace(intake, clip=clean, advice=await to_thread.run_sync(advise, clean, text, intake.cut))
+        data = form.file("audio_sample", "file")
+        return await self._clips.suggest(caller, data, text, cut_of(form), "audio_sample", form.flag("denoise"))
+
+    async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
+        return [asdict(mark) for mark in await self._in(self._queues.texts, request, compare, text, heard)]
+
+    async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
+        """The answer once ``save``, which may decode clips, has made the voice what it is then."""
+        saving = self._queues.clips.run(request.state.caller, save, *values)
+        return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
+
+    async def _in(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
+        return await until_hangup(request, queue.run(request.state.caller, work, *values))
 
     async def _get(self, reference: str) -> Voice:
         return await to_thread.run_sync(self._library.voices.get, reference)
-
-
-async def _taken_in(form: Form, text: str) -> Intake:
-    """The clip of a form as it is cut there, or as is suggested when it says nothing and is too long."""
-    data, cut = form.file("audio_sample", "file"), cut_of(form)
-    if not form.text("start") and cut.end is None:
-        span = await to_thread.run_sync(suggest_span, data, "audio_sample")
-        cut = replace(cut, start=span.start, end=span.end)
-    return await to_thread.run_sync(take_in, data, text, cut, "audio_sample")

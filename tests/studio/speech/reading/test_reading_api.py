@@ -145,12 +145,26 @@ def test_how_a_text_would_be_read_is_told_and_nothing_is_spoken(steered: Steer) 
     assert not engine.utterances
 
 
+def test_what_becomes_of_brackets_and_pasted_signs_is_told(steered: Steer) -> None:
+    served, engine = steered()
+    engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
+    text = "# Head\n[Whisper] Tom &amp; Jer\u00adry [1] cast [Fireball] **now** \\[whisper]."
+    with served.client() as client:
+        told = client.post(READING, json={"input": text}).json()
+        assert told["text"] == "Head\n[whisper] Tom and Jerry cast Fireball now whisper." and told["changed"]
+        told = client.post(READING, json={"input": text, "normalize": False}).json()
+        assert told["text"] == "# Head\n[whisper] Tom & Jerry 1 cast Fireball **now** whisper."
+        again = client.post(READING, json={"input": told["text"], "normalize": False}).json()
+        assert not again["changed"]
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
         ({}, "input"),
         ({"input": " "}, "input"),
         ({"input": "a" * 16_385}, "input"),
+        ({"input": "[pause:1s] …"}, "input"),
         ({"input": "5", "normalize": 7}, "normalize"),
     ],
 )

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from studio.speech.reading import normalised
-from studio.speech.timing.words import Timed, as_written, sentences, words_in
+from studio.speech.timing.words import Timed, are_all, as_written, places_of, sentences, words_in
 
 
 def words_of(text: str) -> list[str]:
@@ -78,6 +78,23 @@ def test_sentences_reach_from_their_first_word_to_their_last() -> None:
         Timed("He left", 7, 9),
     ]
     assert sentences(text, read_aloud(text)[:4]) == [Timed("Dr. Who came.", 0, 3), Timed("At 5:30 pm!", 3, 4)]
+
+
+def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sentence() -> None:
+    text = "[whisper] He cast [Fire Ball].[1] [low] See [the page](https://a.b/c) and re\u00adst \U0001f389."
+    said = words_of("He cast Fire Ball See the page and rest")
+    read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(said)]
+    timed = as_written(text, read, ("whisper", "low"))
+    assert [word.text for word in timed] == ["He", "cast", "Fire", "Ball", "See", "the", "page", "and", "re\u00adst"]
+    assert [word.start for word in timed] == [float(at) for at in range(9)]
+    assert [(each.text, each.start, each.end) for each in sentences(text, timed)] == [
+        ("He cast Fire Ball.", 0, 4),
+        ("See the page(https://a.b/c) and re\u00adst \U0001f389.", 4, 9),
+    ]
+    words = [word.text for word in timed]
+    assert [text[place : place + 4] for place in places_of(text, words)][2:5] == ["Fire", "Ball", "See "]
+    assert are_all(text, words) and not are_all(text, words[:-1]) and not are_all(text, [])
+    assert [word.text for word in as_written("He cast [Fire Ball] now", read[:2])] == ["He", "cast"]
 
 
 @pytest.mark.parametrize(("unit", "read"), [("1 a ", "one a "), ("12 a ", "x b "), ("a ", "a a ")])

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from studio.voices.hearing.fetching import MODEL
+from studio.voices.hearing.recogniser import FasterWhisper
 from tests.studio.api.test_ownership import asking, keyed
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
@@ -114,6 +115,36 @@ def test_without_the_hub_it_is_said_and_what_to_do(
     assert files_in(tmp_path) == set()
 
 
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (ImportError("libcublas.so.12: cannot open shared object file"), "libcublas.so.12"),
+        (MemoryError(), "not enough memory to load it"),
+        (RuntimeError("Library libcudnn is not found"), "libcudnn"),
+        (KeyError("unforeseen"), "it cannot be loaded here: 'unforeseen'"),
+    ],
+)
+def test_one_that_cannot_be_loaded_says_why(
+    hub: Hub,
+    steered: Steer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    problem: Exception,
+    why: str,
+) -> None:
+    def load(self: FasterWhisper) -> None:
+        raise problem
+
+    monkeypatch.setattr(FasterWhisper, "load", load)
+    served, _ = steered(studio_home=str(tmp_path))
+    with served.client() as client:
+        client.post(ROUTE)
+        failed = until(client, lambda told: told["fetching"] is None)
+    assert why in failed["error"] and failed["name"] is None and files_in(tmp_path) == set()
+    assert f"the recogniser was not fetched: {failed['error']}" in caplog.text
+
+
 def test_it_is_for_the_owner_and_where_the_package_is(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,5 +156,6 @@ def test_it_is_for_the_owner_and_where_the_package_is(
         monkeypatch.setitem(sys.modules, "faster_whisper", None)
         assert owner.get(ROUTE).json()["installed"] is False
         missing = owner.post(ROUTE)
-        assert missing.status_code == 501 and "pip install faster-whisper" in missing.json()["error"]["message"]
+        assert missing.status_code == 501
+        assert f"{sys.executable} -m pip install faster-whisper" in missing.json()["error"]["message"]
     assert hub.asked == []

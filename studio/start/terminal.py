@@ -19,9 +19,13 @@ class Terminal:
         self.has_failed = False
         self.on_failure: Callable[[], None] = lambda: None
         """Called once the engine has failed to start."""
+
+    def starting(self) -> None:
+        """The port is bound, and nothing is loaded yet."""
+        settings = self._settings
         what = "page" if settings.page else "API"
         where = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
-        self._say(f"Starting {settings.model}; the {what} is {where} and is warming up")
+        self._say(f"Loading {settings.model}. The {what} will be {where}")
 
     def progress(self, doing: str, fraction: float) -> None:
         line = (doing, int(fraction * 10))

@@ -1,0 +1,19 @@
+// Text put into a field as if it were typed: Ctrl+Z takes it back, and what was typed before.
+
+/**
+ * Replace what is between two characters of a text field that is seen; it has the focus afterwards, the caret behind the text.
+ *
+ * @param {HTMLTextAreaElement} area
+ * @param {number} start
+ * @param {number} end
+ * @param {string} text
+ */
+export function typeInto(area, start, end, text) {
+  if (area.value.slice(start, end) === text) return;
+  area.focus({ preventScroll: true });
+  area.setSelectionRange(start, end);
+  // Deprecated, but the only way into a field's own history; the browser tells of it as of typing.
+  if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
+  area.setRangeText(text, start, end, "end");
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+}

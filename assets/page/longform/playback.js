@@ -1,0 +1,67 @@
+// Hearing a project: one part with the others beside it, or the whole, and which part is heard now.
+
+import { readTimeline, takeAddress, timesAddress } from "../client/projects.js";
+import { previewAddress } from "../client/voices.js";
+import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
+import { Recorded } from "../player/track.js";
+import { inARow } from "./timeline.js";
+
+export class Playback {
+  #plays = new Latest();
+
+  /** The project's id, and where it is heard. */
+  constructor(id, nowPlaying) {
+    this.id = id;
+    this.nowPlaying = nowPlaying;
+  }
+
+  /**
+   * Play a part of the project, the others beside it; null: all that are spoken, one after the other. One that is heard pauses,
+   * and goes on after that. Raises Refusal.
+   */
+  async play(project, part) {
+    if (part && this.heard?.part === part.id && this.heard.take === part.chosen) return this.nowPlaying.playOrPause();
+    this.nowPlaying.player.wake();
+    const isLatest = this.#plays.begin();
+    const { parts } = await readTimeline(this.id);
+    if (!isLatest()) return;
+    const track = (placed) => this.#track(project, placed);
+    const placed = inARow(parts);
+    if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
+    const at = placed.findIndex(({ take }) => take === part.chosen);
+    const one = track({ part: part.id, position: part.position, take: part.chosen });
+    const row = at < 0 ? [one] : placed.map((each) => track({ ...each, pause: 0 })); // what is not of its present words is not in the whole
+    return this.nowPlaying.playRow(row, Math.max(at, 0), false);
+  }
+
+  /** Hear a voice's own recording. Raises Refusal. */
+  sample({ id, name }) {
+    return this.nowPlaying.play(new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(id) }));
+  }
+
+  /** What is heard of the project falls silent. */
+  pause() {
+    if (this.#isOurs) this.nowPlaying.pause();
+  }
+
+  /** {part, position, take} of what the player is about, if it is of this project and not over. */
+  get heard() {
+    return this.#isOurs && !this.nowPlaying.isOver ? this.nowPlaying.current.of : null;
+  }
+
+  get isPlaying() {
+    return this.nowPlaying.isPlaying;
+  }
+
+  get #isOurs() {
+    const { current } = this.nowPlaying;
+    return current instanceof Recorded && current.of?.project === this.id;
+  }
+
+  #track({ title, parts }, { part, position, take, pause = 0 }) {
+    const name = phrase("project.track", { title, number: position + 1, total: parts.total });
+    const of = { project: this.id, part, position, take };
+    return new Recorded({ name, source: takeAddress(this.id, take), pause, of, times: timesAddress(this.id, take) });
+  }
+}

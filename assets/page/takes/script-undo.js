@@ -1,0 +1,56 @@
+// The script and its settings are replaced by a take's: what was there is one press away, and in the field's own history.
+
+import { partsOf } from "../lib/elements.js";
+import { typeInto } from "../lib/typing.js";
+
+export class ScriptUndo {
+  /** What was there before. @type {any} */
+  #before = null;
+  #isTyping = false;
+
+  /** root: the part of the page that says so. */
+  constructor(root, { area, fields, cast }) {
+    this.part = partsOf(root);
+    this.area = area;
+    this.fields = fields;
+    this.cast = cast;
+    this.part("undo").addEventListener("click", () => this.#undo());
+    area.addEventListener("input", () => this.#isTyping || this.#offer(null));
+  }
+
+  /** Have this request's script, its cast and these settings in the fields. Raises Refusal. */
+  async replace(request, settings) {
+    const before = { values: this.fields.values, cast: this.cast.state };
+    const isOther = before.values.text?.trim() && before.values.text !== settings.text;
+    this.cast.take(request);
+    this.#type(settings.text);
+    await this.fields.offerVoices(settings);
+    this.#offer(isOther ? before : null);
+  }
+
+  /** Have these words in the field instead. */
+  write(text) {
+    const before = { values: this.fields.values, cast: this.cast.state };
+    this.#type(text);
+    this.#offer(before.values.text?.trim() && before.values.text !== text ? before : null);
+  }
+
+  #undo() {
+    const { values, cast } = this.#before;
+    this.#type(values.text);
+    this.cast.state = cast;
+    this.fields.fill(values);
+    this.#offer(null);
+  }
+
+  #type(text) {
+    this.#isTyping = true;
+    typeInto(this.area, 0, this.area.value.length, text);
+    this.#isTyping = false;
+  }
+
+  #offer(before) {
+    this.#before = before;
+    this.part("replaced").hidden = !before;
+  }
+}

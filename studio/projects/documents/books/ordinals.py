@@ -1,0 +1,37 @@
+"""The numbers of ordered lists as HTML and Word name their kinds: 1, a, A, i, I."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MOST_ROMAN = 4999
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+WORD_KINDS: Mapping[str, str] = {
+    "decimal": "1",
+    "decimalZero": "1",
+    "lowerLetter": "a",
+    "upperLetter": "A",
+    "lowerRoman": "i",
+    "upperRoman": "I",
+}
+"""The names that Word has for them."""
+
+
+def ordinal(number: int, kind: str) -> str:
+    """The number of an item in a list of this kind: 1, a, A, i or I; in digits where a kind has no such number."""
+    if kind in ("a", "A") and number > 0:
+        letters = ""
+        while number:
+            number, letter = divmod(number - 1, 26)
+            letters = chr(ord(kind) + letter) + letters
+        return letters
+    if kind in ("i", "I") and 0 < number <= MOST_ROMAN:
+        roman = ""
+        for value, sign in _ROMAN:
+            count, number = divmod(number, value)
+            roman += sign * count
+        return roman if kind == "i" else roman.upper()
+    return str(number)

@@ -1,0 +1,54 @@
+"""Tables of contents that are pages, or parts of pages, of an EPUB's text: paragraphs of links into the book."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from studio.projects.documents.epub.page_kinds import NO_CHAPTERS
+from studio.projects.documents.epub.page_reader import Paragraph
+
+LEAST_IN_A_ROW = 5
+"""Paragraphs of links that are a table of contents amid other text."""
+SHORT = 40
+"""Characters of a paragraph that may stand between two of them, such as a number in a table cell."""
+_LINKED = 0.7
+
+
+def is_mostly_links(paragraphs: Sequence[Paragraph]) -> bool:
+    """Whether links into the book are most of a page's text, headings without a link not counted."""
+    body = "".join(paragraph.text for paragraph in paragraphs if not paragraph.level or paragraph.linked)
+    linked = sum(paragraph.linked for paragraph in paragraphs)
+    return linked > _LINKED * sum(map(str.isalnum, body))
+
+
+def without_link_lists(paragraphs: list[Paragraph]) -> list[Paragraph]:
+    """The paragraphs without rows of LEAST_IN_A_ROW or more that are links, and without the heading of such a row."""
+    if sum(paragraph.linked > 0 for paragraph in paragraphs) < LEAST_IN_A_ROW:
+        return paragraphs
+    kept: list[Paragraph] = []
+    row: list[Paragraph] = []
+    for paragraph in [*paragraphs, None]:
+        if paragraph and (_is_link(paragraph) or (row and _is_between(paragraph, row[-1]))):
+            row.append(paragraph)
+            continue
+        after = [row.pop()] if row and not _is_link(row[-1]) else []
+        if sum(map(_is_link, row)) < LEAST_IN_A_ROW:
+            kept += row
+        else:
+            if kept and not any(map(str.isalpha, kept[-1].text)):  # the number of the first row
+                kept.pop()
+            if kept and kept[-1].text.casefold().strip(" .:") in NO_CHAPTERS:
+                kept.pop()
+        kept += after
+        row = []
+        if paragraph:
+            kept.append(paragraph)
+    return kept
+
+
+def _is_link(paragraph: Paragraph) -> bool:
+    return paragraph.linked > _LINKED * sum(map(str.isalnum, paragraph.text))
+
+
+def _is_between(paragraph: Paragraph, before: Paragraph) -> bool:
+    return _is_link(before) and not paragraph.level and len(paragraph.text) <= SHORT

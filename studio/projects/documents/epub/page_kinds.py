@@ -1,0 +1,53 @@
+"""Types of pages and sections that are not read aloud, as EPUB 3, EPUB 2 and ARIA name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+FRONT_MATTER: Mapping[str, str] = {
+    "cover": "cover",
+    "titlepage": "title page",
+    "title-page": "title page",
+    "halftitlepage": "half-title page",
+    "halftitle": "half-title page",
+    "copyright-page": "copyright page",
+    "copyright": "copyright page",
+    "toc": "table of contents",
+    "doc-toc": "table of contents",
+    "toc-brief": "table of contents",
+    "landmarks": "table of contents",
+    "page-list": "list of pages",
+    "doc-pagelist": "list of pages",
+    "doc-cover": "cover",
+    "imprint": "imprint",
+    "colophon": "colophon",
+    "index": "index",
+    "doc-index": "index",
+    "loi": "list of illustrations",
+    "lot": "list of tables",
+    "pg-boilerplate": "Project Gutenberg licence",
+}
+"""By the type of a section, a landmark or a reference of the guide; the last is a class."""
+MAX_FRONT_MATTER = 6000
+"""Characters of a page; a longer one is read, even if the guide or the landmarks call it front matter."""
+GUTENBERG = "pg-boilerplate"
+NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
+NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
+"""One of them, or a list of them."""
+PAGE_BREAKS = frozenset(("pagebreak", "doc-pagebreak", "pagenum", "pageno", "page-number", "pagenumber"))
+"""Types, and classes that stand for them."""
+NOTEREFS = frozenset(("noteref", "doc-noteref"))
+BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
+NO_CHAPTERS = frozenset((
+    "cover", "start", "begin", "begin reading", "start reading", "text", "title", "title page",
+    "titlepage", "half title", "copyright", "copyright page", "contents", "table of contents", "toc", "imprint",
+    "cover page", "umschlag", "titelseite", "titelblatt", "inhalt", "inhaltsverzeichnis", "impressum", "anfang",
+    "couverture", "page de titre", "table des matières", "sommaire", "cubierta", "portada", "índice",
+    "créditos", "copertina", "frontespizio", "indice", "封面", "目录", "版权页", "表紙", "目次",
+))  # fmt: skip
+"""Entries of tables of contents that are not chapters, in lower case."""
+
+
+def front_matter(types: Iterable[str]) -> str:
+    """The name of front matter of one of these types; blank if none of them is front matter."""
+    return next((FRONT_MATTER[each] for each in types if each in FRONT_MATTER), "")

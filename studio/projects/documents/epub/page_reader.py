@@ -1,0 +1,347 @@
+"""A page of an EPUB as paragraphs, forgiving, as many a book is not well-formed: no notes, page numbers and marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark, without_first_mark
+from studio.projects.documents.epub.list_numbers import ListNumbers
+from studio.projects.documents.epub.page_kinds import (
+    BACKLINKS,
+    GUTENBERG,
+    NOTE,
+    NOTEREFS,
+    NOTES,
+    PAGE_BREAKS,
+    front_matter,
+)
+from studio.projects.documents.headings import is_scene_break
+
+LONGEST_HEADING = 500
+"""Characters; a heading that is longer was never closed."""
+_BLOCKS = frozenset((
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "figcaption",
+    "figure", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
+    "table", "td", "th", "tr", "ul",
+))  # fmt: skip
+_SILENT = frozenset((
+    "script", "style", "svg", "math", "nav", "rt", "rp", "head", "audio", "video", "object", "template",
+))  # fmt: skip
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_IN_HEADINGS = frozenset(("br", "div", "p", "hr"))
+"""Blocks that stand inside headings: lines of them."""
+_LONGEST_PAGE_NUMBER = 40
+"""Characters."""
+_LONG_TAG = 64 * 1024
+"""Characters; pictures inside a page are longer, and have few attributes."""
+_MOST_ATTRIBUTES = 5000
+"""Of a long tag; one with more is not looked at."""
+_VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+_LINE = "\0"
+"""Between the lines of a heading until it is finished."""
+_MARK = re.compile(r"[\s\d()\[\]*†‡§]{0,12}")
+_ALONE = re.compile(r"\s*(?:\[\s*[\w*†‡§]{1,4}\s*\]|[*†‡§↩↑⤴⏎^←\ufe0e\ufe0f\s]{1,6})\s*")
+"""The text of a link that is a mark anywhere."""
+_ATTACHED = re.compile(r"\(?\d{1,4}\)?")
+"""The text of a link that is a mark right after a word."""
+_FEW = 8
+"""Texts that are looked at before a mark."""
+_BETWEEN_MARKS = re.compile(r"[\s()\[\],]{0,12}")
+
+
+@dataclass(slots=True)
+class Paragraph:
+    """One of a page."""
+
+    text: str
+    """Blank: none, but the end of a scene."""
+    level: int = 0
+    """Of a heading: 1 to 6."""
+    linked: int = 0
+    """Characters that are shown by links into the book."""
+    ids: tuple[str, ...] = ()
+    """Of it, and of elements that begin in it, or before it without text of their own."""
+    opens_with_mark: bool = False
+
+
+@dataclass(slots=True)
+class _Link:
+    """One that is open."""
+
+    begins: int
+    """Among the page's texts."""
+    is_mark: bool
+    """Whether the page says that it leads to a note, or back from one."""
+    target: str
+    """Into a page; blank for one out of the book, or to a page as a whole."""
+    leads_into_book: bool
+    is_raised: bool
+
+
+@dataclass(slots=True)
+class PageText:
+    """The text of a page, and a count of the parts left out."""
+
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """The names of its sections that are not read aloud, such as "title page"."""
+    notes: int = 0
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    """Of each mark of a note that was left out: the target of its link, and its text."""
+    links: int = 0
+    """Into the book."""
+    last_ids: tuple[str, ...] = ()
+    """Ids of elements after the last paragraph."""
+
+
+class PageReader(HTMLParser):
+    """``spend`` is called with the number of tags and attributes, and of characters, of each step; it may raise."""
+
+    def __init__(self, with_notes: bool, spend: Callable[[int, int], None]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page = PageText()
+        self._with_notes = with_notes
+        self._spend = spend
+        self._text: list[str] = []
+        self._heading = ""
+        self._mute = ""
+        """The tag whose element is not heard."""
+        self._depth = 0
+        """How many of these are open."""
+        self._is_mute_note = self._is_mute_break = False
+        self._page_number = ""
+        self._link: _Link | None = None
+        self._raised: int | None = None
+        """Where the raised text that is open begins among the texts."""
+        self._has_mark = self._opens_with_mark = False
+        self._linked = 0
+        self._ids: list[tuple[str, int]] = []
+        """Of this paragraph, and where in its texts they are."""
+        self._earlier_ids: list[str] = []
+        """Of elements before it that had no text."""
+        self._lists = ListNumbers()
+
+    def read(self, text: str) -> PageText:
+        # The line's end completes a text; close() would seek the end of each unfinished tag in all that follows it.
+        self.feed(text + "\n")
+        self._flush()
+        self.page.last_ids = tuple(self._earlier_ids)
+        return self.page
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._spend(1 + len(attrs), 0)
+        values = dict(attrs)
+        if self._mute:
+            self._stay_mute(tag, values)
+            if self._mute:
+                return
+        if attrs or tag in _SILENT:
+            self._begin_silence(tag, values)
+            if self._mute:
+                return
+            self._keep_ids(values)
+        if tag == "a":
+            self._leave_link()
+            self._link = self._open_link(values)
+        elif tag == "sup":
+            self._raised = len(self._text)
+            if self._link:
+                self._link.is_raised = True
+        elif tag in _BLOCKS:
+            self._begin_block(tag, values)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._spend(1 + len(attrs), 0)
+        if not self._mute:
+            self._keep_ids(values := dict(attrs))
+            if tag in _BLOCKS:
+                self._begin_block(tag, values, is_empty=True)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._spend(1, 0)
+        if self._mute:
+            if tag == self._mute:
+                self._depth -= 1
+                self._mute = self._mute if self._depth else ""
+            return
+        if tag == "a":
+            self._leave_link()
+        elif tag == "sup":
+            self._leave_raised()
+        elif tag in _BLOCKS:
+            if self._heading and tag in _IN_HEADINGS:
+                self._text.append(_LINE)
+                return
+            self._flush()
+            self._heading = ""
+            self._lists.end(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._mute:
+            self._text.append(data)
+        elif self._is_mute_break and not (data.isspace() and self._page_number.endswith(" ")):
+            self._page_number += " " if data.isspace() else data
+            if len(self._page_number.strip()) > _LONGEST_PAGE_NUMBER:  # it was never closed, or is something else
+                self._mute = ""
+                self._text.append(self._page_number)
+
+    def parse_starttag(self, i: int) -> int:
+        end = self.rawdata.find(">", i)
+        if end - i > _LONG_TAG:
+            count = len(self.rawdata[i:end].split()) + self.rawdata.count("=", i, end)
+            if count > _MOST_ATTRIBUTES:  # HTMLParser would read them all at once, and nothing else could run meanwhile
+                self._spend(count, 0)
+                return end + 1
+        return super().parse_starttag(i) if end > 0 else -1
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # a kind that it does not know: for browsers too it goes to the next ">"
+            return self.parse_bogus_comment(i)
+
+    def _begin_silence(self, tag: str, values: dict[str, str | None]) -> None:
+        """For an element that is not read aloud."""
+        if tag in _VOID:
+            return
+        types = _types(values)
+        classes = set((values.get("class") or "").lower().split())
+        name = front_matter(types | (classes & {GUTENBERG}))
+        if name and tag != "nav":
+            self.page.left_out.append(name)
+        self._is_mute_note = not (name or self._with_notes or NOTES.isdisjoint(types))
+        self._is_mute_break, self._page_number = not PAGE_BREAKS.isdisjoint(types | classes), ""
+        if tag in _SILENT or name or "hidden" in values or self._is_mute_note or self._is_mute_break:
+            if tag in _BLOCKS or tag == "nav":
+                self._flush()
+            self._mute, self._depth = tag, 1
+            self.page.notes += self._is_mute_note and not NOTE.isdisjoint(types)
+
+    def _stay_mute(self, tag: str, values: dict[str, str | None]) -> None:
+        if tag == self._mute:
+            self._depth += 1
+        if self._is_mute_note:
+            self.page.notes += tag == "li" or not NOTE.isdisjoint(_types(values))
+        if (self._mute == "head" and tag == "body") or (self._mute == "p" and tag in _BLOCKS and tag != "br"):
+            self._mute = ""  # these end without an end tag too
+
+    def _keep_ids(self, values: dict[str, str | None]) -> None:
+        for name in (values.get("id"), values.get("name")):
+            if name:
+                self._ids.append((name, len(self._text)))
+
+    def _open_link(self, values: dict[str, str | None]) -> _Link:
+        href = values.get("href") or ""
+        types = _types(values)
+        is_mark = not (NOTEREFS | BACKLINKS).isdisjoint(types)
+        inside = bool(href) and "://" not in href and not href.startswith(("mailto:", "tel:"))
+        target = href if inside and "#" in href else ""
+        self.page.links += inside
+        return _Link(len(self._text), is_mark, target, inside, self._raised is not None)
+
+    def _begin_block(self, tag: str, values: dict[str, str | None], is_empty: bool = False) -> None:
+        if self._heading and tag in _IN_HEADINGS and self._may_be_inside(tag):
+            self._text.append(_LINE)
+            return
+        self._flush()
+        self._heading = tag if tag in _HEADINGS and not is_empty else ""
+        if tag == "hr" and PAGE_BREAKS.isdisjoint(_types(values)):
+            self._keep(Paragraph(""))
+        elif not is_empty:
+            self._lists.begin(tag, values)
+
+    def _may_be_inside(self, tag: str) -> bool:
+        """Whether a block is a line of the heading that is open; one that was never closed ends at a paragraph."""
+        length = sum(map(len, self._text))
+        return length < LONGEST_HEADING and not (tag == "p" and "".join(self._text).strip())
+
+    def _leave_link(self) -> None:
+        """Drop the text of a link that is the mark of a note."""
+        link, self._link = self._link, None
+        if not link:
+            return
+        shown = "".join(self._text[link.begins :])
+        is_mark = link.is_mark or (
+            link.target != ""
+            and (
+                (link.is_raised and _MARK.fullmatch(shown) is not None)
+                or (_ALONE.fullmatch(shown) is not None and not shown.isspace())
+                or (_ATTACHED.fullmatch(shown) is not None and is_note_mark(self._before(link.begins), shown))
+            )
+        )
+        if is_mark:
+            self._drop(link.begins)
+            self._has_mark = self._raised is not None
+            self.page.marks.append((link.target, shown.strip(" []()\n\t")))
+        elif link.is_raised and self._raised is None:
+            self._settle_raised(link.begins)
+        elif link.leads_into_book:
+            self._linked += sum(sign.isalnum() for sign in shown)
+
+    def _leave_raised(self) -> None:
+        """Drop raised digits after words, and brackets and commas around links to notes."""
+        begins, self._raised = self._raised, None
+        if begins is not None and not (self._link and self._link.begins <= begins):
+            if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[begins:])):
+                self._drop(begins)
+            else:
+                self._settle_raised(begins)
+        self._has_mark = False
+
+    def _settle_raised(self, begins: int) -> None:
+        raised = "".join(self._text[begins:])
+        if is_note_mark(self._before(begins), raised.strip()):
+            self._drop(begins)
+        else:
+            self._text[begins:] = [as_raised(raised.strip()) if raised.strip() else raised]
+
+    def _drop(self, begins: int) -> None:
+        del self._text[begins:]
+        if len(self._text) < _FEW and not "".join(piece[:BEFORE] for piece in self._text).strip():
+            self._opens_with_mark = True
+
+    def _before(self, begins: int) -> str:
+        """The end of the text before this place."""
+        return "".join(piece[-BEFORE:] for piece in self._text[max(0, begins - _FEW) : begins])[-BEFORE:]
+
+    def _flush(self) -> None:
+        self._leave_link()
+        self._leave_raised()
+        text = ""
+        if self._text:
+            lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
+            text = "\n".join(line for line in lines if line)
+        if any(sign.isalnum() for sign in text):
+            self._keep_text(text)
+        else:
+            if is_scene_break(text):
+                self._keep(Paragraph(""))
+            self._earlier_ids += [name for name, _ in self._ids]
+        self._ids.clear()
+        self._text.clear()
+        self._linked, self._opens_with_mark = 0, False
+
+    def _keep_text(self, text: str) -> None:
+        bare = without_first_mark(text)
+        level = _HEADINGS.get(self._heading, 0)
+        # An id at the very end of a paragraph means the next one, unless the paragraph is a heading.
+        last = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
+        here = [name for name, at in self._ids if level or at <= last]
+        ids = (*self._earlier_ids, *here)
+        self._earlier_ids = [name for name, at in self._ids if not level and at > last]
+        opens_with_mark = self._opens_with_mark or bare != text
+        text = self._lists.numbered(bare)
+        self._keep(Paragraph(text, level, self._linked, ids, opens_with_mark))
+
+    def _keep(self, paragraph: Paragraph) -> None:
+        self._spend(0, len(paragraph.text) + 1)
+        self.page.paragraphs.append(paragraph)
+
+
+def _types(values: dict[str, str | None]) -> set[str]:
+    return set(f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split())

@@ -1,0 +1,210 @@
+"""EPUB: the pages of the spine in order, as text; a zip from a stranger, read within limits."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.checks import clean_language
+from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.epub.chapter_starts import ReadPage, with_chapters
+from studio.projects.documents.epub.contents import Contents, read_contents
+from studio.projects.documents.epub.link_lists import is_mostly_links, without_link_lists
+from studio.projects.documents.epub.package import Package, Page, resolved
+from studio.projects.documents.epub.page_encoding import page_text
+from studio.projects.documents.epub.page_kinds import MAX_FRONT_MATTER
+from studio.projects.documents.epub.page_reader import PageReader, PageText
+from studio.projects.documents.headings import is_heading
+from studio.projects.documents.passages import MAX_PASSAGES, MAX_TEXT, Document, with_pauses
+from studio.unzip import InvalidArchive, TooLarge, opened
+
+MAX_ENTRIES = 10_000
+MOST_AUTHORS = 8
+MAX_UNPACKED = 96 * 1024 * 1024
+"""Bytes that all pages may unpack to."""
+MAX_MARKUP = 2_000_000
+"""Tags and attributes of all pages."""
+
+BRACKETS = 4
+"""Characters that may stand around the number with which a note begins."""
+LEAST_LINKS = 2
+"""Into the book, of a page that is a table of contents."""
+
+
+def read_epub(data: bytes, with_notes: bool = False) -> Document:
+    """The text of the book; ``skipped`` lists the pages and sections that are broken or not read aloud.
+
+    ``with_notes``: footnotes and endnotes are read where they stand. Raises InvalidDocument for a file that is not an
+    EPUB, is locked, unpacks to too much or has no text.
+    """
+    try:
+        with opened(data, MAX_ENTRIES) as archive:
+            return _Reading(Package(archive), with_notes).document()
+    except InvalidArchive as error:
+        raise InvalidDocument(f"this file is not a readable EPUB: {error}", "file") from error
+
+
+class _Reading:
+    """The pages of one book, and how much of the limits they have used."""
+
+    def __init__(self, package: Package, with_notes: bool) -> None:
+        self._package = package
+        self._with_notes = with_notes
+        self._skipped = Skipped()
+        self._unpacked = self._markup = self._characters = self._paragraphs = 0
+        self._marks: dict[tuple[str, str], str] = {}
+        """The text of marks of notes, by their target: a path and an id."""
+
+    def document(self) -> Document:
+        package = self._package
+        contents = [self._contents(path) for path in package.contents()]
+        front = package.guide()
+        for each in contents:
+            front |= each.landmarks
+        listed = list(package.pages())
+        chapters = {entry.path for each in contents for entry in each.entries if is_heading(entry.title)}
+        front = {path: name for path, name in front.items() if path not in chapters}
+        pages = [self._page(page, front) for page in listed]
+        if not _has_text(pages):  # a book of one page may call it its title page
+            self._skipped = Skipped()
+            pages = [self._page(page, {}, keep_all=True) for page in listed]
+        self._sort_notes(pages)
+        if not _has_text(pages):
+            why = " ".join(self._skipped.sentences()[:2])
+            raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
+        [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
+        entries = max((each.entries for each in contents), key=len, default=[])
+        cover, is_bad = package.cover()
+        if is_bad:
+            self._skipped.add("The picture of the cover cannot be used.")
+        return Document(
+            tuple(with_pauses(with_chapters(pages, entries, title))),
+            prose=True,
+            title=title,
+            author=", ".join(package.named("creator")[:MOST_AUTHORS])[:MAX_AUTHOR],
+            language=_known(language),
+            cover=cover,
+            skipped=self._skipped.sentences(),
+        )
+
+    def _contents(self, path: str) -> Contents:
+        try:
+            return read_contents(self._package.read(path), path)
+        except (KeyError, InvalidArchive):
+            self._skipped.add(f"The table of contents ({_name(path)}) cannot be read.")
+            return Contents()
+
+    def _page(self, page: Page, front: dict[str, str], keep_all: bool = False) -> ReadPage:
+        """Without paragraphs if it is left out; the list says why. ``keep_all``: only broken pages are."""
+        if page.is_contents:
+            self._skipped.add(f"The table of contents ({_name(page.path)}) is left out.")
+            return ReadPage(page.path, [], is_left_out=True)
+        data, why = self._bytes(page.path)
+        if why:
+            self._skipped.add(f"The page {_name(page.path)} is left out: {why}.")
+            return ReadPage(page.path, [])
+        markup = page_text(data)
+        if self._markup + markup.count("<") > MAX_MARKUP:
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
+        text = PageReader(self._with_notes, self._spend).read(markup)
+        why = "" if keep_all else self._why_not(page, text, front.get(page.path, ""))
+        if why:
+            self._skipped.add(why)
+            return ReadPage(page.path, [], is_left_out=True)
+        for part in dict.fromkeys(text.left_out):
+            self._skipped.add(f"The {part} ({_name(page.path)}) is left out.")
+        self._skipped.notes += text.notes
+        for target, mark in text.marks:
+            if mark:
+                self._marks[resolved(page.path, target), target.partition("#")[2]] = mark
+        paragraphs = without_link_lists(text.paragraphs)
+        if len(paragraphs) < len(text.paragraphs):
+            self._skipped.add(f"The table of contents in {_name(page.path)} is left out.")
+        return ReadPage(page.path, paragraphs, text.last_ids)
+
+    def _why_not(self, page: Page, text: PageText, name: str) -> str:
+        """Why a page that can be read is left out; blank: it is not. ``name``: of front matter, as the book has it."""
+        if name and 0 < sum(len(paragraph.text) for paragraph in text.paragraphs) <= MAX_FRONT_MATTER:
+            return f"The {name} ({_name(page.path)}) is left out."
+        if not page.is_linear and not (self._with_notes and text.notes):
+            return (
+                f"The page {_name(page.path)} is left out: the book has it beside its text." if text.paragraphs else ""
+            )
+        if text.links >= LEAST_LINKS and is_mostly_links(text.paragraphs):
+            return f"The table of contents ({_name(page.path)}) is left out."
+        return ""
+
+    def _bytes(self, path: str) -> tuple[bytes, str]:
+        """A page, or why it cannot be read."""
+        try:
+            data = self._package.read(path)
+        except KeyError:
+            return b"", "the file is missing"
+        except TooLarge:
+            raise
+        except InvalidArchive as error:
+            return b"", str(error)
+        self._unpacked += len(data)
+        if self._unpacked > MAX_UNPACKED:
+            self._refuse(f"{MAX_UNPACKED} bytes of pages")
+        if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
+            return b"", "it is empty"
+        return (data, "") if b"<" in data[:4096] else (b"", "it is not a page of text")
+
+    def _spend(self, markup: int, characters: int) -> None:
+        """Refuses a book as soon as it is too large."""
+        self._markup += markup
+        if self._markup > MAX_MARKUP:
+            self._refuse(f"{MAX_MARKUP} tags and attributes")
+        if characters:
+            self._characters += characters
+            self._paragraphs += 1
+            if self._characters > MAX_TEXT:
+                self._refuse(f"{MAX_TEXT} characters of text")
+            if self._paragraphs > MAX_PASSAGES:
+                self._refuse(f"{MAX_PASSAGES} paragraphs")
+
+    def _refuse(self, most: str) -> NoReturn:
+        raise InvalidDocument(f"the EPUB has more than {most}; split the book and import its parts", "file")
+
+    def _sort_notes(self, pages: Sequence[ReadPage]) -> None:
+        """Takes out the paragraphs that marks lead to and that begin with the mark: EPUB 2 has no type for notes."""
+        if self._with_notes or not self._marks:
+            return
+        for page in pages:
+            notes = set(self._notes_of(page))
+            if not notes:
+                continue
+            self._skipped.notes += len(notes)
+            page.paragraphs = [each for number, each in enumerate(page.paragraphs) if number not in notes]
+            if all(each.level or not each.text for each in page.paragraphs):  # "Notes"
+                page.paragraphs = []
+
+    def _notes_of(self, page: ReadPage) -> Iterator[int]:
+        for number, paragraph in enumerate(page.paragraphs):
+            marks = (self._marks.get((page.path, name), "") for name in paragraph.ids)
+            mark = next(filter(None, marks), "")
+            if mark and not paragraph.level:
+                begin = paragraph.text[: len(mark) + BRACKETS].lstrip("[( ")
+                is_number = begin.startswith(mark) and not begin[len(mark) : len(mark) + 1].isalnum()
+                if paragraph.opens_with_mark or is_number:
+                    yield number
+
+
+def _has_text(pages: Sequence[ReadPage]) -> bool:
+    return any(paragraph.text for page in pages for paragraph in page.paragraphs)
+
+
+def _name(path: str) -> str:
+    return posixpath.basename(path)[-80:]
+
+
+def _known(language: str) -> str:
+    """The code of a language; blank for any other text."""
+    try:
+        return clean_language(language)
+    except InvalidRequest:
+        return ""

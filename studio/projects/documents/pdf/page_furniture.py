@@ -1,0 +1,140 @@
+"""What stands on a PDF's pages and is not of their text: numbers, running heads, contents and footnotes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.front_matter import begins_contents, ends_with_page
+from studio.projects.documents.headings import is_heading
+from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
+from studio.projects.documents.pdf.pdf_text import Line, PdfText
+
+EDGE = 2
+"""Lines at the top and at the bottom of a page that may be repeated on the others."""
+SMALL = 0.9
+"""Of the usual size of letters: so small are footnotes at most."""
+
+_NUMBER = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(
+    r"[ivxlc]{1,7}|[-–—|•·]\s?\d{1,4}\s?[-–—|•·]|(?:page|seite|página|pagina|p\.|s\.)\s?\d{1,4}(?:\s?(?:of|von|de|di|/)\s?\d{1,4})?"
+    r"|\d{1,4}\s?(?:of|/)\s?\d{1,4}",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"[\[(]?(\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*[^\W\d]")
+
+
+def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
+    """The pages without numbers, running heads, contents and footnotes; and what was left out, or may be mixed up."""
+    pages = _without_edges(pdf.pages, titles)
+    pages, had_contents = _without_contents(pages)
+    pages, notes = _without_notes(pages)
+    skipped = Skipped()
+    if had_contents:
+        skipped.add("The table of contents is left out.")
+    if mixed := [number for number in pdf.mixed if pages[number]]:
+        numbers = ", ".join(str(number + 1) for number in mixed[:10]) + (" …" if len(mixed) > 10 else "")
+        which = f"Page {numbers} seems" if len(mixed) == 1 else f"Pages {numbers} seem"
+        skipped.add(f"{which} to have two columns whose lines the file mixes: check the text, or send it as .txt.")
+    skipped.notes = notes
+    return pages, skipped
+
+
+def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> list[list[Line]]:
+    """The pages without their numbers, and without the short lines that others have at the same end.
+
+    What could be the title of a chapter stays where it comes first.
+    """
+    usual = usual_length(pages)
+    forms: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, page in enumerate(pages):
+        texts = {line.text for line in (*page[:EDGE], *page[-EDGE:]) if len(line.text) <= 0.8 * usual}
+        for form in {form for text in texts for form in _forms(text, number)}:
+            forms[form].append(number)
+    repeated = {
+        form: set(numbers) if form[0] == "0" else _repeated(numbers, len(pages))  # a number alone is the page's
+        for form, numbers in forms.items()
+        if len(numbers) > 2
+    }
+
+    def stays(number: int, page: list[Line], at: int) -> bool:
+        text = page[at].text
+        if EDGE <= at < len(page) - EDGE:
+            return True
+        if number in titles and titles[number].of([line.text for line in page[at : at + TITLE_LINES]])[0]:
+            return True
+        if is_heading(text):
+            again = repeated.get((text.casefold(), -1), set())
+            return number not in again or (number - 1 not in again and number - 2 not in again)
+        is_last = at == len(page) - 1
+        if (at == 0 or is_last) and (text == str(number + 1) or _PAGE_NUMBER.fullmatch(text)):
+            return False
+        if is_last and at and text.isdecimal() and len(text) <= 4:
+            return False
+        return not any(number in repeated.get(form, ()) for form in _forms(text, number))
+
+    return [[line for at, line in enumerate(page) if stays(number, page, at)] for number, page in enumerate(pages)]
+
+
+def _forms(line: str, page: int) -> tuple[tuple[str, int], ...]:
+    """The same for lines that differ only in the number of their page, however pages are counted."""
+    match = _NUMBER.search(line)
+    exact = line.casefold(), -1
+    return (exact, (_NUMBER.sub("0", line.casefold(), count=1), int(match[0][:9]) - page)) if match else (exact,)
+
+
+def _repeated(numbers: Sequence[int], pages: int) -> set[int]:
+    """The pages on which a line is one of many: on more than a sixth of all pages, or on three left or right ones."""
+    if len(numbers) > max(2, pages / 6):
+        return set(numbers)
+    runs = [[numbers[0]]]
+    for number in numbers[1:]:
+        if number - runs[-1][-1] <= 2:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return {number for run in runs if len(run) > 2 for number in run}
+
+
+def usual_length(pages: Iterable[list[Line]]) -> int:
+    """Of a line that is full."""
+    lengths = sorted(len(line.text) for page in pages for line in page)
+    return lengths[len(lengths) * 3 // 4] if lengths else 0
+
+
+def usual_size(pages: Iterable[list[Line]]) -> float:
+    """Of letters, in points."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page:
+            sizes[round(line.size, 1)] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bool]:
+    """Without the pages at the front on which most lines end with the number of another one."""
+    kept, is_list, had_list = list[list[Line]](), False, False
+    for number, page in enumerate(pages):
+        entries = [ends_with_page(line.text) for line in page]
+        begins = number < 50 and any(begins_contents(line.text) for line in page[:3])
+        is_list = (begins or is_list) and sum(entries) >= max(2, len(page) / 2)
+        had_list |= is_list
+        kept.append([] if is_list else page)
+    return kept, had_list
+
+
+def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
+    """Without the notes in small letters below the lines that have their marks; and how many notes there were."""
+    small = SMALL * usual_size(pages)
+    kept, count = list[list[Line]](), 0
+    for page in pages:
+        marks = {mark for line in page for mark in line.marks}
+        end = len(page)
+        while end and page[end - 1].size <= small:
+            end -= 1
+        begun = [at for at in range(end, len(page)) if (match := _NOTE.match(page[at].text)) and match[1] in marks]
+        kept.append(page[: begun[0]] if begun else page)
+        count += len(begun)
+    return kept, count

@@ -1,0 +1,126 @@
+"""Lines of a PDF put together to paragraphs, by their lengths and places, and the chapters that begin among them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from studio.projects.documents.headings import is_bare_heading, is_heading, is_scene_break, is_title
+from studio.projects.documents.passages import Passage
+from studio.projects.documents.pdf.page_furniture import usual_length, usual_size
+from studio.projects.documents.pdf.page_titles import TITLE_LINES, PageTitles
+from studio.projects.documents.pdf.pdf_text import Line
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\Z")
+_ENDS = re.compile(r"[.!?:…。！？][\"'”’»)\]]*\Z")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+class PdfParagraphs:
+    """Lines put together to paragraphs, which may go on from one page to the next, but not into a chapter."""
+
+    def __init__(self, pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> None:
+        self._pages = pages
+        self._titles = titles
+        self._usual = usual_length(pages)
+        self._size = usual_size(pages)
+        self._by_outline = sum(len(page.all) for page in titles.values()) > 1
+        """Whether the outline decides where chapters begin; one bookmark alone is often the cover's."""
+        self._words = Counter(word for page in pages for line in page for word in _inner_words(line.text))
+        self._held: list[Line] = []
+        self._chapter = ""
+
+    def passages(self) -> Iterator[Passage | None]:
+        """In order; None stands for a break between two scenes."""
+        was_bare = False
+        for number, page in enumerate(self._pages):
+            titles = self._titles.get(number, PageTitles())
+            texts = [line.text for line in page]
+            shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
+            shown = {title for title, _ in shown_titles}
+            unseen = next((title for title in titles.all if title not in shown), "")
+            if unseen:  # it begins with its page
+                yield from self._ended()
+                self._chapter = unseen
+            skip = 0
+            for at, line in enumerate(page):
+                if skip:
+                    skip -= 1
+                    continue
+                title, count = shown_titles[at]
+                below = page[at + 1].text if at + 1 < len(page) else ""
+                if not title and (self._is_chapter(line, at == 0) or (was_bare and self._is_below(line, below))):
+                    title, count = line.text, 1
+                was_bare = bool(title) and (is_bare_heading(line.text) or (was_bare and self._is_large(line)))
+                if title:
+                    yield from self._ended()
+                    self._held, self._chapter, skip = page[at : at + count], title, count - 1
+                    yield from self._ended()
+                elif is_scene_break(line.text):
+                    yield from self._ended()
+                    yield None
+                else:
+                    if self._held and self._ends_before(line):
+                        yield from self._ended()
+                    self._held.append(line)
+        yield from self._ended()
+
+    def _is_large(self, line: Line) -> bool:
+        return line.size > 1.1 * self._size
+
+    def _is_below(self, line: Line, following: str) -> bool:
+        """Whether a line below a heading without a title is its title, and not the first line of a paragraph."""
+        if self._by_outline or not is_title(line.text):
+            return False
+        return self._is_large(line) or (len(line.text) < 0.7 * self._usual and not following[:1].islower())
+
+    def _is_chapter(self, line: Line, is_first: bool) -> bool:
+        """Whether a line is a heading, and not the middle of a sentence."""
+        if self._by_outline or not is_heading(line.text):
+            return False
+        before = self._held[-1] if self._held else None
+        if not before or is_first or line.size > 1.1 * before.size or _ENDS.search(before.text):
+            return True
+        return len(before.text) < 0.85 * self._usual
+
+    def _ends_before(self, line: Line) -> bool:
+        """Whether the paragraph ends with its last line: a short one, or one that a gap or an indented line follows."""
+        last = self._held[-1]
+        if line.text[:1].islower() or _HYPHEN.search(last.text):
+            return False
+        if not _ENDS.search(last.text):
+            return len(last.text) < 0.6 * self._usual
+        return (
+            len(last.text) < 0.85 * self._usual
+            or last.y - line.y > 1.8 * max(last.size, line.size) > 0
+            or 0.8 * line.size < line.x - self._held[-1].x < 6 * line.size
+        )
+
+    def _ended(self) -> Iterator[Passage]:
+        """The paragraph that is held."""
+        pieces: list[str] = []
+        for line in self._held:
+            if pieces and _HYPHEN.search(pieces[-1]) and line.text[:1].islower():
+                pieces[-1] = self._without_hyphen(pieces[-1], line.text)
+            elif pieces:
+                pieces.append(" ")
+            pieces.append(line.text)
+        text = "".join(pieces)
+        if any(sign.isalnum() for sign in text):
+            yield Passage(text, chapter=self._chapter)
+            self._chapter = ""
+        self._held = []
+
+    def _without_hyphen(self, line: str, following: str) -> str:
+        """A line whose last word goes on in the next one; a compound that is written so elsewhere keeps its hyphen."""
+        begun, rest = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
+        if not begun or not rest or line[-1] == "\u00ad":
+            return line[:-1]
+        whole, compound = f"{begun[-1]}{rest[0]}".casefold(), f"{begun[-1]}-{rest[0]}".casefold()
+        return line if self._words[compound] > self._words[whole] else line[:-1]
+
+
+def _inner_words(line: str) -> list[str]:
+    """The words of a line without its first and last, which may be halves."""
+    return [word.casefold() for word in _WORD.findall(line)[1:-1]]

@@ -1,0 +1,254 @@
+"""The lines of a PDF's pages with their places, in the order in which they are read, without marks of footnotes."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import logging
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from pypdf import PdfReader
+from pypdf.errors import DependencyError, PyPdfError
+
+from studio.errors import InvalidDocument
+from studio.projects.documents.books.note_marks import BEFORE, as_raised, is_note_mark
+
+MAX_PAGES = 5000
+MAX_SIGNS = 10_000_000
+"""Characters of all pages together, spaces among them."""
+
+_SHOWN = (b"Tj", b"TJ", b"'", b'"')
+_MARK = re.compile(r"\d+|[*†‡§¶]+")
+_RAISED = 0.85
+"""Of the size of its line: what is no larger, and higher, is a mark."""
+_STEP = 4.0
+"""Lines that begin within so many points begin at one margin."""
+_SIGN_WIDTH = 0.45
+"""Of a letter, about, in sizes of its font."""
+
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a stranger's file may break any number of rules
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text; ``x`` and ``y`` of its beginning and ``size`` of its letters in points."""
+
+    text: str
+    x: float
+    y: float
+    size: float
+    marks: tuple[str, ...] = ()
+    """The marks of footnotes that were in it."""
+
+    @property
+    def end(self) -> float:
+        return self.x + len(self.text) * self.size * _SIGN_WIDTH
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """A PDF's pages and bookmarks."""
+
+    pages: list[list[Line]]
+    outline: list[tuple[int, str]]
+    """The number of a page, from 0, and the title of what begins there."""
+    mixed: list[int]
+    """Pages whose two columns could not be told apart."""
+    title: str = ""
+    author: str = ""
+
+
+@dataclass(slots=True)
+class _Piece:
+    text: str
+    x: float
+    y: float
+    size: float
+    rise: float
+
+
+def text_of_pdf(data: bytes) -> PdfText:
+    """Raises InvalidDocument, with the reason."""
+    try:
+        return _read(data)
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        why = f"it is damaged ({type(error).__name__})"
+    except DependencyError:  # only some kinds of encryption need another package
+        why = "it is encrypted; save it without a password and without restrictions"
+    except (MemoryError, RecursionError):
+        why = "it takes too much memory to read"
+    raise InvalidDocument(f"this PDF cannot be read: {why}", "file")
+
+
+def _read(data: bytes) -> PdfText:
+    reader = PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise InvalidDocument("this PDF cannot be read: it has a password; save it without one", "file")
+    if len(reader.pages) > MAX_PAGES:
+        raise InvalidDocument(f"this PDF has {len(reader.pages)} pages; at most {MAX_PAGES} are allowed", "file")
+    pages, mixed, signs = list[list[Line]](), list[int](), 0
+    for number, page in enumerate(reader.pages):
+        seen = _Page()
+        signs += len(page.extract_text(visitor_operand_before=seen.before, visitor_text=seen.add))
+        if signs > MAX_SIGNS:
+            raise InvalidDocument(f"this PDF has more than {MAX_SIGNS} characters", "file")
+        lines = seen.lines()
+        if seen.has_columns_in_lines(lines):
+            mixed.append(number)
+        pages.append(lines)
+    about = reader.metadata
+    title, author = (str(about.title or ""), str(about.author or "")) if about else ("", "")
+    return PdfText(pages, list(_outline(reader, reader.outline, 2)), mixed, title, author)
+
+
+def _outline(reader: PdfReader, entries: Sequence[Any], depth: int) -> Iterator[tuple[int, str]]:
+    for entry in entries:
+        if not isinstance(entry, list):
+            page = reader.get_destination_page_number(entry)
+            if page is not None and entry.title:
+                yield page, str(entry.title)
+        elif depth > 1:
+            yield from _outline(reader, entry, depth - 1)
+
+
+@dataclass(slots=True)
+class _Page:
+    """What pypdf tells of a page while it goes through it."""
+
+    pieces: list[_Piece] = field(default_factory=list)
+    starts: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Where text is shown, by its height in points."""
+    rise: float = 0.0
+    shown_rise: float = 0.0
+
+    def before(self, operator: bytes, operands: list[Any], cm: list[float], tm: list[float]) -> None:
+        """Before an operator is carried out."""
+        if operator in _SHOWN:
+            self.shown_rise = self.rise
+            x, y = _place(cm, tm)
+            self.starts[round(y)].append(x)
+        elif operator == b"Ts" and operands and isinstance(operands[0], (int, float)):
+            self.rise = float(operands[0])
+
+    def add(self, text: str, cm: list[float], tm: list[float], _: object, size: float) -> None:
+        """A piece of text, with where it begins: at the latest where font, line or text object change."""
+        if text:
+            scale = math.hypot(tm[2] * cm[0] + tm[3] * cm[2], tm[2] * cm[1] + tm[3] * cm[3])
+            self.pieces.append(_Piece(text, *_place(cm, tm), abs(size) * scale, self.shown_rise))
+
+    def lines(self) -> list[Line]:
+        """In the order in which they are read."""
+        rows: list[list[_Piece]] = [[]]
+        for piece in self.pieces:
+            *ended, rest = piece.text.split("\n")
+            for text in ended:
+                rows[-1].append(replace(piece, text=text))
+                rows.append([])
+            if rest:
+                rows[-1].append(replace(piece, text=rest))
+        whole = [line for row in rows for line in _line(row)]
+        if margins := _second_margins(rows):
+            apart = [line for row in rows for part in _columns_of(row, margins) for line in _line(part)]
+            ordered = _in_reading_order(apart)
+            return whole if ordered is apart else ordered
+        return _in_reading_order(whole)
+
+    def has_columns_in_lines(self, lines: Sequence[Line]) -> bool:
+        """Whether most lines have a second beginning, at one place far right of the first, which is in their midst."""
+        rows = [row for row in self.starts.values() if len(row) > 1]
+        if len(lines) < 6 or median(len(line.text) for line in lines) < 40:
+            return False
+        left = min(line.x for line in lines)
+        far = 0.3 * (max(max(row) for row in self.starts.values()) - left)
+        margins = Counter(margin for row in rows for margin in {round(x / _STEP) for x in row if x - left > far})
+        begun = Counter(round(line.x / _STEP) for line in lines)
+        return any(count >= 0.6 * len(lines) and begun[margin] < 3 for margin, count in margins.most_common(3))
+
+
+def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
+    """Where, in steps, something begins on half of the lines that is neither their beginning nor near it."""
+    starts = [[round(piece.x / _STEP) for piece in row if piece.text.strip()] for row in rows]
+    starts = [row for row in starts if row]
+    if len(starts) < 3:
+        return set()
+    left, right = min(map(min, starts)), max(map(max, starts))
+    far = left + 0.3 * (right - left)
+    margins = Counter(margin for row in starts for margin in set(row[1:]) if margin > far)
+    return {margin for margin, count in margins.items() if count >= max(3, len(starts) / 2)}
+
+
+def _columns_of(row: Sequence[_Piece], margins: set[int]) -> list[list[_Piece]]:
+    """The pieces of a line, apart where one begins at such a margin, well behind the one before it."""
+    parts: list[list[_Piece]] = [[]]
+    for piece in row:
+        before = parts[-1][-1] if parts[-1] else None
+        end = before.x + len(before.text) * before.size * _SIGN_WIDTH if before else 0.0
+        if before and round(piece.x / _STEP) in margins and piece.x > end + piece.size:
+            parts.append([])
+        parts[-1].append(piece)
+    return parts
+
+
+def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
+    """Where text begins: along its own direction and across it, so that turned pages are like others."""
+    x, y = tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+    along, across = tm[0] * cm[0] + tm[1] * cm[2], tm[0] * cm[1] + tm[1] * cm[3]
+    length = math.hypot(along, across) or 1.0
+    return (x * along + y * across) / length, (y * along - x * across) / length
+
+
+def _line(pieces: Sequence[_Piece]) -> list[Line]:
+    """One line, or none where nothing is in it; without the small raised marks behind words."""
+    shown = [piece for piece in pieces if piece.text.strip()]
+    if not shown:
+        return []
+    main = max(shown, key=lambda piece: len(piece.text))
+    kept, marks = list[str](), list[str]()
+    before = ""
+    for piece in pieces:
+        is_higher = piece.y + piece.rise > main.y + main.rise + 0.08 * main.size
+        if not (is_higher and before and piece.size <= _RAISED * main.size):
+            kept.append(piece.text)
+        elif is_note_mark(before, piece.text.strip()):
+            kept.append(" " if piece.text[-1:].isspace() else "")
+            marks += _MARK.findall(piece.text)
+        else:
+            kept.append(as_raised(piece.text.strip()) or piece.text)
+        before = f"{before}{kept[-1]}"[-BEFORE:].rstrip()
+    text = " ".join("".join(kept).split())
+    return [Line(text, shown[0].x, shown[0].y, main.size, tuple(marks))] if text else []
+
+
+def _in_reading_order(lines: list[Line]) -> list[Line]:
+    """Two columns that the file has row by row after each other, between the lines that go across both."""
+    if len(lines) < 6:
+        return lines
+    left = min(line.x for line in lines)
+    width = max(line.end for line in lines) - left
+    margins = Counter(round(line.x / _STEP) for line in lines if line.x - left > 0.3 * width)
+    if not margins:
+        return lines
+    right = margins.most_common(1)[0][0] * _STEP - _STEP
+    sides = ["right" if line.x >= right else "left" if line.end <= right + 0.1 * width else "both" for line in lines]
+    columns = [[line for line, side in zip(lines, sides, strict=True) if side == name] for name in ("left", "right")]
+    turns = sum(pair == ("right", "left") for pair in itertools.pairwise(sides))
+    if min(map(len, columns)) < 3 or turns < max(2, len(columns[1]) / 2 - 1):
+        return lines
+    if any(median(len(line.text) for line in column) < 12 for column in columns):  # more likely a table
+        return lines
+    ordered, held = list[Line](), list[Line]()
+    for line, side in zip(lines, sides, strict=True):
+        if side == "right":
+            held.append(line)
+            continue
+        if side == "both":
+            ordered += held
+            held = []
+        ordered.append(line)
+    return ordered + held

@@ -1,0 +1,166 @@
+"""Word documents (.docx): paragraphs, and headings as chapters; a zip from a stranger, read within limits."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+
+from studio.errors import InvalidDocument, InvalidRequest
+from studio.library.checks import clean_language
+from studio.library.projects.records import MAX_AUTHOR
+from studio.projects.documents.books.skipped import Skipped
+from studio.projects.documents.headings import is_heading, is_scene_break
+from studio.projects.documents.passages import Document, Passage, with_pauses
+from studio.projects.documents.titles import chapter_levels, is_same_words
+from studio.projects.documents.word.numbering import LEVELS, Numbering
+from studio.projects.documents.word.styles import Styles
+from studio.projects.documents.word.word_body import WordBody, WordParagraph
+from studio.projects.documents.word.word_xml import MalformedPart, parse
+from studio.unzip import InvalidArchive, opened
+
+MAX_ENTRIES = 10_000
+MAX_BODY = 64 * 1024 * 1024
+"""Bytes that the body may unpack to."""
+MAX_ABOUT = 4 * 1024 * 1024
+"""Bytes of styles, of numbering, and of metadata."""
+MAX_NOTES = 16 * 1024 * 1024
+"""Bytes of footnotes, and of endnotes."""
+BODY, ABOUT = "word/document.xml", "docProps/core.xml"
+OLD = b"\xd0\xcf\x11\xe0"
+"""How .doc files begin, and .docx files with a password."""
+
+_DC = "{http://purl.org/dc/elements/1.1/}"
+
+
+def read_docx(data: bytes, with_notes: bool = False) -> Document:
+    """Body text, tables and text boxes, with the numbers of lists; no headers, comments, contents or deleted words.
+
+    ``with_notes``: each footnote and endnote follows the paragraph that refers to it. Raises InvalidDocument for
+    a file that is not a .docx, has a password, or unpacks to too much.
+    """
+    if data.startswith(OLD):
+        raise InvalidDocument(
+            "this is an old Word document (.doc), or one with a password: save it as .docx without a password", "file"
+        )
+    try:
+        with opened(data, MAX_ENTRIES) as archive:
+            return _Reading(archive, with_notes).document()
+    except InvalidArchive as error:
+        raise InvalidDocument(f"this file is not a readable Word document: {error}", "file") from error
+
+
+class _About:
+    """Title, creator and language, as the document's properties have them."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+        self._text: list[str] = []
+
+    def start(self, _: str, __: dict[str, str]) -> None:
+        self._text.clear()
+
+    def data(self, text: str) -> None:
+        self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag.startswith(_DC):
+            self.properties[tag.removeprefix(_DC)] = " ".join("".join(self._text)[:1000].split())
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class _Reading:
+    """The files of one document."""
+
+    def __init__(self, archive: zipfile.ZipFile, with_notes: bool) -> None:
+        if BODY not in archive.namelist():
+            raise InvalidDocument(f"this is not a Word document: it has no {BODY}", "file")
+        self._archive = archive
+        self._with_notes = with_notes
+        self._skipped = Skipped()
+        self._styles, self._numbering, self._about = Styles(), Numbering(), _About()
+        self._side_file("word/styles.xml", MAX_ABOUT, self._styles, "the styles, and with them its headings")
+        self._side_file("word/numbering.xml", MAX_ABOUT, self._numbering, "the numbers of its lists")
+        self._side_file(ABOUT, MAX_ABOUT, self._about, "its title and author")
+        self._has_contents = False
+
+    def document(self) -> Document:
+        body = WordBody()
+        parse(self._archive, BODY, MAX_BODY, body)
+        notes = self._notes() if self._with_notes else {}
+        about = self._about.properties
+        title = about.get("title", "") or self._title(body)
+        levels = chapter_levels(
+            level
+            for paragraph in body.paragraphs
+            if (level := self._level(paragraph)) and not is_same_words(paragraph.text, title)
+        )
+        passages = tuple(with_pauses(self._passages(body, notes, levels)))
+        if self._has_contents:
+            self._skipped.add("The table of contents is left out.")
+        if not self._with_notes:
+            self._skipped.notes = sum(len(paragraph.notes) for paragraph in body.paragraphs)
+        try:
+            language = clean_language(about.get("language", ""))
+        except InvalidRequest:  # not a code of a language; the document can be read without
+            language = ""
+        author = about.get("creator", "")[:MAX_AUTHOR]
+        return Document(passages, True, title, author, language, skipped=self._skipped.sentences())
+
+    def _side_file(self, name: str, limit: int, target: object, lost: str) -> None:
+        """A file without which the text can be read all the same."""
+        try:
+            parse(self._archive, name, limit, target)
+        except (MalformedPart, InvalidArchive):
+            self._skipped.add(f"The file {name} of the document cannot be read: {lost} are not known.")
+
+    def _notes(self) -> dict[str, list[str]]:
+        """The paragraphs of each note."""
+        found: dict[str, list[str]] = {}
+        for name in ("footnotes", "endnotes"):
+            body = WordBody()
+            self._side_file(f"word/{name}.xml", MAX_NOTES, body, f"its {name}")
+            for paragraph in body.paragraphs:
+                found.setdefault(paragraph.note, []).append(paragraph.text)
+        return found
+
+    def _title(self, body: WordBody) -> str:
+        """The first paragraph in the style Title."""
+        titles = (each.text for each in body.paragraphs if self._styles.find(each.style).name == "title")
+        return next((title for title in titles if title), "")
+
+    def _level(self, paragraph: WordParagraph) -> int:
+        """Of a heading; 0 for body text."""
+        level = paragraph.level
+        if level is None:
+            level = self._styles.find(paragraph.style).level
+        return level if level is not None and level <= LEVELS else 0
+
+    def _passages(self, body: WordBody, notes: dict[str, list[str]], levels: set[int]) -> Iterator[Passage | None]:
+        begins = False
+        for paragraph in body.paragraphs:
+            text = paragraph.text
+            if self._styles.find(paragraph.style).name.startswith("toc "):
+                self._has_contents = self._has_contents or bool(text)
+                continue
+            if any(map(str.isalnum, text)):
+                text = f"{self._number(paragraph)} {text}".strip()
+                level = self._level(paragraph)
+                # Below the heading of a chapter, a heading of any level is the rest of its title.
+                begins = level in levels or is_heading(text) or (begins and level > 0)
+                yield Passage(text, chapter=text if begins else "")
+            elif is_scene_break(text):
+                begins = False
+                yield None
+            for note in paragraph.notes:
+                for words in notes.get(note, ()):
+                    if any(map(str.isalnum, words)):
+                        yield Passage(words)
+
+    def _number(self, paragraph: WordParagraph) -> str:
+        """Of an item of a list, or of a numbered heading."""
+        style = self._styles.find(paragraph.style)
+        list_id = style.list_id if paragraph.list_id is None else paragraph.list_id
+        level = style.list_level if paragraph.list_level is None else paragraph.list_level
+        return self._numbering.next_number(list_id, level, paragraph.style) if list_id else ""

@@ -1,0 +1,313 @@
+"""Amounts: prices, parts, measures, from and to, by and times, and the signs that stand beside them."""
+
+from __future__ import annotations
+
+import re
+
+from studio.speech.reading.english import DOLLAR_SIGNS, PLURALS
+from studio.speech.reading.rules import BEGINNINGS, ENGLISH, MONEY, SENTENCE, STARTS, YEAR, Rule, digits, rule, year
+
+_PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100)
+"""Into which things are divided."""
+_MARKED = (
+    r"(?:stars?|points?|marks?|rating|ratings|score|scores|votes|players|people|doctors|dentists|respondents|customers|"
+    r"users|attempts|tests|questions|answers|students|patients|adults|children|Americans|reviews?|difficulty)"
+)
+"""What has so many of so many."""
+_CODES = "|".join(sign for sign in PLURALS if len(sign) == 3)
+_PER = {
+    "s": "second", "sec": "second", "second": "second", "min": "minute", "minute": "minute", "h": "hour", "hr": "hour",
+    "hour": "hour", "day": "day", "d": "day", "night": "night", "wk": "week", "week": "week", "mo": "month",
+    "mth": "month", "month": "month", "qtr": "quarter", "quarter": "quarter", "yr": "year", "year": "year",
+    "person": "person", "pp": "person", "user": "user", "seat": "seat", "head": "head", "unit": "unit", "item": "item",
+    "piece": "piece", "each": "item", "lb": "pound", "oz": "ounce", "kg": "kilogram", "g": "gram", "l": "liter",
+    "gal": "gallon", "gallon": "gallon", "mi": "mile", "mile": "mile", "km": "kilometer", "ft": "foot",
+    "sq ft": "square foot", "sqft": "square foot", "m²": "square meter", "kWh": "kilowatt hour", "GB": "gigabyte",
+    "word": "word", "page": "page", "share": "share", "ton": "ton", "barrel": "barrel", "bottle": "bottle",
+    "cup": "cup", "slice": "slice", "serving": "serving", "ticket": "ticket", "bag": "bag", "box": "box",
+}  # fmt: skip
+_TIMES = r"(?:seconds?|sec|minutes?|min|hours?|hr|days?|weeks?|months?|years?)"
+_GOODS = "|".join(sorted(map(re.escape, _PER), key=len, reverse=True))
+_SMALL_UNITS = r"(?:kg|km/h|km|cm|mm|m|g|mg|l|L|ml|%|°C|°|kWh|kW|GB|MB|[mb]illion|Euro|€)"
+_KITCHEN = {
+    "tbsp": ("tablespoon", "tablespoons"), "tsp": ("teaspoon", "teaspoons"), "lb": ("pound", "pounds"),
+    "oz": ("ounce", "ounces"), "ft": ("foot", "feet"), "mi": ("mile", "miles"), "kg": ("kilogram", "kilograms"),
+    "gal": ("gallon", "gallons"), "hr": ("hour", "hours"), "yd": ("yard", "yards"),
+}  # fmt: skip
+"""Of which there are parts."""
+_SINGULAR = {"$": "dollar", "€": "euro", "£": "pound"}
+_AFTER_A_PRICE = (
+    r"(?:per|and|for|off|each|more|less|from|with|when|that|than|but|because|after|before|over|under|into|until|while|"
+    r"now|then|here|there|today|every|the|plus|minus|this|later|earlier|yesterday|above|below|only)"
+)
+"""Words before which a price is not that of a thing: 'a $5 bill' is."""
+_SMILE = r"[:;=]-?[()DPp](?![\w()])"
+_RACE = r"(?: (?:run|race|walk|jog|row|swim|time|course|resolution|video|display|monitor|TV|screen|footage|res)\b)"
+_SHAPED = (
+    r"(?:aspect|screens?|displays?|monitors?|pictures?|video|videos|format|formats|photos?|sensor|television|TVs?)"
+)
+_DOING = r"(?:is|was|has|makes|says|sells|does|buys|announces|plans|wants|reports|pays|owns|uses|wins|shares)"
+_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "t": "trillion"}
+
+
+_IN_MARKS = re.compile(rf"[ -]{_MARKED}\b")
+
+
+def _joined(found: re.Match[str]) -> str:
+    """'A T and T', 'Q and A's'."""
+    return f"{' '.join(found[1])} and {' '.join(found[2])}{found[3] and chr(39) + 's'}"
+
+
+def _extension(found: re.Match[str]) -> str:
+    return f"{found[1]}, extension {digits(found[2]) if len(found[2]) > 2 else found[2]}"
+
+
+def _range(found: re.Match[str]) -> str:
+    low, high = found[1], found[2]
+    if low == high:
+        return f"{ENGLISH.cardinal(int(low))}-{ENGLISH.cardinal(int(low))}"
+    if re.fullmatch(YEAR, low) and re.fullmatch(YEAR, high):
+        return f"{year(low)} to {year(high)}"
+    if re.fullmatch(YEAR, low) and len(high) == 2 and int(low[2:]) < int(high):
+        return f"{year(low)} to {year(low[:2] + high) if high[0] == '0' else ENGLISH.cardinal(int(high))}"
+    if re.fullmatch("1[1-9]99", low) and high == "00":
+        return f"{year(low)} to {year(str(int(low) + 1))}"
+    if high[0] == "0" and len(high) > 1:
+        return f"{digits(low)} dash {digits(high)}"
+    return f"{low} to {high}"
+
+
+def _fraction(found: re.Match[str]) -> str:
+    """Only what people write as one; '8/10' is a mark."""
+    top, bottom = int(found[1]), int(found[2])
+    if top == bottom and top in (20, 50):
+        return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
+    if _IN_MARKS.match(found.string, found.end()) and top <= bottom:
+        return f"{top} out of {bottom}"
+    of_something = found.string.startswith((" of ", " cup", " inch", " mile"), found.end())
+    if bottom in (10, 100, top) and not of_something:
+        return f"{top} out of {bottom}"
+    return found[0] if top < bottom and bottom in _PARTS else f"{top} over {bottom}"
+
+
+def _part_of_a_unit(found: re.Match[str]) -> str:
+    """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for parts."""
+    one, many = _KITCHEN[found[3]]
+    return f"{found[1]}{found[2]} {many if found[1] else one}"
+
+
+def _listed(found: re.Match[str]) -> str:
+    """'three, four, five', 'twenty-four seven, three sixty-five'."""
+    return found[0].replace("24/7/365", "twenty-four seven, three sixty-five").replace("/", ", ")
+
+
+def _per_amount(found: re.Match[str]) -> str:
+    return f" per {_PER[found[1]]}"
+
+
+def _from_to(found: re.Match[str]) -> str:
+    """'$60 to 80k': the sign and the scale once, where both are the same."""
+    sign, low, scale, high = found[1], found[2], found[3] or "", found[4]
+    if not scale and not found[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
+        return f"{sign}{low} to {sign}{high}"
+    same = not scale or scale.lower() == (found[5] or "").lower()
+    return f"{low} to {sign}{high}{found[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{found[5] or ''}"
+
+
+def _priced(found: re.Match[str]) -> str:
+    """'a five dollar bill'; cents need more words: 'a two dollars and fifty cents ticket' stays."""
+    scale = found[4] or ""
+    if "." in found[3] and not scale:
+        return found[0]
+    scale = f" {_SCALES[scale.lower()]}" if scale.lower() in _SCALES else scale
+    return f"{found[1]}{found[3]}{scale} {_SINGULAR[found[2]]}"
+
+
+def _coined(found: re.Match[str]) -> str:
+    return f"{found[1]} {PLURALS[found[2]]}"
+
+
+def _before_an_amount(found: re.Match[str]) -> str:
+    """'50 USD' of 'USD 50', as the library knows it."""
+    return f"{found[2]}{found[3]} {PLURALS[found[1]]}" if found[3] else f"{found[2]} {found[1]}"
+
+
+def _thousands(found: re.Match[str]) -> str:
+    """Of continental Europe; three places after a dollar's point are a price by the gallon."""
+    is_one_point = found[0].count(".") == 1 and "," not in found[0]
+    return found[0] if is_one_point and found.string[found.start() - 1] not in "€" else _european(found)
+
+
+def _european(found: re.Match[str]) -> str:
+    return found[0].replace(".", "").replace(",", ".")
+
+
+def _power(found: re.Match[str]) -> str:
+    """'two point five times ten to the minus six'."""
+    first, sign, exponent = found[1], found[2], int(found[3])
+    times = "" if first == "1" else f"{first} times "
+    return f"{times}ten to the {'minus ' if sign in ('-', '−') else ''}{ENGLISH.cardinal(exponent)}"
+
+
+def _scaled(found: re.Match[str]) -> str:
+    return f"{found[1]} {_SCALES[found[2].lower()]}"
+
+
+def _hexadecimal(found: re.Match[str]) -> str:
+    """'zero x one F'."""
+    return f"0 x {' '.join(digits(sign) or sign.upper() for sign in found[1])}"
+
+
+def _cents(found: re.Match[str]) -> str:
+    one, many = ("penny", "pence") if found[2] == "p" else ("cent", "cents")
+    return f"{found[1]} {one if found[1] == '1' else many}"
+
+
+SIGNS: tuple[Rule, ...] = (
+    rule(
+        r"(?<=\d)( ?(?:KG|KM|CM|MM|ML|MPH|KPH|LBS?|FT|OZ|MIN|SEC|HRS?|YDS?)|ST|ND|RD|TH)\b",
+        lambda found: found[1].lower(),
+        needs="0K|0C|0M|0L|0F|0O|0S|0H|0Y|0T|0N|0R|0 K|0 C|0 M|0 L|0 F|0 O|0 S|0 H|0 Y",
+    ),
+    rule(r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) <3 (?=\S)", r"\1 love ", needs="<0"),
+    # Nobody says a smile.
+    rule(rf"^{_SMILE} ?| {_SMILE}|(?<!\b[a-zA-HJ-Z]) <3(?=[ .,!?]|$)", "", needs=":|;|=|<0"),
+    rule(r"(?:\b[Cc]opyright )?© ?", "copyright ", needs="©"),
+    rule(r"[™®]", "", needs="™|®"),
+    rule(
+        r"(?<![\w.@/])@(?=[A-Za-z_])|(?<= )@(?= )",
+        lambda found: "at" if found.string[found.end()] == " " else "at ",
+        needs="@",
+    ),
+    rule(r"(?<![\w#&/])(?<!\]\()#(?=[A-Za-z_])", "hashtag ", needs="#"),
+    rule(r"\b([CFAGDJ])#(?![\w#])", r"\1 sharp", needs="#"),
+    rule(r"(?<=[A-Za-z])\+\+(?=(\w)?)", lambda found: f" plus plus{' ' if found[1] else ''}", needs="++"),
+    rule(r"\b([A-F])\+(?=[\s.,;:!?)\"”]|$)", r"\1 plus", needs="+"),
+    rule(r"(?<=\d)\+(?=[\s.,;:!?)\"”]|$)(?! ?\d)", " plus", needs="0+"),
+    rule(r"\b([A-Z]{1,3})&([A-Z]{1,3})(s?)(?!\w)", _joined, needs="&"),
+    rule(r"(?<=[\w)]) == (?=[\w(-])", " equals ", needs=" == "),
+    rule(r" ?([<>!])= ?", lambda found: {"<": " ≤ ", ">": " ≥ ", "!": " ≠ "}[found[1]], needs="<=|>=|!="),
+    rule(
+        r"(\d{3}[-. ]\d{4}),? ?(?:[Xx]|[Ee]xt\.?:?|[Ee]xtension) ?(\d{1,6})\b",
+        _extension,
+        needs="0-0000|0.0000|0 0000",
+    ),
+    rule(rf"(?<=[{MONEY}])\d{{1,3}}(?:\.\d{{3}})+(?:,\d\d)?(?![\d,]|\.\d)", _thousands, needs=".000"),
+    rule(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+,\d\d(?![\d,]|\.\d)", _european, needs=".000"),
+    rule(rf"(?<![\w.,{MONEY}])(\d{{1,3}}),(\d{{1,2}})(?= ?{_SMALL_UNITS}(?!\w))", r"\1.\2", needs="0,0"),
+    rule(
+        rf"\b({_CODES}) ?(?=\d)(\d[\d.,]{{0,15}}(?<!\D))( (?:thousand|million|billion|trillion))?(?!\w)",
+        _before_an_amount,
+    ),
+    rule(
+        rf"(?<=\d)( (?:thousand|million|billion|trillion)) ({_CODES}|[{MONEY}])(?!\w)", _coined, needs="illion|thousand"
+    ),
+    rule(r"(?<![\w.,])(\d{1,3}(?:\.\d{1,6})?)[eE]([+−-]?)(\d{1,3})\b", _power, needs="0e|0E"),
+    rule(r"(?<=\d)\u2009(?=\d{3}(?!\d))", "\u202f", needs="\u2009"),  # between thousands, as the library knows it
+    rule(r"(?<=\d) ?\$(?![\d\w])", " dollars", needs="$"),
+    rule(
+        rf"(?<![\w.])({'|'.join(map(re.escape, DOLLAR_SIGNS))})\$ ?(?=\d)",
+        lambda found: DOLLAR_SIGNS[found[1]],
+        needs="$",
+    ),
+    rule(rf"(?<=[{MONEY}])(\d{{1,6}}),(\d\d)(?!\d|,\d)", r"\1.\2", needs="0,00"),
+    rule(r"(?<![\w.,/])(\d{1,2})(p)\b", _cents, needs="0p"),
+    rule(r"(?<![\w.])(\d{1,4})( ?¢)", _cents, needs="¢"),
+    rule(r"(?<![\w.])\.(?=\d)", "0.", needs=".0"),
+    rule(rf"~ ?(?=[\d{MONEY}])", "about ", needs="~"),
+    rule(r"± ?(?=\d)", "plus or minus ", needs="±"),
+    rule(r"(\d) ?÷ ?(?=\d)", r"\1 divided by ", needs="÷"),
+    rule(r"(\d) ?× ?(?=\d[\d.,]{0,12} ?=)", r"\1 times ", needs="×"),
+    rule(r"(?<![\w.,])0[xX]([\dA-Fa-f]{1,16})\b", _hexadecimal, needs="0x|0X"),
+    rule(r"(\d) ?[x×] ?(?=\d)", r"\1 by ", needs="0x|0 x|0×|0 ×"),
+    rule(r"(\d(?: ?(?:ft|in|m|cm|mm|km)|['′\"″])) ?[x×] ?(?=\d)", r"\1 by ", needs="x 0|× 0|x0|×0"),
+    rule(r"(\d)x\b", r"\1 times", needs="0x"),
+    rule(rf"(?<=\d)/({_GOODS})(?![\w/²])", _per_amount, needs="0/"),
+    rule(
+        rf"(?<=\d)([kKMB]|bn| million| billion)/({_GOODS})(?![\w/])",
+        lambda found: f"{found[1]} per {_PER[found[2]]}",
+        needs="/",
+    ),
+    rule(
+        rf"(\d[\d.,]{{0,12}} [a-z]{{2,20}})/({_TIMES})\b",
+        lambda found: f"{found[1]} per {_PER.get(found[2], found[2])}",
+        needs="/",
+    ),
+)
+AMOUNTS: tuple[Rule, ...] = (
+    rule(
+        rf"\b([Aa]n? )([$€£])(\d[\d,]{{0,12}}(?:\.\d{{1,2}})?)([kKMB]|bn| (?:thousand|million|billion|trillion))?"
+        rf"(?= (?!{_AFTER_A_PRICE}\b)[a-z]{{3,}})",
+        _priced,
+    ),
+    rule(r"(?<=\d)°(?= (?:angle|turn|view|rotation|camera|video|heat|weather)s?\b)", " degree", needs="°"),
+    rule(
+        rf"([{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)(bn|mn|[kKmMbBtT])?[-–]\1?(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?)"
+        r"(bn|mn|[kKmMbBtT])?(?![\w/]|[-–]\d)",
+        _from_to,
+        needs="-|–",
+    ),
+    rule(r"(?<![\w.,/:-])(\d{1,3})([kKM])[-–](\d{1,3})(?=\2\b)", r"\1 to \3", needs="-|–"),
+    rule(rf"(?<=[{MONEY}])(\d[\d,]{{0,12}}(?:\.\d{{1,4}})?) ?(bn|mn|[kKmMbBtT])\b", _scaled),
+    rule(rf"([{MONEY}])(\d[\d.,]{{0,12}})[-–]\1?(?=\d)", r"\2 to \1", needs="-|–"),
+    rule(rf"(?<![\w.,])(\d{{1,3}})k(?={_RACE})", r"\1 K", needs="0k "),
+    rule(r"(?<![\w.])(\d{1,3}(?:\.\d{1,3})?)(k|bn|mn)\b", _scaled, needs="0k|0bn|0mn|0 bn|0 mn"),
+    rule(r"(?<![\w.,])(\d{1,3}\.\d{1,3})([MBK])\b", _scaled, needs="0M|0B|0K"),
+    rule(
+        rf"(?<![\w.,])(?![48]K)(\d{{1,3}})([KMB])(?=\+? (?:(?!{_DOING}\b)[a-z]{{2,20}}s|people|men|women|children)\b)",
+        _scaled,
+        needs="0K|0M|0B",
+    ),
+    rule(r"(?<![\w.,/-])(?:24/7/365|\d{1,2}(?:/\d{1,2}){2,4})(?![\w/]|\.\d)", _listed, needs="0/0"),
+    rule(r"(?<![\w.,/-])(\d{1,2}\.\d)/(5|10|100)(?![\w/]|\.\d)", r"\1 out of \2", needs="0/0"),
+    rule(
+        r"\b((?:rated?|rating|scored?|score of|grade|got|gave (?:it|him|her|them)|earned)(?: (?:it|a|an|of))? )"
+        r"(\d{1,2})/(\d{1,2})(?![\w/]|\.\d)",
+        r"\1\2 out of \3",
+        re.IGNORECASE,
+        needs="0/0",
+    ),
+    rule(
+        r"(?<![\w.,/:-])(\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})[-–](?=(?:\d{1,3}(?:,\d{3})+|\d{1,6}\.\d{1,4})(?![\w-]|[.,:/]\d))",
+        r"\1 to ",
+        needs="0-0|0–0",
+    ),
+    rule(rf"(?<![\w.,/:-])(16|21|4|5|3):(9|10|3|4|2)(?= {_SHAPED}\b)", r"\1 by \2", needs="0:0"),
+    rule(r"(?<![\w.,/:-])(16|21|32):(9|10)(?![\w:]|[.,/-]\d)", r"\1 by \2", needs="0:0"),
+    rule(
+        rf"(?<![\w.,/-])((?:\d{{1,3}} )?)(\d{{1,2}}/\d{{1,2}}) ?({'|'.join(_KITCHEN)})\b\.?",
+        _part_of_a_unit,
+        needs="0/0",
+    ),
+    rule(
+        r"(?<![\w.,/-])(\d{1,3}) ([1-7])/([2-8])(?![\w/])",
+        lambda found: ENGLISH.mixed_fraction(int(found[1]), int(found[2]), int(found[3])),
+        needs="0/0",
+    ),
+    rule(r"\b24/7\b", "twenty-four seven", needs="00/0"),
+    rule(r"\b9/11\b", "nine eleven", needs="0/00"),
+    rule(rf"{STARTS}(\d{{1,6}})[-–](\d{{1,6}})(?![\w/-]|[.,:]\d)", _range, needs="0-0|0–0"),
+    rule(
+        r"(?<![\w.,/:-])(\d[\d,.]{0,12})[-–](?=\d[\d,.]{0,12}(?: ?%|°| ?[a-zA-Z]{1,4}\b))", r"\1 to ", needs="0-0|0–0"
+    ),
+    # Where a name stands before them, they may be a chapter and its verse.
+    rule(
+        rf"(\b(?!(?:{BEGINNINGS})\b)[A-Z]\w{{0,30}}\.? {SENTENCE}?)?(?<![\w.,:/-])"
+        r"(\d{1,6}(?:\.\d{1,3})?):(\d(?:\.\d{1,3})?|\d{3,6})(?![\w:]|[.,/-]\d)",
+        lambda found: found[0] if found[1] else f"{found[2]} to {found[3]}",
+        needs="0:0",
+    ),
+    rule(r"(?<![\w./])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d)", _fraction, needs="0/0"),
+    rule(r"(?<![\w.])(\d{1,3}) ?['′] ?(\d{1,2})(?:\"|″|['′]{2})?(?![\w'’])", r"\1 foot \2", needs="'|′"),
+    rule(r"(\d (?:ft|foot|feet)) (\d{1,2}) in\b", r"\1 \2 inches", needs="0 ft|0 foot|0 feet"),
+    rule(r"(?<=\d)['′](?= ?(?:by|x|×|long|wide|tall|high|deep)\b)", " feet", needs="0'|0′"),
+    rule(r"(\bby \d{1,3})['′](?![\w'])", r"\1 feet", needs="by 0"),
+    rule(r"(\bby \d{1,3})[\"″](?=$|[,.;] | (?:in|long|wide|thick)\b)", r"\1 inches", needs="by 0"),
+    rule(r"(?<=\d)[\"”″](?= (?:by|long|wide|tall|high|deep|thick)\b)", " inches", needs='0"|0”|0″'),
+    rule(
+        r"(?<=\d)[\"”″](?= (?:pipe|screen|monitor|display|TV|laptop|nail|board|wheel|disc)s?\b)",
+        " inch",
+        needs='0"|0”|0″',
+    ),
+    rule(r"(?<=\d) ?″", " inches", needs="″"),
+)

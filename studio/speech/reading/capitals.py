@@ -1,0 +1,186 @@
+"""Words in capitals become ordinary words; acronyms stay as they are written, which is how models learn to say them.
+
+Models know words in small letters, and spell or garble "DO NOT IGNORE IT". Three questions tell "NOW" from "FBI"
+without a dictionary of the language:
+
+- Of two or three letters: is it one of the common words (SHORT)?
+- Of four or more: can it be pronounced, as English puts its consonants together, and is it not a known acronym (KEPT)?
+- Which are both ("IT", "US", "WHO") are words where other words in capitals stand beside them, else acronyms. So are
+  other short ones there that have the letters of a syllable, as names do ("TIM").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from studio.speech.reading.abbreviations import KINGS
+from studio.speech.reading.rules import roman, words_of
+
+SHORT = words_of(
+    "AH AM AN AS AT BE BY DO EH GO HA HE HI HO IF IN IS ME MY NO OF OH ON OR OW SO TO UH UM UP WE YE YO ACT ADD "
+    "AGE AGO AHA AID AIM AIR ALE ALL AND ANT ANY APE APT ARC ARE ARK ARM ART ASH ASK ATE AWE AXE BAD BAG BAN BAR "
+    "BAT BAY BED BEE BEG BET BID BIG BIN BIT BOW BOX BOY BUD BUG BUN BUS BUT BUY BYE CAB CAN CAP CAR CAT COP COT "
+    "COW COX CRY CUB CUP CUT DAD DAM DAY DEN DEW DID DIE DIG DIM DIN DIP DOE DOG DOT DRY DUE DUG DYE EAR EAT EGG "
+    "EGO ELF ELM END ERA EVE EWE EYE FAN FAR FAT FED FEE FEW FIG FIN FIR FIT FIX FLU FLY FOE FOG FOR FOX FRY FUN "
+    "FUR GAP GAS GEL GEM GET GIG GIN GOD GOT GUM GUN GUT GUY GYM HAD HAM HAS HAT HAY HEN HER HEY HID HIM HIP HIS "
+    "HIT HMM HOG HOP HOT HOW HUB HUE HUG HUH HUM HUT ICE ICY ILL INK INN ION ITS IVY JAM JAR JAW JAY JET JOB JOG "
+    "JOY JUG KEY KID KIN KIT LAB LAD LAP LAW LAY LEG LET LID LIE LIP LIT LOG LOT LOW MAD MAN MAP MAT MAX MAY MEN "
+    "MET MIX MOB MOM MOP MUD MUG MUM NAP NET NEW NIL NOD NOR NOT NOW NUN NUT OAK OAR ODD OFF OIL OLD ONE OOH OPT "
+    "ORB ORE OUR OUT OWE OWL OWN PAD PAL PAN PAR PAT PAW PAY PEA PEG PEN PET PIE PIG PIN PIT POD POP POT PRO PUB "
+    "PUN PUP PUT RAG RAM RAN RAP RAT RAW RAY RED RIB RID RIG RIM RIP ROB ROD ROE ROT ROW RUB RUG RUM RUN RYE SAD "
+    "SAW SAY SEA SEE SET SEW SEX SHE SHH SHY SIN SIP SIR SIT SIX SKI SKY SLY SOB SON SOW SOY SPA SPY SUB SUE SUM "
+    "SUN TAB TAG TAN TAP TAR TAX TEA TEE TEN THE THY TIE TIN TIP TOE TON TOO TOP TOW TOY TRY TUB TUG TWO UGH USE "
+    "VAN VET VIA VOW WAG WAR WAS WAX WAY WEB WED WET WHY WIG WIN WIT WOE WON WOW YAY YEP YES YET YOU ZIP ZOO"
+)
+AMBIGUOUS = words_of("IT US WHO SAT")
+KEPT = words_of(
+    "AARP ABBA ACLU ADHD AIDS AIFF ANSI API ASAP ASCII ASEAN AWOL BIOS BLE BYOB CAD CEO CERN CIA COBOL COVID CUDA "
+    "DARPA DEA DIY DUI ECMA EEOC EFTA EPA EPUB ESA ETA EULA FAQ FEMA FIFA FLAC GED GIF GIS GUI HIPAA HIV IATA ICANN "
+    "ICAO ICU IED IEEE IIRC IKEA IMAX IMHO IPO IQ IRA ISIS ISO IUD JPEG LAN LED LIDAR LUFS MIDI MIT NAACP NAFTA NASA "
+    "NASDAQ NATO NCAA NIST NOAA NORAD NYSE NYU OECD OLED OPEC OSHA PIN POTUS POV RAM RIP ROI ROM SAAS SARS SATA "
+    "SCOTUS SIM SOS SUV SWAT TIFF TOEFL UAE UCLA UEFA UFO UNESCO UNICEF UPS URL USA USAA USAF USAID USDA UUID VAT VIP "
+    "VOIP YAML YMCA YOLO YWCA"
+)
+"""Acronyms that could be words by their letters. Spelled or pronounced, models know their written form."""
+_BEFORE = (
+    "b|bl|br|c|ch|chl|chr|cl|cr|d|dr|dw|f|fl|fr|g|gh|gl|gn|gr|h|j|k|kh|kl|kn|kr|l|ll|m|n|p|ph|phl|phr|pl|pn|pr|ps|q|qu|"
+    "r|rh|s|sc|sch|scl|scr|sh|shr|sk|sl|sm|sn|sp|sph|spl|spr|squ|st|str|sv|sw|t|th|thr|thw|tr|ts|tw|v|vl|w|wh|wr|x|z|zh"
+)
+"""The consonants that a syllable may begin with."""
+_AFTER = (
+    "b|bb|bt|c|ch|ck|ct|d|dd|dg|dth|f|ff|ft|fth|g|gg|gh|ght|ghth|gm|gn|h|hn|k|kk|l|lb|lch|ld|lf|lfth|lft|lk|ll|lm|ln|lp|lph|lpt|lsh|lt|"
+    "lth|lv|m|mb|mm|mn|mp|mph|mpt|n|nc|nch|nct|nd|ng|ngth|nk|nn|nst|nt|nth|nx|p|ph|pp|pt|pth|q|r|rb|rc|rch|rd|rf|rg|"
+    "rgh|rk|rl|rld|rm|rmth|rn|rp|rph|rr|rsh|rst|rt|rth|rtz|rv|s|sc|sch|sh|sk|sm|sp|ss|st|sth|t|tch|tsch|th|thm|tt|tz|v|w|wd|wk|wl|wn|"
+    "wth|x|xt|xth|z|zz"
+)
+"""The consonants that a syllable may end with, where no plural or past is formed."""
+_VOWELS = "[aeiouy]{1,4}"
+_BETWEEN = rf"(?:(?:{_AFTER})s?(?:{_BEFORE})?|s(?:{_BEFORE})?|{_BEFORE})"
+"""Never empty: between two vowels stand consonants, so that there is one way only to try."""
+_PRONOUNCED = re.compile(
+    rf"(?:{_BEFORE})?{_VOWELS}(?:{_BETWEEN}{_VOWELS}){{0,12}}(?:{_AFTER})?(?:e?[ds])?", re.IGNORECASE
+)
+_ONE_SYLLABLE = re.compile(r"[BCDFGHJKLMNPRSTVWYZ][AEIOUY][BDFGKLMNPRSTXYZ]|[BCDFGHJKLMNPRSTVWYZ][AEIOU]{2}")
+"""The plainest words of three letters, as most short names are."""
+_DRAWN_OUT = re.compile(r"(?=[A-Z]{4})[A-Z]*([AEGHIMORSUZ])\1\1[A-Z]*")
+"""'NOOO', 'AAAH', 'GRRR'."""
+_STREETS = words_of("ST AVE RD BLVD LN DR SQ HWY PL CT PKWY")
+_TITLES = words_of("MR MRS MS DR PROF ST MT FT GEN COL CAPT LT SGT REV HON SEN GOV REP PRES ADM")
+_NUMBERED = words_of("NO NOS VOL CH FIG SEC EQ ART PARA APPROX APT EXT TEL")
+_SHORT_MONTHS = words_of("JAN FEB MAR APR JUN JUL AUG SEP SEPT OCT NOV DEC")
+_SHORT_DAYS = words_of("MON TUE TUES WED THU THURS FRI SAT SUN")
+_NAMES = words_of(
+    "JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER MONDAY TUESDAY "
+    "WEDNESDAY THURSDAY FRIDAY SATURDAY SUNDAY"
+) | frozenset(KINGS.upper().split("|"))
+"""Which other rules know by their capital."""
+_LONGEST = 30
+"""Letters of an acronym; looking at more of them would take too long."""
+_AFTER_AM = words_of("I HOW WHO WHAT WHERE WHEN WHY")
+_LETTER = "A-ZÀ-ÖØ-Þ"
+_TOKEN = re.compile(
+    rf"(?<![\w@#$&\\])(?<!\d[-/])(?<![A-Za-z]\.)[{_LETTER}]+(?:['’][{_LETTER}]+)*(?![\w@&\\]|[-/]?\d|\.\w)"
+)
+_SMALL = re.compile(r"[^\W\d_]")
+_BEGINS = re.compile(r"(?:^|[.!?…][\"'”’)\]]{0,2}\s+)[\"'“‘(\[*_]{0,3}$")
+"""What stands before a sentence's first word."""
+
+
+def in_small_letters(text: str, *, begins: bool = True) -> str:
+    """The text with its words in capitals in small letters, but for the first of each sentence and for names that
+    other rules know. Acronyms, Roman figures and words in small letters stay as they are.
+
+    ``begins``: whether a sentence begins with it."""
+    if not begins:
+        return in_small_letters(f"-{text}")[1:]
+    read, at = list[str](), 0
+    for run in _runs(text):
+        loud = len(run) > 1 and any(map(_is_surely_a_word, run))
+        for index, token in enumerate(run):
+            read += [text[at : token.start()], _read(token, run, index, loud=loud)]
+            at = token.end()
+    return "".join([*read, text[at:]])
+
+
+def _runs(text: str) -> Iterator[list[re.Match[str]]]:
+    """Words in capitals with nothing but spaces, figures and punctuation between them."""
+    run = list[re.Match[str]]()
+    for token in _TOKEN.finditer(text):
+        if run and _SMALL.search(text, run[-1].end(), token.start()):
+            yield run
+            run = []
+        run.append(token)
+    if run:
+        yield run
+
+
+def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, loud: bool) -> str:
+    written, following = token[0], token.string[token.end() : token.end() + 3]
+    stem, apostrophe, ending = _parts(written)
+    before = run[index - 1][0] if index else ""
+    if len(stem) == 1:
+        is_article = (
+            stem == "A" and loud and (index + 1 < len(run) or before in SHORT) and not _BEGINS.search(_before(token))
+        )
+        return (stem.lower() if is_article or ending == "CLOCK" else stem) + apostrophe + ending.lower()
+    if _is_abbreviation(stem, before, following) or _is_of_a_range(token):
+        return written.capitalize()
+    if not _is_word(stem, before, loud=loud) and (apostrophe == "" or ending == "S"):
+        return stem + apostrophe + ending.lower()
+    small = written.lower()
+    is_street = re.match(r" (?:ST|AVE|RD|BLVD|LN|DR|HWY|PKWY)\b", token.string[token.end() : token.end() + 6])
+    is_named = stem in _NAMES or is_street or (before in _TITLES and _before(token).endswith(". "))
+    return small[0].upper() + small[1:] if is_named or _BEGINS.search(_before(token)) else small
+
+
+def _before(token: re.Match[str]) -> str:
+    """Some signs that stand before it; with what can be no sentence's end, where there are more."""
+    start = token.start()
+    return ("-" if start > 8 else "") + token.string[max(0, start - 8) : start]
+
+
+def _parts(written: str) -> tuple[str, str, str]:
+    """'DON', '’', 'T'."""
+    found = re.search("['’]", written)
+    return (written[: found.start()], found[0], written[found.end() :]) if found else (written, "", "")
+
+
+def _is_abbreviation(stem: str, before: str, following: str) -> bool:
+    """Such as 'DR. SMITH', 'NO. 5', 'MAR. 3' and 'MAIN ST.'."""
+    if stem in _SHORT_MONTHS:
+        return bool(re.match(r"\.? ?\d", following))
+    if stem in _STREETS and len(before) > 3 and following[:1] == ".":
+        return True
+    return bool(stem in _TITLES and re.match(rf"\. [{_LETTER}]", following)) or bool(
+        stem in _NUMBERED and re.match(r"\. ?\d", following)
+    )
+
+
+def _is_of_a_range(token: re.Match[str]) -> bool:
+    """Such as 'MON-FRI' and 'JAN–MAR'."""
+    beside = _before(token)[-1:] + token.string[token.end() : token.end() + 1]
+    return token[0] in _SHORT_DAYS | _SHORT_MONTHS and ("-" in beside or "–" in beside)
+
+
+def _is_surely_a_word(token: re.Match[str]) -> bool:
+    stem = _parts(token[0])[0]
+    return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", loud=False)
+
+
+def _is_word(stem: str, before: str, *, loud: bool) -> bool:
+    if stem in AMBIGUOUS:
+        return loud and before != "THE"
+    if stem == "AM":  # else of the morning
+        return before in _AFTER_AM
+    if stem in KEPT:
+        return loud and stem in SHORT
+    if stem in SHORT or stem in _NAMES or len(stem) > _LONGEST:
+        return True
+    if roman(stem) is not None:
+        return False
+    plain = "".join(sign for sign in unicodedata.normalize("NFD", stem) if not unicodedata.combining(sign))
+    if len(plain) < 4:
+        return loud and bool(_ONE_SYLLABLE.fullmatch(plain))
+    return bool(_PRONOUNCED.fullmatch(plain) or _DRAWN_OUT.fullmatch(plain))

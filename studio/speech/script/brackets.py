@@ -1,0 +1,103 @@
+"""What stands in brackets: a tag where the model or the studio has one of that name, else words like any others.
+
+A tag with a backslash before it is words too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+TAG = re.compile(r"\[[^\[\]]*\]|<\|[^|>]*\|>")
+"""What is not text to say: [whisper], [pause:1s], <|speaker:0|>."""
+PAUSE = re.compile(r"\[pause:\s*(\d{1,5}(?:\.\d{1,3})?)\s*(ms|s)\s*\]", re.IGNORECASE)
+"""Real silence, with any model."""
+_BRACKETS = re.compile(r"<\|[^|>]*\|>|(\\?)\[([^\[\]]*)\]|(\\?[\[\]])")
+_BETWEEN = ("pause", "break", "long-break")
+"""Tags that stand between two sentences, and belong to both."""
+_LEADING = re.compile(r"(?:[\s\"'“‘«„(]|<\|[^|>]*\|>|\[[^\[\]]*\])*")
+_BLANKED = str.maketrans("\\[]", "   ")
+_NAMED = re.compile(r"\[([^\[\]]*)\]")
+
+
+def read_brackets(text: str, names: Collection[str] | None) -> str:
+    """The text with nothing in brackets but tags; ``names``: the model's own, None where any words may be one.
+
+    The words in other brackets are left, without them.
+    """
+    if "[" not in text and "]" not in text:
+        return text
+    known = _known(names)
+    return _BRACKETS.sub(lambda bracket: _as_read(bracket, known), text)
+
+
+def hide_tags(text: str, names: Collection[str] | None) -> str:
+    """The text with spaces in the place of tags, and of the brackets around words, sign for sign."""
+    known = _known(names)
+    return _BRACKETS.sub(lambda bracket: _hidden(bracket, known), text)
+
+
+def _known(names: Collection[str] | None) -> dict[str, str] | None:
+    return None if names is None else {_folded(name): name for name in names}
+
+
+def _is_words(bracket: re.Match[str], known: dict[str, str] | None) -> bool:
+    """Whether what stands in these brackets is not a tag."""
+    escaped, inner, _ = bracket.groups()
+    if inner is None:
+        return False
+    return bool(escaped) or (known is not None and _folded(inner) not in known and not PAUSE.fullmatch(bracket[0]))
+
+
+def _as_read(bracket: re.Match[str], known: dict[str, str] | None) -> str:
+    _, inner, stray = bracket.groups()
+    if stray:
+        return "" if known is not None or stray[0] == "\\" else stray
+    if _is_words(bracket, known):
+        return _spaced(bracket, inner.strip().removesuffix("\\").rstrip())
+    name = None if known is None or inner is None else known.get(_folded(inner))
+    return bracket[0] if name is None else f"[{name}]"
+
+
+def _hidden(bracket: re.Match[str], known: dict[str, str] | None) -> str:
+    if _is_words(bracket, known):
+        return bracket[0].translate(_BLANKED)
+    return bracket[0] if bracket[3] else " " * len(bracket[0])
+
+
+def _spaced(bracket: re.Match[str], words: str) -> str:
+    """Apart from what touches the brackets, unless they are within a word, as in "[t]he" and "walk[ed]"."""
+    if " " not in words and not words[:1].isupper():
+        return words
+    text, (start, end) = bracket.string, bracket.span()
+    before = " " if text[max(0, start - 1) : start].isalnum() else ""
+    after = " " if text[end : end + 1].isalnum() and len(words) > 1 else ""
+    return f"{before}{words}{after}"
+
+
+def manner_of(text: str) -> str:
+    """The tags that a text begins with and that say how it is spoken; blank for none. Those of pauses say nothing."""
+    return "".join(tag[0] for tag in _leading_tags(text) if not _is_pause(tag))
+
+
+def pauses_before_manner(text: str) -> int:
+    """Where the tags of pauses end that stand before these; 0 for none."""
+    place = 0
+    for tag in _leading_tags(text):
+        if not _is_pause(tag):
+            return place
+        place = tag.end()
+    return 0
+
+
+def _leading_tags(text: str) -> list[re.Match[str]]:
+    leading = _LEADING.match(text)
+    return [*_NAMED.finditer(leading[0])] if leading else []
+
+
+def _is_pause(tag: re.Match[str]) -> bool:
+    return _folded(tag[1]) in _BETWEEN or bool(PAUSE.match(tag[0]))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.lower().split())

@@ -1,0 +1,65 @@
+"""Clips from strangers, each step in its queue: cut and judged, without their noise, their words heard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from studio.audio.read import Clip
+from studio.library import Cut
+from studio.voices.advisor import advise
+from studio.voices.hearing.denoiser import Denoiser, wav_of
+from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.intake import Intake, sound_of, suggest_span, take_in
+from studio.work.work_queue import WorkQueue
+
+
+class ClipService:
+    """Used from one event loop. Being cancelled ends the work. ``caller`` is for fair shares.
+
+    Every call raises InvalidClip, LineFull, TooManyRequests, TooCostly, and what denoiser and transcriber do.
+    """
+
+    def __init__(self, queue: WorkQueue, transcriber: Transcriber, denoiser: Denoiser) -> None:
+        """``queue``: in which clips are decoded and judged."""
+        self._queue = queue
+        self.transcriber = transcriber
+        self.denoiser = denoiser
+
+    async def judge(self, caller: str, data: bytes, text: str, cut: Cut, param: str) -> Intake:
+        """A clip as it is cut, judged."""
+        return await self._queue.run(caller, take_in, data, text, cut, param)
+
+    async def suggest(
+        self, caller: str, data: bytes, text: str, cut: Cut, param: str, without_noise: bool = False
+    ) -> Intake:
+        """As `judge`; of a file that is too long, and not cut, the best span; ``without_noise`` if that is wanted."""
+        intake = await self._queue.run(caller, _suggested, data, text, cut, param)
+        if not without_noise:
+            return intake
+        clean = await self.denoiser.denoise(intake.clip, caller)
+        return replace(intake, clip=clean, advice=await self._queue.run(caller, advise, clean, text, intake.cut))
+
+    async def decode(self, caller: str, data: bytes, cut: Cut, param: str) -> Clip:
+        """The cut alone, as it is encoded."""
+        return await self._queue.run(caller, sound_of, data, cut, param)
+
+    async def clean(self, caller: str, clip: Clip) -> bytes:
+        """A clip without its noise: a WAV file."""
+        return await self._queue.run(caller, wav_of, await self.denoiser.denoise(clip, caller))
+
+    async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
+        """The cut as the model hears it: a WAV file."""
+        return await self._queue.run(caller, _preview, data, cut)
+
+
+def _suggested(data: bytes, text: str, cut: Cut, param: str) -> Intake:
+    """Blocking."""
+    if not cut.start and cut.end is None:
+        span = suggest_span(data, param)
+        cut = replace(cut, start=span.start, end=span.end)
+    return take_in(data, text, cut, param)
+
+
+def _preview(data: bytes, cut: Cut) -> bytes:
+    """Blocking."""
+    return wav_of(sound_of(data, cut))

@@ -1,0 +1,40 @@
+"""Quiet clips raised to the usual level before they are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from studio.audio.loudness import amplitude
+from studio.audio.read import Clip
+from studio.voices.measure import decibel, speech_level
+
+SPEECH_DB = -22.0
+"""RMS of speech that quiet clips are raised to, and that the advisor suggests."""
+QUIET_DB = -34.0
+"""Below this, speech is quiet. Codecs know little of such levels: at -58 dB a take is half as long again as it should
+be, at -70 dB a quarter of its words are wrong."""
+PEAK_DB = -1.0
+"""The highest peak that raising may lead to."""
+
+
+def gain_to_usual(speech_db: float, peak_db: float) -> float:
+    """Decibels that raise speech to SPEECH_DB without a peak over PEAK_DB."""
+    return min(SPEECH_DB - speech_db, PEAK_DB - peak_db)
+
+
+def levelled(clip: Clip) -> Clip:
+    """The clip as it is encoded: raised if its speech is quiet, else itself. Blocking."""
+    speech_db = speech_level(clip.pcm, clip.sample_rate)
+    gain = gain_to_usual(speech_db, decibel(float(np.abs(clip.pcm).max())))
+    if speech_db >= QUIET_DB or gain <= 0:
+        return clip
+    return replace(clip, pcm=clip.pcm * np.float32(amplitude(gain)))
+
+
+def is_levelled(figures: Mapping[str, float]) -> bool:
+    """Whether `levelled` raises a clip with these figures of the advisor. A library can hold codes of it that were made
+    before clips were raised."""
+    return figures.get("speech_db", SPEECH_DB) < QUIET_DB

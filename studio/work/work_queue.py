@@ -1,0 +1,217 @@
+"""A bounded queue for one kind of long work, with threads of its own: fair to callers, and left with its caller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from anyio import CapacityLimiter
+
+from studio.errors import LineFull, TooManyRequests
+from studio.threads import whole_call
+from studio.work.child_process import in_child
+from studio.work.job import Job
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a queue is for, and its limits."""
+
+    name: str
+    """In `/health`; of one such piece of work as people say it, ``one``, and of several, ``many``."""
+    one: str
+    many: str
+    done: str
+    """What happens to it: "read", "encoded"."""
+    at_once: int
+    waiting: int
+    """So many may wait, of all callers together; one caller may have half of all places."""
+    seconds: float
+    """How long one may take, waiting not counted."""
+    remedy: str
+    """What to do about one that takes longer."""
+
+    @property
+    def per_caller(self) -> int:
+        return max(1, (self.at_once + self.waiting) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTurn:
+    """The right to a thread of the queue."""
+
+    job: Job
+    threads: CapacityLimiter
+
+    async def run(self, function: Callable[..., Result], *values: object) -> Result:
+        """The result of a function that blocks; being cancelled ends it at its next `check_job`, and waits for that.
+
+        Raises TooCostly, and what the function raises.
+        """
+        return await whole_call(self.job.run, function, *values, limiter=self.threads, on_cancel=self.job.abandon)
+
+
+class WorkQueue:
+    """Used from one event loop. Of the callers that wait, the one with the least work running is next, then the first.
+
+    What a caller who leaves was waiting for is forgotten; what runs for it ends at its next step.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._threads = CapacityLimiter(kind.at_once)  # only those with a turn use it, so nobody waits for it
+        self._places: Counter[str] = Counter()
+        self._running: Counter[str] = Counter()
+        self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
+
+    @property
+    def name(self) -> str:
+        return self._kind.name
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """How full it is; work that has a place and needs no turn at this moment counts to neither."""
+        return {
+            "running": self._running.total(),
+            "waiting": len(self._waiting),
+            "max_running": self._kind.at_once,
+            "max_waiting": self._kind.waiting,
+        }
+
+    async def run(self, caller: str, function: Callable[..., Result], *values: object) -> Result:
+        """The result of a function that blocks, in its turn. Being cancelled ends it at its next `check_job`.
+
+        Raises LineFull, TooManyRequests, TooCostly, and what the function raises.
+        """
+        async with self.turn(caller) as turn:
+            return await turn.run(function, *values)
+
+    async def run_in_child(
+        self, caller: str, memory: int, allowed: tuple[type, ...], function: Callable[..., Result], *values: object
+    ) -> Result:
+        """As `run`, in a process of its own that may use ``memory`` bytes; being cancelled kills it.
+
+        ``allowed`` are the classes of which its result may be made. Raises as `run`; TooCostly for memory as well.
+        """
+        async with self.turn(caller) as turn:
+            return await in_child(turn.job, memory, allowed, function, *values)
+
+    async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
+        """The last that a generator gives, which blocks at each step and is left between two. Raises as `run`."""
+        async with self.turn(caller) as turn:
+            try:
+                last = await turn.run(next, steps)
+                while (step := await turn.run(next, steps, None)) is not None:
+                    last = step
+                return last
+            finally:
+                await whole_call(steps.close)
+
+    async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces of a file while it is made; the first is made already, so that a refusal comes before it.
+
+        It has a place until its end, but a turn only for each piece: a slow listener holds up nobody. Raises as `run`.
+        """
+        made = self._stream(caller, pieces)
+        first = await anext(made, b"")
+
+        async def whole() -> AsyncGenerator[bytes, None]:
+            async with aclosing(made):
+                yield first
+                async for piece in made:
+                    yield piece
+
+        return whole()
+
+    @asynccontextmanager
+    async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
+        """A place in the queue, and then one of its turns. ``patient`` is for those who are bounded elsewhere.
+
+        Raises LineFull, TooManyRequests.
+        """
+        with self._place(caller, patient):
+            async with self._turn(caller):
+                yield ThreadTurn(self._job(), self._threads)
+
+    @contextlib.contextmanager
+    def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
+        kind, theirs, total = self._kind, self._places[caller], self._places.total()
+        if not patient and total >= kind.at_once + kind.waiting:
+            raise LineFull(
+                f"{kind.at_once} {kind.many} are being {kind.done} and {kind.waiting} are waiting, which is the limit; "
+                "try again in a moment",
+                5,
+            )
+        if not patient and theirs >= kind.per_caller:
+            raise TooManyRequests(
+                f"{theirs} of your {kind.many} are being {kind.done} or waiting; at most {kind.per_caller} are allowed "
+                "at a time: wait for one of them",
+                5,
+            )
+        self._places[caller] += 1
+        try:
+            yield
+        finally:
+            self._places[caller] -= 1
+            if not self._places[caller]:
+                del self._places[caller]
+
+    @asynccontextmanager
+    async def _turn(self, caller: str) -> AsyncIterator[None]:
+        if self._running.total() < self._kind.at_once:
+            self._running[caller] += 1
+        else:
+            granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(entry := (caller, granted))
+            try:
+                await granted
+            except asyncio.CancelledError:
+                if granted.cancelled():
+                    with contextlib.suppress(ValueError):
+                        self._waiting.remove(entry)
+                else:
+                    self._give_back(caller)
+                raise
+        try:
+            yield
+        finally:
+            self._give_back(caller)
+
+    def _give_back(self, caller: str) -> None:
+        """End a turn, and begin the next one."""
+        self._running[caller] -= 1
+        if not self._running[caller]:
+            del self._running[caller]
+        while self._waiting:
+            chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
+            self._waiting.remove(chosen)
+            if not chosen[1].cancelled():  # its caller has left, and has had no turn of the loop since
+                self._running[chosen[0]] += 1
+                chosen[1].set_result(None)
+                return
+
+    def _job(self) -> Job:
+        kind = self._kind
+        too_long = f"{kind.one} took longer than {kind.seconds:g} s to be {kind.done}; {kind.remedy}"
+        return Job(kind.seconds, too_long, f"{kind.one} takes too much memory to be {kind.done}; {kind.remedy}")
+
+    async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+        turn = ThreadTurn(self._job(), self._threads)
+        with self._place(caller):
+            try:
+                piece: bytes | None = b""
+                while piece is not None:
+                    async with self._turn(caller):
+                        piece = await turn.run(next, pieces, None)
+                    if piece:
+                        yield piece
+            finally:
+                await whole_call(pieces.close)

@@ -1,0 +1,1 @@
+"""The examples as their readers run them."""

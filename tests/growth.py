@@ -1,0 +1,82 @@
+"""How much more a piece of work costs for twice the input: at most three times as much."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable
+
+from studio.errors import InvalidRequest
+
+Work = Callable[[str], object]
+
+TIMES = 3
+"""Twice the input may cost so many times as much: a half more than twice is for the machine's moods."""
+LEAST = 0.004
+"""Seconds under which nothing can be told."""
+LARGEST = 1 << 17
+"""Characters; what costs too little to be told even then is cheap enough."""
+TRIES = 4
+"""What grows by the square does so in each of them."""
+
+PIECES = {
+    "sentences": "This is one sentence, and it has some words. ",
+    "lines": "A line of a text without a blank line anywhere,\n",
+    "words without an end": "word ",
+    "letters": "a",
+    "letters of three bytes": "好",
+    "marks without a letter": "\u0301",
+    "marks out of order": "\u0301\u0323",
+    "stops": ".",
+    "stops and spaces": ". ",
+    "exclamations": "!)",
+    "blanks": " ",
+    "blank lines": "\n ",
+    "opened tags": "[",
+    "tags": "[a tag] ",
+    "control tags": "<|",
+    "pauses": "[pause:1s]a ",
+    "pauses alone": "[pause:1ms]\n",
+    "opened pauses": "[pause:",
+    "initials": "A. ",
+    "names": "Anna: Hi. ",
+}
+
+
+def cost(work: Work, told: str) -> float:
+    """Seconds of this thread."""
+    gc.disable()
+    begun = time.thread_time()
+    try:
+        with contextlib.suppress(InvalidRequest):  # a refusal must not cost more either
+            work(told)
+        return time.thread_time() - begun
+    finally:
+        gc.enable()
+
+
+def check(work: Work, make: Callable[[int], str], size: int) -> None:
+    """Makes the input larger until there is something to measure."""
+    while cost(work, make(size)) < LEAST and size < LARGEST:
+        size *= 4
+    found = []
+    for each in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
+        for _ in range(TRIES):
+            once, twice = cost(work, make(each)), cost(work, make(2 * each))
+            found.append(f"{each}: {1000 * once:.1f} ms, twice that {1000 * twice:.1f} ms")
+            if twice <= TIMES * max(once, LEAST):
+                return
+    raise AssertionError(f"characters, {'; '.join(found)}")
+
+
+def pieces(piece: str) -> Callable[[int], str]:
+    return lambda size: "x" + piece * (size // len(piece))
+
+
+def end_of(words: str) -> Callable[[int], str]:
+    return lambda size: words[-size:]
+
+
+def least(work: Callable[[], object], tries: int = TRIES) -> float:
+    return min(cost(lambda _: work(), "") for _ in range(tries))

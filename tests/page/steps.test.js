@@ -1,0 +1,41 @@
+// What the server says while it starts, and of a clip, in the page's own words.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+
+import { findingWords } from "../../assets/page/voices/advice.js";
+import { phraseIfKnown } from "../../assets/page/lib/phrases.js";
+
+const health = readFileSync(new URL("../../assets/page/shell/engine-health.js", import.meta.url), "utf8");
+const patterns = [...health.matchAll(/^ {2}\[\/(.+)\/, "(shell\.step\.\w+)"\],$/gm)].map(([, pattern, key]) => [new RegExp(pattern), key]);
+const sources = ["engine/runtime/setup.py", "engine/engine.py", "engine/checkpoint.py", "engine/inline.py", "fleet/start.py"];
+
+test("every step that engine and fleet tell has words", () => {
+  const steps = new Set();
+  for (const file of sources) {
+    const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+    for (const [call] of text.matchAll(/\b(?:tell|progress|functools\.partial\(tell,)\s*\(?.*/g)) {
+      for (const [, words] of call.matchAll(/"([A-Za-z][^"]*)"/g)) steps.add(words.replaceAll(/\{[^}]*\}/g, "2"));
+    }
+  }
+  assert.ok(steps.has("capturing graphs") && steps.has("starting engines: 2 of 2 ready") && steps.size > 8, [...steps].join());
+  for (const step of steps) {
+    if (step.startsWith("memory:")) continue; // figures
+    const found = patterns.find(([pattern]) => pattern.test(step));
+    assert.ok(found && phraseIfKnown(found[1]), step);
+  }
+});
+
+test("every finding of the advisor has words of its own", () => {
+  const text = readFileSync(new URL("../../studio/voices/advisor.py", import.meta.url), "utf8");
+  const codes = new Set([...text.matchAll(/Finding\(\s*"(\w+)"/g)].map(([, code]) => code));
+  assert.ok(codes.size >= 14);
+  for (const code of codes) assert.ok(phraseIfKnown(`advice.${code}`) ?? phraseIfKnown(`advice.${code}.hint`), code);
+  const words = findingWords({ code: "short", severity: "hint", message: "x", fix: null, values: { seconds: 3.5 } });
+  assert.deepEqual(words, { message: "3.5 s of speech is enough; 5 to 20 s are better.", fix: null });
+  const quiet = findingWords({ code: "quiet", severity: "poor", message: "x", fix: "y", values: { level: -40, gain: 12 } });
+  assert.deepEqual(quiet, { message: "Speech is quiet: -40 dB.", fix: "Raise by 12 dB" });
+  const unknown = { code: "new", severity: "bad", message: "It is new.", fix: "renew" };
+  assert.deepEqual(findingWords(unknown), { message: "It is new.", fix: "renew" });
+});

@@ -1,0 +1,293 @@
+"""Callers of long work hold up nobody else, however many they are, and what they wanted ends when they leave."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from engine import EngineConfig
+from studio.errors import InvalidRequest
+from studio.library import database
+from studio.projects import document_import
+from studio.settings import Settings
+from studio.work.job import Job
+from tests.studio.conftest import Steered
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.projects.test_projects import made, until
+from tests.studio.server import Served, serve
+from tests.studio.sounds import data_url, tone, wav
+from tests.studio.work.hanging import children, hang
+
+CALLERS = 60
+ADDRESSES = 3
+BUNDLED = 2
+"""Voices, whose clips a new studio encodes."""
+
+Wanted = tuple[str, dict[str, Any]]
+"""The queue, and httpx's arguments."""
+
+QUEUES = {
+    "POST /v1/projects": "documents",
+    "POST /v1/voices/advise": "clips",
+    "POST /v1/voices/denoise": "clips",
+    "POST /v1/voices/transcribe": "clips",
+    "POST /v1/audio/voices": "clips",
+    "POST /v1/voices/{reference}/samples": "clips",
+    "PATCH /v1/voices/{reference}/samples/{sample_id}": "clips",
+    "GET /v1/voices/{reference}/preview": "clips",
+    "POST /v1/voices/inspect": "packs",
+    "POST /v1/voices/import": "packs",
+    "GET /v1/voices/{reference}/export": "packs",
+    "GET /v1/takes/export": "exports",
+    "GET /v1/takes/{take_id}/audio": "exports",
+    "GET /v1/projects/{project_id}/audio": "exports",
+    "GET /v1/projects/{project_id}/chapters": "exports",
+    "GET /v1/projects/{project_id}/zip": "exports",
+    "GET /v1/projects/{project_id}/subtitles": "exports",
+    "GET /v1/projects/{project_id}/timeline": "exports",
+    "GET /v1/projects/{project_id}/loudness": "exports",
+    "POST /v1/audio/speech": "encodings",
+    "POST /v1/audio/speech/reading": "texts",
+}
+"""Routes whose work grows with what they are sent or asked for, and the queue in which it begins."""
+SHORT = {
+    "PUT /v1/pronunciations/csv",  # at most 2,000 entries
+    "GET /v1/pronunciations/csv",
+    "PUT /v1/projects/{project_id}/cover",  # a picture is looked at, not unpacked
+    "GET /v1/projects/{project_id}/cover",
+    "POST /v1/audio/voice_consents",  # kept as it comes
+    "GET /v1/voices/{reference}/samples/{sample_id}/audio",  # sent as it is kept, like the next two
+    "GET /v1/projects/{project_id}/takes/{take_id}/audio",
+    "GET /metrics",
+    "POST /v1/audio/speech/batch",  # in the engine's line, like the next one
+    "POST /v1/takes/{take_id}/continue",
+}
+"""Routes that take or send files, whose work is short or has the engine's own line."""
+
+
+def test_every_route_that_takes_or_sends_files_is_in_one_of_the_tables(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    described = served.app.openapi()["paths"]
+    known, with_files = set(), set()
+    for path, methods in described.items():
+        for method, about in methods.items():
+            known.add(f"{method.upper()} {path}")
+            takes = about.get("requestBody", {}).get("content", {})
+            sends = {kind for answer in about["responses"].values() for kind in answer.get("content", {})}
+            if "multipart/form-data" in takes or sends - {"application/json"}:
+                with_files.add(f"{method.upper()} {path}")
+    assert with_files - set(QUEUES) == SHORT
+    assert set(QUEUES) | SHORT <= known
+
+
+class Gate:
+    """Holds all work of all queues, as long as its caller wants it."""
+
+    def __init__(self) -> None:
+        self.is_open = threading.Event()
+
+    def run(self, job: Job, function: Callable[..., Any], *values: object) -> Any:
+        while not self.is_open.wait(0.002):
+            job.check()
+        raise InvalidRequest("the gate was opened")
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate()
+    monkeypatch.setattr(Job, "run", lambda job, *values: gate.run(job, *values))
+    yield gate
+    gate.is_open.set()
+
+
+def sent(served: Served, request: httpx.Request, number: int) -> socket.socket:
+    """A connection of one of the callers, on which the request is sent."""
+    host, port = served.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
+    body = request.read()
+    head = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
+    head += [f"{name}: {value}" for name, value in request.headers.items()]
+    connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+    return connection
+
+
+def figures(client: httpx.Client, queue: str) -> tuple[int, int]:
+    """How many run and wait there."""
+    work = client.get("/health").json()["work"][queue]
+    return work["running"], work["waiting"]
+
+
+def soon(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+LISTS = ("/v1/takes?limit=200", "/v1/audio/voices", "/v1/projects?limit=200")
+
+
+def counts(client: httpx.Client) -> dict[str, int]:
+    """What there is for good."""
+    listed = {path: client.get(path).raise_for_status().json()["data"] for path in LISTS}
+    return {path: sum(row.get("state") in (None, "finished", "done") for row in rows) for path, rows in listed.items()}
+
+
+@pytest.fixture(scope="module")
+def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, dict[str, str]]]:
+    """A studio with something of everything, and what is put into the addresses."""
+    engines: list[FakeEngine] = []
+
+    def start(config: EngineConfig, progress: object) -> FakeEngine:
+        engines.append(FakeEngine(config))
+        return engines[0]
+
+    home = str(tmp_path_factory.mktemp("home"))
+    with serve(Settings(model="test/model", voices=str(voices_folder), studio_home=home), start) as served:
+        soon(lambda: len(engines[0].encoded) == BUNDLED)
+        with served.client() as client:
+            speech = client.post("/v1/audio/speech", json={"input": "Two words.", "response_format": "wav"})
+            sample = client.get("/v1/voices/anna/samples").json()["data"][0]["id"]
+        project = made(served, input="Hi.", start=True)
+        until(served, project, "done")
+        ids = {"take_id": speech.headers["x-request-id"], "project_id": project["id"]}
+        yield served, ids | {"reference": "anna", "sample_id": sample}
+
+
+def wanted(route: str) -> dict[str, Any]:
+    clip = wav(tone(2))
+    files = {"audio_sample": ("a.wav", clip)}
+    words = {"ref_text": "Hello.", "name": "Eve"}
+    own = {"input": "Hi.", "ref_audio": data_url(clip), "ref_text": "Hello."}
+    special: dict[str, dict[str, Any]] = {
+        "POST /v1/projects": {"json": {"input": "It swam."}},
+        "POST /v1/voices/inspect": {"files": {"file": ("a.fishvoice", b"PK")}},
+        "POST /v1/voices/import": {"files": {"file": ("a.fishvoice", b"PK")}},
+        "PATCH /v1/voices/{reference}/samples/{sample_id}": {"json": {"cut": {"start": 0.1}}},
+        "GET /v1/takes/{take_id}/audio": {"params": {"format": "mp3"}},
+        "GET /v1/projects/{project_id}/audio": {"params": {"format": "mp3"}},
+        "POST /v1/audio/speech": {"json": own},
+        "POST /v1/audio/speech/reading": {"json": {"input": "It is 5 pm."}},
+    }
+    return special.get(route, {"data": words, "files": files} if route.startswith("POST") else {})
+
+
+@pytest.mark.parametrize("route", QUEUES)
+def test_sixty_callers_who_leave_hold_up_nobody_and_nothing_is_made_for_them(
+    with_book: tuple[Served, dict[str, str]], gate: Gate, route: str
+) -> None:
+    served, ids = with_book
+    method, path = route.split(" ")
+    with served.client() as client:
+        before = counts(client)
+        request = client.build_request(method, path.format(**ids), **wanted(route))
+        request.read()
+        callers = [sent(served, request, number) for number in range(CALLERS)]
+        queue = QUEUES[route]
+        soon(lambda: figures(client, queue)[0] > 0 and figures(client, queue)[1] > 1)
+        assert counts(client) == before, "all of it is held, and the plain routes answer"
+        for caller in callers:
+            caller.close()
+        soon(lambda: figures(client, queue) == (0, 0))
+        gate.is_open.set()
+        assert counts(client) == before
+
+
+def test_a_document_is_read_in_a_process_that_ends_with_its_caller(
+    steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered()
+    monkeypatch.setattr(document_import, "cut_document", hang)
+    with served.client() as client:
+        files = {"file": ("book.txt", b"It swam. " * 10_000)}
+        request = client.build_request("POST", "/v1/projects", files=files)
+        request.read()
+        callers = [sent(served, request, number) for number in range(CALLERS)]
+        soon(lambda: len(children()) == 2)
+        assert counts(client)["/v1/projects?limit=200"] == 0
+        for caller in callers:
+            caller.close()
+        soon(lambda: figures(client, "documents") == (0, 0))
+        soon(lambda: not children())
+        assert counts(client)["/v1/projects?limit=200"] == 0
+
+
+def test_a_full_queue_is_refused_with_its_limit_and_a_time(steered: Callable[..., Steered], gate: Gate) -> None:
+    served, _ = steered()
+    body = {"input": "It swam."}
+    with served.client() as client, contextlib.ExitStack() as open_ones:
+        request = client.build_request("POST", "/v1/projects", json=body)
+        for number in range(CALLERS):
+            open_ones.enter_context(sent(served, request, number))
+        soon(lambda: figures(client, "documents") == (2, 30))
+        full = client.post("/v1/projects", json=body)
+        assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
+        assert "30 are waiting, which is the limit" in full.json()["error"]["message"]
+        assert client.get("/v1/queue").json()["work"]["documents"]["waiting"] == 30
+
+
+def test_one_caller_leaves_half_of_a_queue_to_others(steered: Callable[..., Steered], gate: Gate) -> None:
+    served, _ = steered()
+    with served.client() as client, contextlib.ExitStack() as open_ones:
+        request = client.build_request("POST", "/v1/projects", json={"input": "It swam."})
+        for _ in range(20):
+            open_ones.enter_context(sent(served, request, 0))
+        soon(lambda: figures(client, "documents") == (2, 14))
+        with httpx.Client(base_url=served.url, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as same:
+            refused = same.post("/v1/projects", json={"input": "It swam."})
+        assert refused.status_code == 429 and "16 of your documents" in refused.json()["error"]["message"]
+        open_ones.enter_context(sent(served, request, 1))
+        soon(lambda: figures(client, "documents") == (2, 15))
+
+
+def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_known_one(
+    steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, engine = steered(max_waiting=1)
+    soon(lambda: len(engine.encoded) == BUNDLED)  # which is work of the same queue
+    speech = {"input": "Hi.", "ref_audio": data_url(wav(tone(2))), "ref_text": "Hello.", "response_format": "wav"}
+    with served.client() as client:
+        assert client.post("/v1/audio/speech", json=speech).status_code == 200
+        gate = Gate()
+        with contextlib.ExitStack() as open_ones:
+            monkeypatch.setattr(Job, "run", lambda job, *values: gate.run(job, *values))
+            for number in range(12):
+                other = json.dumps(speech | {"ref_text": f"Hello {number}."})
+                request = client.build_request("POST", "/v1/audio/speech", content=other)
+                request.headers["content-type"] = "application/json"
+                open_ones.enter_context(sent(served, request, number))
+            soon(lambda: figures(client, "encodings") == (8, 1))
+            assert client.post("/v1/audio/speech", json=speech).status_code == 200
+            refused = client.post("/v1/audio/speech", json=speech | {"ref_text": "Hello."[::-1]})
+            assert refused.status_code == 429 and refused.headers["retry-after"]
+        soon(lambda: figures(client, "encodings") == (0, 0))
+
+
+def test_lists_do_not_wait_for_writers_whom_another_program_keeps_waiting(
+    with_book: tuple[Served, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, ids = with_book
+    monkeypatch.setattr(database, "WRITER_SECONDS", 0.05)
+    other = sqlite3.connect(served.app.state.studio.library.store.path, isolation_level=None)
+    with served.client() as client, contextlib.ExitStack() as open_ones:
+        open_ones.callback(other.close)
+        before = counts(client)
+        other.execute("begin immediate")
+        star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
+        callers = [open_ones.enter_context(sent(served, star, number)) for number in range(CALLERS)]
+        answered, _, _ = select.select(callers, [], [], 30)  # the first that is one too many
+        assert b" 503 " in answered[0].recv(4096)
+        assert counts(client) == before
+        other.execute("rollback")
+        soon(lambda: client.get(f"/v1/takes/{ids['take_id']}").json()["starred"] is True)

@@ -1,0 +1,78 @@
+"""A library of which something is damaged: a start says so in a sentence, and a voice says which one it is."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from studio.library import Library, VoiceDraft
+from studio.settings import Settings, SettingsError
+from studio.start.launch import create_app
+from studio.voices.bundled import import_bundled
+from tests.studio.answers import assert_envelope
+from tests.studio.clips import new_sample
+from tests.studio.conftest import Steered
+
+Steer = Callable[..., Steered]
+
+
+@pytest.mark.parametrize("table", ["audit", "voices", "samples", "takes", "projects"])
+def test_a_page_that_cannot_be_read_stops_the_start_with_a_sentence(
+    table: str, tmp_path: Path, voices_folder: Path
+) -> None:
+    voices = shutil.copytree(voices_folder, tmp_path / "voices")
+    (voices / "facts.json").write_text(
+        '{"Anna": {"accent": "American"}}'
+    )  # which a start compares with the voice's own
+    home = tmp_path / "home"
+    library = Library(home)
+    import_bundled(library, voices)
+    library.store.checkpoint()
+    with sqlite3.connect(library.store.path) as db:
+        [root] = db.execute("select rootpage from sqlite_master where name = ?", [table]).fetchone()
+        [size] = db.execute("pragma page_size").fetchone()
+    db.close()
+    del library
+    with (home / "library.db").open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+    keys = Settings.from_environment({"API_KEYS": "a key of sixteen signs"}).api_keys
+    settings = Settings(studio_home=str(home), voices=str(voices), page=False, api_keys=keys)
+    with pytest.raises(SettingsError, match=r"the library is damaged; move .* \(STUDIO_HOME="):
+        create_app(settings)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"noise")])
+def test_a_bundled_voice_gets_its_recording_again(
+    damage: Callable[[Path], object], tmp_path: Path, voices_folder: Path, steered: Steer
+) -> None:
+    library = Library(tmp_path)
+    import_bundled(library, voices_folder)
+    damage(library.files.path(library.voices.get("anna").samples[0].clip))
+    served, _ = steered(studio_home=str(tmp_path))
+    with served.client() as client:
+        assert speak(client, "anna").status_code == 200
+        assert client.get("/v1/voices/anna").json()["revision"] == 1
+    assert library.files.read(library.voices.get("anna").samples[0].clip)
+
+
+def test_a_voice_whose_recording_is_damaged_is_named(tmp_path: Path, steered: Steer) -> None:
+    library = Library(tmp_path)
+    voice = library.voices.create(VoiceDraft("Eve"), [new_sample()])
+    library.files.path(voice.samples[0].clip).write_bytes(b"noise")
+    served, _ = steered(studio_home=str(tmp_path))
+    with served.client() as client:
+        sample = f"/v1/voices/eve/samples/{voice.samples[0].id}"
+        for refused in (speak(client, "eve"), client.get(f"{sample}/audio"), client.get("/v1/voices/eve/export")):
+            assert_envelope(refused, 409, "voice")
+            assert "a recording of the voice Eve cannot be used" in refused.text and "restore a backup" in refused.text
+        assert speak(client, "anna").status_code == 200
+
+
+def speak(client: httpx.Client, voice: str) -> httpx.Response:
+    return client.post("/v1/audio/speech", json={"input": "Two words.", "voice": voice})

@@ -1,0 +1,93 @@
+"""What a library of twice the size costs: at most three times the work, and nothing where nothing of it is read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.library import Library, StoredTake, TakeFilter
+from studio.library.projects.records import MAX_PART_TEXT, NewPart, PartTake, Project, ProjectSettings
+from studio.library.pronunciations.entries import Pronunciation, Shelf
+from studio.library.sqlite import Database
+from tests.growth import TIMES, check, end_of, least
+
+
+def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    words = "the same few words again and again " * 400
+    for number in range(20):
+        told: tuple[Any, ...] = (words, None, "random", 1, {}, "finished", "stop", None, {}, 1, 1.0)
+        library.takes.add(StoredTake(f"req_{number}", float(number), *told))
+    for sought in (words, words[:-1] + "x"):
+        check(lambda query: library.takes.page(TakeFilter(query)), end_of(sought), 1024)
+
+
+def project_of(library: Library, parts: int, text: str) -> Project:
+    """One whose parts were all spoken; their rows are written at once."""
+    settings = ProjectSettings()
+    project = library.projects.create("", "Book", "txt", [NewPart(text)] * parts, settings)
+    with library.store.writing() as db:
+        ids = [row["id"] for row in db.table("parts").rows_where("project_id = ?", [project.id])]
+        take = asdict(PartTake("", "", 1.0, settings.recipe(text, None), "anna", 1, "stop", "0" * 64, 1, 1, 9, 1.0))
+        db.table("part_takes").insert_all(take | {"id": f"take_of_{part}", "part_id": part} for part in ids)
+        db.execute("update parts set chosen = 'take_of_' || id, state = 'done' where project_id = ?", [project.id])
+    return library.projects.get(project.id, None)
+
+
+def test_a_poll_of_a_project_reads_none_of_its_texts(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    short, long = (project_of(library, 1000, "a" * size).id for size in (10, MAX_PART_TEXT))
+    assert library.projects.get(long, None).characters == 1000 * MAX_PART_TEXT
+    costs = [least(partial(library.projects.get, project, None)) for project in (short, long)]
+    assert costs[1] <= TIMES * max(costs[0], 0.001), costs
+
+
+def test_projects_are_listed_by_as_many_statements_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, statements = Library(tmp_path), list[str]()
+    execute = Database.execute
+
+    def counted(self: Database, sql: str, *values: Any) -> Any:
+        statements.append(sql)
+        return execute(self, sql, *values)
+
+    counts = []
+    for _ in range(2):
+        for number in range(10):
+            project_of(library, 1, f"Number {number}.")
+        with monkeypatch.context() as patched:
+            patched.setattr(Database, "execute", counted)
+            statements.clear()
+            assert all(project.parts["done"] == 1 for project in library.projects.page(None))
+            counts.append(len(statements))
+    assert counts[0] == counts[1] < 10
+
+
+@pytest.mark.parametrize("phrase", ["in no part", "words"])
+def test_an_entry_of_a_project_costs_the_same_whatever_else_its_dictionary_has(tmp_path: Path, phrase: str) -> None:
+    library = Library(tmp_path)
+    project = project_of(library, 1000, "Some words of a book, as long as they are. " * 5)
+    shelf, costs = Shelf("project", project.id), []
+
+    def put_and_take() -> None:
+        library.pronunciations.delete(library.pronunciations.add(shelf, Pronunciation(phrase, "said")).id)
+
+    for entries in (1, 1000):
+        library.pronunciations.merge(shelf, [Pronunciation(f"word{n}x", "said") for n in range(entries)], True)
+        costs.append(least(put_and_take))
+    listed = least(lambda: library.pronunciations.on(shelf))  # each of the two reads the dictionary
+    assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
+
+
+def test_settings_that_no_part_is_spoken_with_read_none(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    projects, costs = [project_of(library, count, "Some words. " * 20) for count in (10, 2000)], []
+    for project in projects:
+        for at in (0.1, 0.2, 0.3):  # a change each time
+            settings = replace(project.settings, pause=at)
+            edit = partial(library.projects.edit, project.id, None, None, settings)
+            costs.append(least(edit, 1))
+    assert min(costs[3:]) <= TIMES * max(min(costs[:3]), 0.001), costs

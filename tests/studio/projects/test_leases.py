@@ -1,0 +1,177 @@
+"""Several studios on one library: each part is spoken by one of them, and by another once that one has gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from studio.library import Library
+from studio.library.projects import work
+from studio.library.projects.records import ClaimedPart, NewPart, PartTake, Project, ProjectSettings
+from studio.paths import ROOT
+from studio.speech.planning import planner
+from tests.studio.conftest import Steered
+from tests.studio.projects.test_projects import PROJECTS, ask, made, parts_of, until
+from tests.studio.server import Served
+
+Steer = Callable[..., Steered]
+
+
+@pytest.fixture
+def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Studios that look often at what others on their library have done."""
+    monkeypatch.setattr("studio.projects.worker.RENEW_SECONDS", 0.05)
+
+
+def until_true(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.usefixtures("watchful")
+def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> None:
+    (first, engine), (second, other) = (steered(studio_home=str(tmp_path), max_rows=4) for _ in range(2))
+    for each in (engine, other):
+        each.later_frames_gate.clear()
+    project = made(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
+    until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
+    assert len(engine.utterances) == len(other.utterances) == 2
+    third, _ = steered(studio_home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
+    assert until(third, project, speaking=4)["parts"]["queued"] == 4
+    for each in (engine, other):
+        each.later_frames_gate.set()
+    until(first, project, "done")
+    spoken = sorted(utterance.text for utterance in [*engine.utterances, *other.utterances])
+    assert spoken == [f"Number {n}." for n in range(8)]
+    assert all(len(part["takes"]) == 1 for part in parts_of(first, project))
+
+
+@pytest.mark.usefixtures("watchful")
+@pytest.mark.parametrize("verb", ["cancel", "delete"])
+def test_what_another_studio_cancels_or_deletes_ends_here(steered: Steer, tmp_path: Path, verb: str) -> None:
+    (first, engine), (second, _) = (
+        steered(studio_home=str(tmp_path)),
+        steered(studio_home=str(tmp_path), project_rows=0),
+    )
+    engine.later_frames_gate.clear()
+    project = made(first, items=[{"input": "One two."}], start=True)
+    first.until(running=1)
+    if verb == "cancel":
+        ask(second, project, "cancel")
+    else:
+        with second.client() as client:
+            assert client.delete(f"{PROJECTS}/{project['id']}").status_code == 200
+    first.until(running=0, cancelled=1)
+
+
+@contextmanager
+def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Served, subprocess.Popen[str]]]:
+    program = [sys.executable, "-m", "tests.studio.projects.studio_process", str(home), str(voices), str(lease)]
+    with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Served(process.stdout.readline().strip(), None), process  # type: ignore[arg-type]
+        finally:
+            process.kill()
+
+
+@pytest.mark.usefixtures("watchful")
+def test_a_studio_takes_over_what_a_killed_one_was_speaking(
+    steered: Steer, voices_folder: Path, tmp_path: Path
+) -> None:
+    with another_studio(tmp_path, voices_folder, lease=1.0) as (killed, process):
+        project = made(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
+        until(killed, project, speaking=2)
+        served, engine = steered(studio_home=str(tmp_path))
+        library: Library = served.app.state.studio.library
+        for _ in range(2):  # as long as it lives, it keeps them
+            ends = leases(library)
+            until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
+        assert engine.utterances == []
+        process.kill()
+        until(served, project, "done")
+    assert len(engine.utterances) == 2
+
+
+def leases(library: Library) -> list[float]:
+    with library.store.reading() as db:
+        return [row["leased_until"] for row in db.table("parts").rows_where("state = 'speaking'")]
+
+
+def test_a_part_that_is_still_being_planned_ends_with_its_project(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned, go_on, plan_of = threading.Event(), threading.Event(), planner.plan_of
+
+    def held(*arguments: object) -> object:
+        planned.set()
+        assert go_on.wait(30)
+        return plan_of(*arguments)  # type: ignore[arg-type]
+
+    served, engine = steered()
+    monkeypatch.setattr(planner, "plan_of", held)
+    project = made(served, items=[{"input": "One two three."}], start=True)
+    assert planned.wait(10)
+    assert ask(served, project, "cancel")["state"] == "new"
+    go_on.set()
+    until(served, made(served, items=[{"input": "Next."}], start=True), "done")
+    assert [utterance.text for utterance in engine.utterances] == ["Next."]
+    assert until(served, project, "new")["parts"]["new"] == 1
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What time it is, in its one entry."""
+    now = [1_000_000.0]
+    monkeypatch.setattr("studio.library.projects.work.time.time", lambda: now[0])
+    return now
+
+
+def claimed(library: Library) -> tuple[Project, ClaimedPart]:
+    project = library.projects.create("", "Book", "txt", [NewPart("One.")], ProjectSettings())
+    library.projects.ask(project.id, None, "all")
+    part = library.project_work.claim()
+    assert part is not None and library.project_work.claim() is None
+    return project, part
+
+
+def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
+    tmp_path: Path, clock: list[float]
+) -> None:
+    library, other = Library(tmp_path), Library(tmp_path)
+    project, part = claimed(library)
+    clock[0] += work.LEASE_SECONDS - 1
+    assert other.project_work.recover() == 0 and library.project_work.renew([part.lease]) == {part.lease}
+    clock[0] += work.LEASE_SECONDS - 1
+    assert other.project_work.recover() == 0
+    clock[0] += 2
+    assert other.project_work.recover() == 1
+    taken = other.project_work.claim()
+    assert taken is not None and taken.part_id == part.part_id and taken.lease != part.lease
+    assert library.project_work.renew([part.lease]) == set()
+    take = PartTake("late", part.part_id, 1.0, part.recipe, "anna", 1, "stop", "", 1, 44_100, 4, 1.0)
+    library.project_work.done(part, take, b"sound")
+    library.project_work.failed(part, "late")
+    library.project_work.release(part)
+    library.project_work.dropped(part)
+    [now] = library.projects.parts(project.id, None)
+    assert (now.state, now.attempts, now.takes) == ("speaking", 0, ())
+    library.project_work.recover([taken.lease])
+    assert library.projects.get(project.id, None).parts["queued"] == 1
+
+
+def test_a_clock_that_is_set_back_locks_no_part_for_ever(tmp_path: Path, clock: list[float]) -> None:
+    library = Library(tmp_path)
+    claimed(library)
+    clock[0] -= 3600
+    assert library.project_work.recover() == 0, "its worker has time to renew it"
+    clock[0] += work.LEASE_SECONDS
+    assert library.project_work.recover() == 1

@@ -1,0 +1,135 @@
+"""The recorder under load: takes that wait for the disk are written together, and none for nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.library import Library
+from studio.takes.record import Take
+from studio.takes.recorder import Outcome, Recorder, Retention
+from tests.studio.library.worker import stored_take
+
+PLENTY = Retention(1000, 2**30)
+
+
+class Disk:
+    """One that writes no audio file before it may; then it counts them, and how many are written at a time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.may_write, self.begun = threading.Event(), threading.Event()
+        self.written = self.most = self._now = 0
+        self._lock = threading.Lock()
+        self._sync = os.fsync
+        monkeypatch.setattr("studio.library.files.os.fsync", self._held)
+
+    def _held(self, handle: int) -> None:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return
+        with self._lock:
+            self.written += 1
+            self._now += 1
+            self.most = max(self.most, self._now)
+        self.begun.set()
+        assert self.may_write.wait(30)
+        self._sync(handle)
+        with self._lock:
+            self._now -= 1
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def outcomes() -> dict[str, Outcome | None]:
+    return {}
+
+
+def record(recorder: Recorder, number: int, samples: int = 1000) -> None:
+    recording = recorder.open(stored_take(f"req_{number}", f"Number {number}.", "anna"), "a model")
+    recording.write(np.full(samples, number / 100, np.float32))
+    recording.close(Take(f"req_{number}", "finished", "anna", 1, 1.0), 44_100)
+
+
+def names(library: Library) -> list[str]:
+    return [take.id for take in library.takes.page(limit=500)]
+
+
+def test_takes_that_wait_are_written_side_by_side_and_in_their_order(
+    tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None]
+) -> None:
+    library = Library(tmp_path)
+    recorder = Recorder(library, PLENTY, outcomes.__setitem__)
+    record(recorder, 0)
+    assert disk.begun.wait(10)
+    for number in range(1, 30):
+        record(recorder, number)
+    disk.may_write.set()
+    recorder.stop()
+    assert names(library) == [f"req_{number}" for number in reversed(range(30))]
+    assert set(outcomes.values()) == {"kept"} and disk.written == 30 and disk.most > 1
+
+
+@pytest.mark.parametrize("retention", [Retention(5, 2**30), Retention(1000, 5 * 2100)], ids=["takes", "bytes"])
+def test_what_newer_takes_leave_no_room_is_not_written_at_all(
+    tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None], retention: Retention
+) -> None:
+    library = Library(tmp_path)
+    recorder = Recorder(library, retention, outcomes.__setitem__)
+    record(recorder, 0)
+    assert disk.begun.wait(10)
+    for number in range(1, 40):
+        record(recorder, number)
+    disk.may_write.set()
+    recorder.stop()
+    assert names(library) == [f"req_{number}" for number in reversed(range(35, 40))]
+    assert disk.written == 6 and set(outcomes.values()) == {"kept"} and recorder.check() == (0, 0)
+
+
+def test_one_take_larger_than_all_that_may_be_kept_ends_no_recorder(
+    tmp_path: Path, outcomes: dict[str, Outcome | None]
+) -> None:
+    library = Library(tmp_path)
+    recorder = Recorder(library, Retention(5, 2100), outcomes.__setitem__)
+    record(recorder, 1, samples=5000)
+    record(recorder, 2)
+    recorder.stop()
+    assert names(library) == ["req_2"]
+
+
+def test_one_of_many_that_cannot_be_kept_takes_no_other_along(
+    tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None]
+) -> None:
+    library = Library(tmp_path)
+    with library.store.writing() as db:
+        refused = "new.id = 'req_3' begin select raise(abort, 'refused'); end"
+        db.execute(f"create trigger refuses before insert on takes when {refused}")
+    recorder = Recorder(library, PLENTY, outcomes.__setitem__)
+    for number in range(8):
+        record(recorder, number)
+    disk.may_write.set()
+    recorder.stop()
+    assert names(library) == [f"req_{number}" for number in reversed(range(8)) if number != 3]
+    assert outcomes["req_3"] == "lost" and list(outcomes.values()).count("kept") == 7
+    kept = {take.audio for take in library.takes.page(limit=500)}
+    assert {name for name, _ in library.files.everything()} == kept
+
+
+def test_a_start_of_another_studio_costs_no_sound_that_is_being_written(tmp_path: Path, disk: Disk) -> None:
+    library = Library(tmp_path)
+    recorder = Recorder(library, PLENTY, lambda take_id, outcome: None)
+    record(recorder, 1)
+    assert disk.begun.wait(10)
+    Library(tmp_path)  # clears away what no row names
+    assert list(library.files.everything()) == []
+    disk.may_write.set()
+    recorder.stop()
+    [take] = library.takes.page()
+    assert take.audio and len(library.files.read(take.audio)) == 2044

@@ -1,0 +1,128 @@
+"""Clips of requests' own: encoded once for many callers, forgotten when the last one leaves, bounded from the start."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from engine import Reference, SpeechEngine
+from studio.errors import LineFull
+from studio.voices.fetch import Fetcher
+from studio.voices.references import References
+from studio.work.work_queue import WorkQueue
+from studio.work.work_queues import encodings
+from tests.studio.sounds import tone, wav
+
+CLIP = wav(tone(1.5))
+
+
+@dataclass
+class Info:
+    codec_fingerprint: str = "codec"
+
+
+class Encoder:
+    """As much of an engine as encodes clips, when it may."""
+
+    def __init__(self) -> None:
+        self.info = Info()
+        self.may = asyncio.Event()
+        self.begun: list[str] = []
+        self.left: list[str] = []
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        self.begun.append(text)
+        try:
+            await self.may.wait()
+        except asyncio.CancelledError:
+            self.left.append(text)
+            raise
+        return Reference(np.zeros((10, 5), np.int16), text)
+
+
+class Slow(Fetcher):
+    """Fetches nothing, and notes what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
+        self.asked.append(url)
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets that event")
+
+
+def made(waiting: int = 8, limit: int = 256, fetcher: Fetcher | None = None) -> tuple[References, SpeechEngine, Any]:
+    encoder = Encoder()
+    references = References(WorkQueue(encodings(waiting)), fetcher or Fetcher(), limit)
+    return references, cast(SpeechEngine, encoder), encoder
+
+
+async def until_begun(encoder: Encoder, number: int) -> None:
+    while len(encoder.begun) < number:
+        await asyncio.sleep(0.001)
+
+
+async def until_shared(references: References) -> None:
+    while all(encoding.wanted_by < 2 for encoding in references._encodings.values()):
+        await asyncio.sleep(0.001)
+
+
+async def test_a_clip_is_encoded_for_as_long_as_somebody_wants_it() -> None:
+    references, engine, encoder = made()
+    both = [asyncio.create_task(references.encode(engine, CLIP, "Hello.", name)) for name in "ab"]
+    await until_begun(encoder, 1)
+    await until_shared(references)
+    both[0].cancel()
+    await asyncio.wait([both[0]])
+    assert encoder.left == []
+    encoder.may.set()
+    assert (await both[1]).text == "Hello."
+    assert (await references.encode(engine, CLIP, "Hello.", "c")).text == "Hello."
+    assert encoder.begun == ["Hello."]
+
+
+async def test_the_last_to_leave_ends_the_encoding_and_the_next_caller_begins_it_again() -> None:
+    references, engine, encoder = made()
+    alone = asyncio.create_task(references.encode(engine, CLIP, "Hello.", "a"))
+    await until_begun(encoder, 1)
+    alone.cancel()
+    await asyncio.wait([alone])
+    while not encoder.left:
+        await asyncio.sleep(0.001)
+    encoder.may.set()
+    assert (await references.encode(engine, CLIP, "Hello.", "a")).text == "Hello."
+    assert encoder.begun == ["Hello."] * 2
+
+
+async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
+    references, engine, encoder = made(limit=1)
+    tasks = [asyncio.create_task(references.encode(engine, CLIP, f"Hello {number}.", "a")) for number in range(3)]
+    await until_begun(encoder, 3)
+    same = asyncio.create_task(references.encode(engine, CLIP, "Hello 0.", "b"))
+    await until_shared(references)
+    encoder.may.set()
+    await asyncio.gather(*tasks, same)
+    assert sorted(encoder.begun) == ["Hello 0.", "Hello 1.", "Hello 2."]
+
+
+async def test_what_is_still_to_be_fetched_is_counted() -> None:
+    fetcher = Slow()
+    references, engine, _ = made(waiting=1, fetcher=fetcher)
+    tasks = [
+        asyncio.create_task(references.encode(engine, f"https://clips.example/{number}", "Hello.", str(number)))
+        for number in range(9)
+    ]
+    while len(fetcher.asked) < 8:
+        await asyncio.sleep(0)
+    with pytest.raises(LineFull, match="requests with a clip of their own"):
+        await references.encode(engine, "https://clips.example/10", "Hello.", "late")
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert len(fetcher.asked) == 8

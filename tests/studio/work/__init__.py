@@ -1,0 +1,1 @@
+"""Tests of long work: queues, jobs and processes."""

@@ -1,0 +1,36 @@
+"""Work that never ends by itself, for processes, and the processes that do such work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def hang(*values: object) -> None:
+    """For ever."""
+    while True:
+        time.sleep(60)
+
+
+def hang_in_another(*values: object) -> None:
+    """For ever, beside a process of its own that does the same."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "studio.work.child"])
+    hang()
+
+
+def children(parent: int | None = None) -> list[int]:
+    """The processes with work of a studio in them that this process, or another one, has started, and theirs."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command, status = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
+        except OSError:
+            continue
+        above = int(status.rpartition(")")[2].split()[1])
+        is_zombie = status.rpartition(")")[2].split()[0] == "Z"
+        if b"studio.work.child" in command and above == (parent or os.getpid()) and not is_zombie:
+            found += [int(folder.name), *children(int(folder.name))]
+    return found

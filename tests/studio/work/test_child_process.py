@@ -1,0 +1,97 @@
+"""Functions in processes of their own: their limits, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from studio.errors import InvalidDocument, TooCostly
+from studio.work.child_process import in_child
+from studio.work.job import Job
+from tests.studio.work.hanging import children, hang, hang_in_another
+
+MEMORY = 2**30
+SECONDS = 60.0
+
+
+def job(seconds: float = SECONDS) -> Job:
+    return Job(seconds, "it takes too long", "it takes too much memory")
+
+
+async def soon(is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def refuse(words: str) -> None:
+    raise InvalidDocument(words, "file", "odd")
+
+
+async def test_a_result_and_a_refusal_come_back_whole() -> None:
+    assert await in_child(job(), MEMORY, (), sorted, [3, 1, 2]) == [1, 2, 3]
+    with pytest.raises(InvalidDocument, match="line 3: no") as told:
+        await in_child(job(), MEMORY, (), refuse, "line 3: no")
+    assert (told.value.param, told.value.code) == ("file", "odd")
+
+
+async def test_a_process_that_was_taken_over_cannot_have_its_parent_run_anything() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="not allowed"):
+        await in_child(job(), MEMORY, (), Path, "/")
+
+
+async def test_too_much_memory_and_too_much_time_are_refusals() -> None:
+    with pytest.raises(TooCostly, match="too much memory"):
+        await in_child(job(), MEMORY, (), bytes, 2 * MEMORY)
+    with pytest.raises(TooCostly, match="takes too long"):
+        await in_child(job(0.5), MEMORY, (), hang)
+    assert not children()
+
+
+@pytest.mark.parametrize("work", [hang, hang_in_another])
+async def test_it_and_what_it_has_started_end_with_its_caller(work: Callable[..., None]) -> None:
+    calling = asyncio.create_task(in_child(job(), MEMORY, (), work))
+    wanted = 2 if work is hang_in_another else 1
+    await soon(lambda: len(children()) == wanted)
+    begun = children()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    await soon(lambda: not any(_lives(pid) for pid in begun))
+
+
+STUDIO = """
+import asyncio
+from studio.work.child_process import in_child
+from studio.work.job import Job
+from tests.studio.work.hanging import hang_in_another
+asyncio.run(in_child(Job(60.0, "", ""), 2**30, (), hang_in_another))
+"""
+
+
+async def test_it_ends_with_a_studio_that_is_killed() -> None:
+    studio = subprocess.Popen([sys.executable, "-c", STUDIO])
+    try:
+        await soon(lambda: len(children(studio.pid)) == 2)
+        begun = children(studio.pid)
+    finally:
+        studio.send_signal(signal.SIGKILL)
+        studio.wait()
+    await soon(lambda: not any(_lives(pid) for pid in begun))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False

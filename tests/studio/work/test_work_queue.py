@@ -1,0 +1,141 @@
+"""A queue of long work: turns, fair shares, limits of time, and callers who leave."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from studio.errors import LineFull, TooCostly, TooManyRequests
+from studio.work.job import check_job
+from studio.work.work_queue import Kind, WorkQueue
+
+
+def queue_of(at_once: int = 1, waiting: int = 7, seconds: float = 60.0) -> WorkQueue:
+    return WorkQueue(Kind("clips", "the clip", "clips", "decoded", at_once, waiting, seconds, "send a shorter one"))
+
+
+class Held:
+    """Work that goes on until it is let go, and notes when it begins."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.gate = threading.Event()
+
+    def __call__(self, name: str) -> str:
+        self.begun.append(name)
+        try:
+            while not self.gate.wait(0.002):
+                check_job()
+        finally:
+            self.ended.append(name)
+        return name
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def until_begun(held: Held, number: int) -> None:
+    while len(held.begun) < number:
+        await asyncio.sleep(0.001)
+
+
+async def test_of_those_who_wait_the_caller_with_nothing_running_is_next() -> None:
+    queue, held = queue_of(at_once=2, waiting=14), Held()
+    tasks = [asyncio.create_task(queue.run("greedy", held, f"greedy {number}")) for number in range(6)]
+    await until_begun(held, 2)
+    tasks.append(asyncio.create_task(queue.run("late", held, "late")))
+    await settled()
+    assert queue.figures == {"running": 2, "waiting": 5, "max_running": 2, "max_waiting": 14}
+    held.gate.set()
+    await asyncio.gather(*tasks)
+    assert "late" in held.begun[2:4]
+    assert queue.figures["running"] == queue.figures["waiting"] == 0
+
+
+async def test_those_who_leave_give_their_places_back_in_whatever_order_that_comes() -> None:
+    queue, held = queue_of(), Held()
+    first = asyncio.create_task(queue.run("a", held, "first"))
+    await until_begun(held, 1)
+    waiting = [asyncio.create_task(queue.run(f"b{number}", held, f"waits {number}")) for number in range(5)]
+    await settled()
+    for task in (*waiting[:4], first):  # in one turn of the loop: none of them has noticed yet
+        task.cancel()
+    await until_begun(held, 2)
+    assert held.ended == ["first"] and held.begun == ["first", "waits 4"]
+    held.gate.set()
+    assert await waiting[4] == "waits 4"
+    assert await queue.run("c", held, "next") == "next"
+    assert queue.figures["running"] == queue.figures["waiting"] == 0
+
+
+async def test_a_full_queue_and_a_full_share_are_refused_but_not_the_patient() -> None:
+    queue, held = queue_of(at_once=1, waiting=3), Held()
+    tasks = [asyncio.create_task(queue.run("a", held, str(number))) for number in range(2)]
+    await until_begun(held, 1)
+    with pytest.raises(TooManyRequests, match=r"2 of your clips .* at most 2 are allowed"):
+        await queue.run("a", held, "too many")
+    tasks += [asyncio.create_task(queue.run(caller, held, caller)) for caller in "bc"]
+    await settled()
+    with pytest.raises(LineFull, match="3 are waiting, which is the limit"):
+        await queue.run("d", held, "full")
+
+    async def patient() -> None:
+        async with queue.turn("d", patient=True) as turn:
+            await turn.run(held, "patient")
+
+    tasks.append(asyncio.create_task(patient()))  # type: ignore[arg-type]
+    await settled()
+    held.gate.set()
+    await asyncio.gather(*tasks)
+    assert held.begun[-1] == "patient"
+
+
+async def test_work_that_takes_too_long_is_refused_with_the_limit_and_what_to_do() -> None:
+    queue, held = queue_of(seconds=0.05), Held()
+    with pytest.raises(TooCostly, match=r"the clip took longer than 0.05 s to be decoded; send a shorter one"):
+        await queue.run("a", held, "slow")
+    assert held.ended == ["slow"]
+
+
+class Pieces:
+    """The pieces of a file; whether they were left."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.made, self.is_closed = number, 0, False
+
+    def __call__(self) -> Generator[bytes, None, None]:
+        try:
+            for at in range(self.number):
+                self.made += 1
+                yield b"" if at == 1 else bytes([at])
+        finally:
+            self.is_closed = True
+
+
+async def test_a_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_what_is_made() -> None:
+    queue, slow, quick = queue_of(), Pieces(100), Pieces(4)
+    stream = await queue.stream("a", slow())
+    assert slow.made == 1
+    assert b"".join([piece async for piece in await queue.stream("b", quick())]) == bytes([0, 2, 3])
+    assert queue.figures["running"] == 0
+    assert await anext(stream) == bytes([0])
+    await stream.aclose()
+    assert slow.is_closed and slow.made < 100
+    assert await queue.last_of("a", Pieces(4)()) == bytes([3])
+
+
+async def test_a_refusal_comes_before_the_first_piece() -> None:
+    def broken() -> Generator[bytes, None, None]:
+        raise LineFull("no")
+        yield b""
+
+    queue = queue_of()
+    with pytest.raises(LineFull, match="no"):
+        await queue.stream("a", broken())
+    assert b"".join([piece async for piece in await queue.stream("a", Pieces(0)())]) == b""

@@ -1,0 +1,95 @@
+"""The wheel: small enough, all that it needs in it, and it speaks where no checkout is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+import soundfile
+import yaml
+
+import studio
+from studio.paths import ROOT
+
+MOST = 60 * 1000 * 1000
+"""Bytes: what an index takes, and a person waits for."""
+
+
+def run(*command: object, **options: object) -> str:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its files alone: the packages that it needs are those of the tests."""
+    folder = tmp_path_factory.mktemp("installed")
+    how = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", folder)
+    run(sys.executable, "-m", "pip", "install", *how, wheel)
+    return folder
+
+
+def test_it_has_the_version_and_asks_for_what_make_installs(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+        metadata = message_from_bytes(next(file.read(name) for name in names if name.endswith("METADATA")))
+    assert metadata["Version"] == studio.__version__
+    required = {
+        line.partition("=")[0].partition(">")[0].partition("<")[0] for line in metadata.get_all("Requires-Dist", [])
+    }
+    wanted = {line.partition("=")[0].partition(">")[0] for line in _requirements()}
+    assert {name.lower().replace("_", "-") for name in wanted} <= {name.lower().replace("_", "-") for name in required}
+    for name in (
+        "engine/py.typed",
+        "studio/py.typed",
+        "studio/assets/fry/model.safetensors",
+        "studio/assets/page/words/en.json",
+    ):
+        assert name in names
+    assert not [name for name in names if name.startswith(("tests/", "training/", "benchmarks/"))]
+
+
+def _requirements() -> list[str]:
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_it_speaks_and_has_the_command_where_no_checkout_is(installed: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(installed), "STUDIO_HOME": str(tmp_path / "home")}
+    options = {"cwd": tmp_path, "env": environment}
+    command = installed / "bin" / "fish-voice-studio"
+    assert run(sys.executable, command, "--version", **options).strip() == studio.__version__
+    assert "STUDIO_HOME" in run(sys.executable, command, "--help", **options)
+    run(sys.executable, command, "voices", "list", **options)
+    run(sys.executable, ROOT / "examples" / "stream_to_file.py", "Hello there.", "a.wav", **options)
+    assert soundfile.info(tmp_path / "a.wav").duration > 0.5
+    where = "import engine, studio.settings as s; print(engine.__file__, s.Settings().model)"
+    assert run(sys.executable, "-c", where, **options).count(str(installed)) == 2
+
+
+def test_the_compose_file_has_a_service_for_a_cpu_and_one_for_nvidia() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    cpu, nvidia = compose["services"]["cpu"], compose["services"]["nvidia"]
+    assert cpu["profiles"] == ["cpu"] and nvidia["profiles"] == ["nvidia"]
+    (device,) = nvidia["deploy"]["resources"]["reservations"]["devices"]
+    assert device["driver"] == "nvidia" and "gpu" in device["capabilities"]
+    for service in (cpu, nvidia):
+        assert service["build"] == "." and {volume.partition(":")[0] for volume in service["volumes"]} == set(
+            compose["volumes"]
+        )
