@@ -1,4 +1,4 @@
-"""Whose voice a clip is, as one vector; and that vector as a scale and a shift for each channel of the decoder."""
+"""The voice of a clip as one vector, and that vector as a scale and a shift for each channel of the decoder."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class TimbreEncoder(nn.Module):
             audio = audio.float()
             level = audio.square().mean(-1, keepdim=True).sqrt()
             padded = F.pad(audio / (level + 1e-5), (WINDOW // 2, WINDOW // 2))
-            found = torch.stft(
+            spectrum = torch.stft(
                 padded, WINDOW, HOP, WINDOW, _window(audio.device), center=False, return_complex=True
             ).abs()
             filters = mel_filters(WINDOW, self.config.bands, TOP, audio.device, self.sample_rate)
-            return (filters @ found).clamp(min=FLOOR).log()
+            return (filters @ spectrum).clamp(min=FLOOR).log()
 
 
 class Timbre(nn.Module):

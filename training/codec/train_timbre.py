@@ -46,7 +46,7 @@ TRAINED = ("decoder.", "quantizer.post_module.", "quantizer.upsample.", "timbre.
 ROWS, PEOPLE, JUDGED_ROWS = 24, 4, 16
 """Of a batch; people's are the last, and no discriminator sees them: they lack what is above 8 kHz."""
 FRAMES, CLIP_FRAMES, WARM = 16, 80, WINDOW + WINDOW // 2
-WHOSE, TELLING, DESCRIBING = 4.0, 1.0, 0.5
+WHOSE, CONTRAST, DESCRIBING = 4.0, 1.0, 0.5
 """Weights of the voiceprint's distance, of the vectors' contrast, and of the teacher's own values read from them."""
 SAME, WARPED, ROUGH, WRONG = 0.12, 0.4, 0.6, 0.05
 """Shares: of rows that keep their voice, of voices in another vocal tract, of rough clips, of wrong residual codes."""
@@ -92,7 +92,7 @@ class Listeners(nn.Module):
         return (error * known).sum() / known.sum().clamp(min=1)
 
 
-def telling(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def contrasted(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """Contrast of two vectors of each row (rows, dim) with those of all others, and the share that finds its own."""
     ours, theirs = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
     likeness = ours @ theirs.t() / TEMPERATURE
@@ -144,17 +144,17 @@ class Stage:
             with self._half():
                 heard = self.listeners.ear.loss(target[:, None], rows.phones)
                 short = torch.stack([each[:, : FRAMES * FRAME_SAMPLES] for each in clips])
-                prints = [self.listeners.voiceprint(sound[:, None])[0] for sound in (target, short[0])]
+                voices = [self.listeners.voiceprint(sound[:, None])[0] for sound in (target, short[0])]
                 vectors = self.timbre.encoder(rough), self.timbre.encoder(clips[1])
-            whose, nearest = telling(*prints)
-            told, found = telling(*vectors)
-            described = self.listeners.describing(vectors[0], rows.styles, factors == 1)
-            loss = heard + whose + told + DESCRIBING * described
+            whose, nearest = contrasted(*voices)
+            contrast, own_share = contrasted(*vectors)
+            description = self.listeners.describing(vectors[0], rows.styles, factors == 1)
+            loss = heard + whose + contrast + DESCRIBING * description
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             clip_each(learning)
             optimiser.step()
-            return torch.stack([heard, whose, nearest, told, found, described]).detach()
+            return torch.stack([heard, whose, nearest, contrast, own_share, description]).detach()
 
         step = Replayed(update, self.device)
         clock, recent = Clock(seconds), []
@@ -164,7 +164,7 @@ class Stage:
             if index % 16 == 0:
                 recent[-1].sum().item()
             if due:
-                report(index, clock, recent, ("heard", "whose", "nearest", "told", "found", "described"))
+                report(index, clock, recent, ("heard", "whose", "nearest", "contrast", "own", "description"))
                 self.corpus.grow()
         self.listeners.requires_grad_(False)
         self.average = Average(self.parameters)
@@ -201,8 +201,8 @@ class Stage:
         target, clips, rough = self._changed(rows, factors)
         with self._half():
             vectors, others = self.timbre.encoder(rough), self.timbre.encoder(clips[1])
-        told, found = telling(vectors, others)
-        described = self.listeners.describing(vectors, rows.styles, factors == 1)
+        contrast, own_share = contrasted(vectors, others)
+        description = self.listeners.describing(vectors, rows.styles, factors == 1)
         fake, real = self.speak(_corrupted(rows.codes), FRAMES, self.timbre.colours(vectors)), target[:, None]
         low, true = halved(fake), halved(real)
         own = ROWS - PEOPLE
@@ -212,8 +212,8 @@ class Stage:
             heard = self.listeners.ear.distance(fake, real)
             whose = self.listeners.voiceprint.distance(fake, real)
         loss = self.plain * RECONSTRUCTION * spectral + HEARD * heard + WHOSE * whose
-        loss = loss + OVERTONES * overtones(fake[:own], real[:own]) + TELLING * told + DESCRIBING * described
-        figures = [spectral, heard, whose, told, found, described, *torch.zeros(3, device=self.device)]
+        loss = loss + OVERTONES * overtones(fake[:own], real[:own]) + CONTRAST * contrast + DESCRIBING * description
+        figures = [spectral, heard, whose, contrast, own_share, description, *torch.zeros(3, device=self.device)]
         if judged:
             push, verdicts = self._judge(low, true, fooling)
             loss = loss + (low[:JUDGED_ROWS] * push).sum()
@@ -275,7 +275,7 @@ def report(index: int, clock: Clock, recent: list[Tensor], names: tuple[str, ...
 def train(stage: Stage, seconds: float, spectral_share: float, rate: float, out: Path) -> None:
     """Step until the time is over, saving every minute."""
     clock, saved, recent, since = Clock(seconds), 0.0, [], 0
-    names = ("spectral", "heard", "whose", "told", "found", "described", "fooling", "features", "judges")
+    names = ("spectral", "heard", "whose", "contrast", "own", "description", "fooling", "features", "judges")
     for index, due in enumerate(progress(clock, max(5.0, seconds / 80))):
         judged = clock.share >= spectral_share
         since += judged

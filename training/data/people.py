@@ -40,9 +40,9 @@ def groups(audio: np.ndarray, rng: random.Random, device: torch.device) -> Itera
         for piece in range(SENTENCES):
             first = (group * SENTENCES + piece) * size * FRAME_SAMPLES
             own = torch.from_numpy(audio[first : first + size * FRAME_SAMPLES]).to(device)
-            made = warped(own.expand(TIMBRES, -1), factors)
-            made[0] = own
-            sound = (made.clamp(-0.99, 0.99) * 32767).to(torch.int16).cpu().numpy()
+            versions = warped(own.expand(TIMBRES, -1), factors)
+            versions[0] = own
+            sound = (versions.clamp(-0.99, 0.99) * 32767).to(torch.int16).cpu().numpy()
             phones = np.full(size * FRAME_SAMPLES // SLOT_SAMPLES, UNKNOWN, np.int8)
             styles = np.full((TIMBRES, TIMBRE_VALUES), np.nan, np.float32)
             sets.append(SpokenSet(sound, phones, styles, is_person=True))

@@ -1,4 +1,4 @@
-"""Whose voice a clone of a real person is: by two judges, among people recorded in the same way.
+"""How much clones of real people sound like them: by two judges, among people recorded in the same way.
 
 Files are named CORPUS-PERSON-NUMBER.* and hold one person each. A person's first recording is the reference and the
 second one is what a clone must be like; where there is only one, these are its halves. Everybody of the folder is
@@ -86,13 +86,13 @@ async def judge_people(
             trips[name].append(float(judge.print(decoded) @ judge.print(person.reference)))
             for take in takes:
                 heard = judge.print(take)
-                likeness = {each: float(heard @ vector) for each, vector in enrolled[name].items()}
+                likeness = {known: float(heard @ vector) for known, vector in enrolled[name].items()}
                 cosines[name].append(likeness[person.name])
                 hits[name].append(max(likeness, key=likeness.__getitem__) == person.name)
-    found: dict[str, object] = {"real_people": len(people), "real_people_tested": min(tested, len(people))}
+    figures: dict[str, object] = {"real_people": len(people), "real_people_tested": min(tested, len(people))}
     for number, name in enumerate(judges):
         suffix = f"_{name}" if number else ""
         for kind, values in (("clone_cos", cosines), ("clone_top1", hits), ("roundtrip_cos", trips)):
-            found[f"real_{kind}{suffix}"] = float(np.mean(values[name]))
-            found[f"real_{kind}{suffix}_95"] = list(interval(values[name]))
-    return found
+            figures[f"real_{kind}{suffix}"] = float(np.mean(values[name]))
+            figures[f"real_{kind}{suffix}_95"] = list(interval(values[name]))
+    return figures

@@ -1,4 +1,4 @@
-"""Speak sets: one sentence, one melody, three timbres, so that the three sounds are alike in all but whose they are.
+"""Speak sets: one sentence, one melody, three timbres, so that the three sounds differ in their voice alone.
 
     python -m training.teacher.sets TEACHER.pt VOICES PROMPTS.npz OUT --processes 15
 
@@ -66,7 +66,7 @@ class SetReader:
     """Groups of sets, spoken by one process in timbres and melodies drawn for each group."""
 
     def __init__(self, teacher: Kokoro, folder: Path, prompts: Prompts, rows: Sequence[int], seed: int) -> None:
-        """``rows``: of the prompts, to be said in this order and then from the start again."""
+        """``rows``: of the prompts, to be said in this order, and then again from the start."""
         self._teacher, self._folder, self._prompts, self._rows = teacher, folder, prompts, rows
         self._rng = random.Random(seed)
         self._noise = np.random.default_rng(seed)
@@ -84,9 +84,9 @@ class SetReader:
             sets: list[SpokenSet] = []
             for _ in range(SENTENCES):
                 melody = self._rng.choice(speakers[:2])
-                while (found := self._speak(speakers, strays, melody, rate, pitch)) is None:
+                while (spoken_set := self._speak(speakers, strays, melody, rate, pitch)) is None:
                     pass
-                sets.append(found)
+                sets.append(spoken_set)
             yield sets
 
     def _speakers(self) -> list[Speaker]:
